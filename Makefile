@@ -1,0 +1,63 @@
+# pg_snowflake: build, install, test, show. `make help` lists the targets.
+
+PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
+CARGO ?= cargo
+export PG_CONFIG
+
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+MAJOR = $(shell $(PG_CONFIG) --version | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
+LIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
+EXTENSIONDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)/extension
+BUILD = PGRX_PG_CONFIG_PATH=$(PG_CONFIG) $(CARGO)
+FEATURES = --no-default-features --features pg$(MAJOR)
+OUT = target/install
+
+.PHONY: help deps deps-test build install uninstall demo test lint versions clean
+.NOTPARALLEL:
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+
+deps:
+	@scripts/deps
+
+deps-test:
+	@scripts/deps test
+
+build: deps ## build the library and the install script for the PostgreSQL of PG_CONFIG
+	$(BUILD) build --release $(FEATURES)
+	@mkdir -p $(OUT)
+	@cp target/release/libpg_snowflake.so $(OUT)/pg_snowflake.so
+	@sed 's/@CARGO_VERSION@/$(VERSION)/' pg_snowflake.control > $(OUT)/pg_snowflake.control
+	@{ printf '%s\n' '\echo Use "CREATE EXTENSION pg_snowflake" to load this file. \quit'; cat sql/[0-9]*.sql; } \
+		> $(OUT)/pg_snowflake--$(VERSION).sql
+
+# The directories belong to root on most systems; the build should not.
+install: build ## build, and install into the PostgreSQL of PG_CONFIG
+	@mkdir -p '$(LIBDIR)' '$(EXTENSIONDIR)' 2>/dev/null || true; \
+	sudo=; if ! { [ -w '$(LIBDIR)' ] && [ -w '$(EXTENSIONDIR)' ]; }; then sudo=sudo; fi; set -ex; \
+	$$sudo install -d '$(LIBDIR)' '$(EXTENSIONDIR)'; \
+	$$sudo install -m 755 $(OUT)/pg_snowflake.so '$(LIBDIR)/'; \
+	$$sudo install -m 644 $(OUT)/pg_snowflake.control $(OUT)/pg_snowflake--$(VERSION).sql '$(EXTENSIONDIR)/'
+
+uninstall: ## remove what install put there
+	@sudo=; [ -w '$(LIBDIR)' ] || sudo=sudo; set -ex; \
+	$$sudo rm -f '$(LIBDIR)/pg_snowflake.so' '$(EXTENSIONDIR)/pg_snowflake.control' \
+		'$(EXTENSIONDIR)'/pg_snowflake--*.sql
+
+demo: install ## a throw-away cluster, pgbench writing to it, and what can be read off its IDs
+	@scripts/demo
+
+test: deps-test install ## everything: core, model check, regress files, clusters
+	@scripts/test
+
+lint: deps ## formatting, clippy, the SQL files
+	$(CARGO) fmt --all --check
+	$(BUILD) clippy --workspace --all-targets --no-default-features --features pg$(MAJOR) -- -D warnings
+	@! grep -nP '\t' sql/*.sql pg_test/sql/*.sql || { echo 'lint: no tabs in SQL'; exit 1; }
+
+versions: deps-test ## compile for every PostgreSQL major that is supported
+	@scripts/versions
+
+clean: ## remove what was built
+	$(CARGO) clean

@@ -1,0 +1,280 @@
+//! The line: one word, shared by all processes of a server, that holds the last position claimed. A claim is a
+//! little arithmetic on (last, clock, bounds) followed by one compare-and-swap, so positions only ever rise and each
+//! is claimed once.
+//!
+//! Where the line stands relative to the clock decides what a claim may do. With `lead` = the tick that the claim
+//! needs, less the clock's tick:
+//!
+//! ```text
+//!   lead <= max_burst               claim, up to that lead: the credit that absorbs peaks
+//!   just beyond it                  Full: wait for the clock
+//!   line beyond it already          the clock went back, or a recovery raised the line:
+//!     within the last tick          claim
+//!     past its end                  Behind: `open` one more tick, at most one per tick of real time
+//!     lead > max_lead               TooFarAhead: wait, or give up
+//! ```
+//!
+//! `claim` takes no lock. `open` and `switch_worker` are *transitions*: their caller holds the one lock that guards
+//! the [`Pace`].
+
+use crate::layout::{Layout, Position, Tick, WorkerBits};
+use sync::{AtomicU64, Ordering};
+
+#[cfg(not(loom))]
+mod sync {
+    pub use std::sync::atomic::{AtomicU64, Ordering};
+}
+#[cfg(loom)]
+mod sync {
+    pub use loom::sync::atomic::{AtomicU64, Ordering};
+}
+
+/// The word's top bit, which no position reaches: which of the two workers is in use.
+const SLOT: u64 = 1 << 63;
+
+/// The one line of positions of a server. It is plain memory: shared by processes when it lies in shared memory.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Line {
+    /// The last position claimed, and in the top bit the slot of the worker that claims.
+    word: AtomicU64,
+    /// The worker of each slot. The one not in use is written before the word switches to it, and never again while
+    /// it is in use; so who finds the word unchanged after reading a slot, has read the right worker.
+    workers: [AtomicU64; 2],
+}
+
+/// What a claim may do at this moment. Ticks are those of the layout.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// The clock's tick; negative while it stands before the epoch.
+    pub now: Tick,
+    /// How many ticks ahead of the clock ordinary claims may run.
+    pub max_burst: i64,
+    /// How many ticks ahead of the clock the line may go on at all; less than `max_burst` means `max_burst`.
+    pub max_lead: i64,
+    /// The highest tick that may be claimed.
+    pub limit: Tick,
+    /// A tick that starts afresh starts at a sequence below this, where the last one ended modulo it; so the
+    /// sequences of rare IDs are spread too. A power of two, at most the number of sequences; 1: always 0.
+    pub spread: u64,
+}
+
+/// Positions that are the caller's alone: `count` of them, from `first` on, with the worker that makes their IDs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The first position.
+    pub first: Position,
+    /// How many, at least 1.
+    pub count: u64,
+    /// The worker in use when they were claimed.
+    pub worker: WorkerBits,
+}
+
+/// Why a claim cannot be made now. Nothing was claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The burst is used up: there is room again when the clock reaches this tick.
+    Full {
+        /// The clock's tick to wait for.
+        until: Tick,
+    },
+    /// The clock is behind the line and the last tick is full: [`Line::open`] the next.
+    Behind,
+    /// The next tick was asked for too early: try again after this many microseconds of real time.
+    TooEarly {
+        /// Microseconds, at most a tick.
+        wait: i64,
+    },
+    /// The line is further ahead of the clock than `max_lead`.
+    TooFarAhead {
+        /// Ticks.
+        lead: i64,
+    },
+    /// The claim needs a tick beyond the limit.
+    Limit {
+        /// The tick it needs.
+        needs: Tick,
+    },
+    /// The claim needs a tick beyond the layout's last.
+    Exhausted,
+}
+
+/// When a tick was last opened while the clock was behind, in microseconds of a monotonic clock that all processes
+/// share. Kept beside the line, under the lock for transitions.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Pace {
+    opened_at: Option<i64>,
+}
+
+impl Pace {
+    /// # Errors
+    /// [`Refusal::TooEarly`] while less than a tick has passed since the last opening.
+    fn check(self, monotonic: i64, tick_micros: i64) -> Result<(), Refusal> {
+        match self.opened_at {
+            Some(opened_at) if monotonic < opened_at + tick_micros => Err(Refusal::TooEarly {
+                wait: opened_at + tick_micros - monotonic,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Line {
+    /// A line on which nothing was claimed, and which has no worker yet: call [`Self::switch_worker`] before the
+    /// first claim.
+    pub fn new() -> Self {
+        Self {
+            word: AtomicU64::new(0),
+            workers: [AtomicU64::new(0), AtomicU64::new(0)],
+        }
+    }
+
+    /// The last position claimed.
+    pub fn last(&self) -> Position {
+        position(self.word.load(Ordering::Acquire))
+    }
+
+    /// Claims the next positions: at least one, at most `want` (at least 1), as many as the bounds have room for.
+    ///
+    /// # Errors
+    /// Where the bounds have no room: see [`Refusal`]. Never [`Refusal::TooEarly`].
+    #[inline]
+    pub fn claim(&self, layout: &Layout, bounds: &Bounds, want: u64) -> Result<Claim, Refusal> {
+        self.advance(|last| bounds.room(layout, last, want))
+    }
+
+    /// Claims as [`Self::claim`] does and, where the clock is behind and the last tick is full, opens the next tick
+    /// and claims from its start; at most one tick per tick of real time, which `monotonic` tells (microseconds).
+    /// The caller holds the lock for transitions.
+    ///
+    /// # Errors
+    /// As [`Self::claim`], with [`Refusal::TooEarly`] in place of [`Refusal::Behind`].
+    pub fn open(
+        &self,
+        layout: &Layout,
+        bounds: &Bounds,
+        want: u64,
+        pace: &mut Pace,
+        monotonic: i64,
+    ) -> Result<Claim, Refusal> {
+        let mut opens = false;
+        let claim = self.advance(|last| {
+            let room = bounds.room(layout, last, want);
+            opens = room == Err(Refusal::Behind);
+            if !opens {
+                return room;
+            }
+            pace.check(monotonic, layout.tick_micros())?;
+            let first = Position(last.0 + 1);
+            Ok((first, want.min(layout.last_position(layout.tick_of(first)).0 - last.0)))
+        })?;
+        if opens {
+            pace.opened_at = Some(monotonic);
+        }
+        Ok(claim)
+    }
+
+    /// Moves the line to the end of what `room` finds after the last position: the first position and their count.
+    #[inline(always)]
+    fn advance(&self, mut room: impl FnMut(Position) -> Result<(Position, u64), Refusal>) -> Result<Claim, Refusal> {
+        // Acquire, here and on failure: the word's slot must be seen as it was when the word was written.
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            let worker = WorkerBits(self.workers[slot(word)].load(Ordering::Relaxed));
+            let (first, count) = room(position(word))?;
+            let next = word & SLOT | (first.0 + count - 1);
+            match self
+                .word
+                .compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => return Ok(Claim { first, count, worker }),
+                Err(found) => word = found,
+            }
+        }
+    }
+
+    /// Makes the worker of all later claims this one. The rest of the tick that comes next is given up, so that IDs
+    /// rise also where the new worker is the lower number. The caller holds the lock for transitions.
+    pub fn switch_worker(&self, layout: &Layout, worker: WorkerBits) {
+        let mut word = self.word.load(Ordering::Acquire);
+        self.workers[slot(word ^ SLOT)].store(worker.0, Ordering::Relaxed);
+        loop {
+            // The position must move, or two switches would bring the same word back, and a claim between them would
+            // not notice.
+            let next_position = Position(position(word).0 + 1);
+            let end_of_tick = layout.last_position(layout.tick_of(next_position));
+            let next = (word & SLOT ^ SLOT) | end_of_tick.0;
+            // Release: who sees the new slot sees its worker.
+            match self
+                .word
+                .compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => return,
+                Err(found) => word = found,
+            }
+        }
+    }
+}
+
+const fn slot(word: u64) -> usize {
+    (word >> 63) as usize
+}
+
+const fn position(word: u64) -> Position {
+    Position(word & !SLOT)
+}
+
+impl Bounds {
+    /// The first position after `last` that a claim gets, and how many, at most `want`.
+    #[inline]
+    fn room(&self, layout: &Layout, last: Position, want: u64) -> Result<(Position, u64), Refusal> {
+        if self.now > layout.last_tick() {
+            return Err(Refusal::Exhausted);
+        }
+        let last_tick = layout.tick_of(last);
+        let next = last.0 + 1;
+        let first = if self.now > last_tick {
+            layout.position(self.now, next & (self.spread - 1))
+        } else {
+            Position(next)
+        };
+        let tick = layout.tick_of(first);
+        if tick > layout.last_tick() {
+            return Err(Refusal::Exhausted);
+        }
+        let lead = self.lead_of(tick);
+        let ceiling = if lead <= self.max_burst {
+            Tick(self.now.0 + self.max_burst).min(layout.last_tick())
+        } else if self.lead_of(last_tick) <= self.max_burst {
+            return Err(Refusal::Full {
+                until: Tick(tick.0 - self.max_burst),
+            });
+        } else if lead > self.max_lead {
+            return Err(Refusal::TooFarAhead { lead });
+        } else if tick > last_tick && tick <= self.limit {
+            return Err(Refusal::Behind);
+        } else {
+            last_tick
+        };
+        if tick > self.limit {
+            return Err(Refusal::Limit { needs: tick });
+        }
+        Ok((
+            first,
+            want.min(layout.last_position(ceiling.min(self.limit)).0 - first.0 + 1),
+        ))
+    }
+
+    /// How many ticks ahead of the clock a tick is; negative where it is behind.
+    #[inline]
+    const fn lead_of(&self, tick: Tick) -> i64 {
+        tick.0.saturating_sub(self.now.0)
+    }
+}

@@ -1,0 +1,290 @@
+//! Layouts as text: a built-in name, or the notation `timestamp=41 worker=10 sequence=12 tick=1ms
+//! epoch=2024-01-01T00:00:00Z`: the fields high to low with their widths in bits, then the tick and the epoch, which
+//! may be left out ([`DEFAULT_TICK`], [`DEFAULT_EPOCH`]).
+
+use crate::layout::{Field, Layout, LayoutError};
+use crate::time::UnixMicros;
+use std::fmt;
+use std::str::FromStr;
+
+/// A tick is this long, in microseconds, where the notation does not say.
+pub const DEFAULT_TICK: i64 = 1000;
+
+/// 2024-01-01T00:00:00Z, where the notation does not say.
+pub const DEFAULT_EPOCH: UnixMicros = UnixMicros::from_millis(1_704_067_200_000);
+
+/// The name of the layout used where none is set.
+pub const DEFAULT_NAME: &str = "default";
+
+/// Built-in layouts: name and notation.
+pub const BUILT_IN: &[(&str, &str)] = &[
+    // 1,024 workers with 4,096 IDs a millisecond each, until 2093.
+    (
+        DEFAULT_NAME,
+        "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z",
+    ),
+    // github.com/twitter-archive/snowflake, tag snowflake-2010: IdWorker.scala.
+    (
+        "twitter",
+        "timestamp=41 datacenter=5 worker=5 sequence=12 tick=1ms epoch=2010-11-04T01:42:54.657Z",
+    ),
+];
+
+/// The layout used where none is set.
+pub fn default_layout() -> Layout {
+    DEFAULT_NAME.parse().expect("a test reads all built-in layouts")
+}
+
+/// Units of a tick, with their length in microseconds; the longest first, for writing.
+const UNITS: [(&str, i64); 3] = [("s", 1_000_000), ("ms", 1000), ("us", 1)];
+
+/// Why a text is not a layout, and the character (from 1) at which that shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotationError {
+    /// The character, counted from 1.
+    pub at: usize,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+/// What is wrong with a layout's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// Neither a built-in name nor `key=value`.
+    UnknownName(String),
+    /// `key=value` with a key that does not exist.
+    UnknownKey(String),
+    /// A word that is not `key=value` among others that are.
+    NotAPair(String),
+    /// A width that is not a number of bits.
+    Width(String),
+    /// A tick that is not a whole number of s, ms or us.
+    Tick(String),
+    /// An epoch that is not of the form `2024-01-01T00:00:00Z`.
+    Epoch(String),
+    /// A tick or an epoch given twice.
+    Repeated(&'static str),
+    /// A field after the tick or the epoch.
+    FieldAfterEnd(Field),
+    /// All could be read, but no such layout can be.
+    Layout(LayoutError),
+}
+
+impl std::error::Error for NotationError {}
+
+impl fmt::Display for NotationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.problem {
+            Problem::Layout(error) => return write!(f, "{error}"),
+            Problem::UnknownName(name) => write!(f, "no built-in layout is named \"{name}\"")?,
+            Problem::UnknownKey(key) => write!(f, "\"{key}\" is not a field, nor tick or epoch")?,
+            Problem::NotAPair(word) => write!(f, "\"{word}\" is not of the form key=value")?,
+            Problem::Width(text) => write!(f, "\"{text}\" is not a number of bits")?,
+            Problem::Tick(text) => write!(f, "\"{text}\" is not a tick such as 1ms, 10ms or 1s")?,
+            Problem::Epoch(text) => write!(f, "\"{text}\" is not an instant such as 2024-01-01T00:00:00Z")?,
+            Problem::Repeated(key) => write!(f, "{key} is given twice")?,
+            Problem::FieldAfterEnd(field) => write!(f, "field {field} stands after tick or epoch")?,
+        }
+        write!(f, ", at character {}", self.at)
+    }
+}
+
+impl FromStr for Layout {
+    type Err = NotationError;
+
+    fn from_str(text: &str) -> Result<Self, NotationError> {
+        if let Some((_, notation)) = BUILT_IN.iter().find(|(name, _)| *name == text) {
+            return parse(notation);
+        }
+        if !text.contains('=') {
+            return Err(NotationError {
+                at: 1,
+                problem: Problem::UnknownName(text.to_owned()),
+            });
+        }
+        parse(text)
+    }
+}
+
+fn parse(text: &str) -> Result<Layout, NotationError> {
+    let mut fields = Vec::new();
+    let mut tick = None;
+    let mut epoch = None;
+    for word in text.split_ascii_whitespace() {
+        // `word` is a slice of `text`: the distance of their starts is where it stands.
+        let offset = word.as_ptr().addr() - text.as_ptr().addr();
+        let fail = |skip: usize, problem| {
+            Err(NotationError {
+                at: text[..offset].chars().count() + word[..skip].chars().count() + 1,
+                problem,
+            })
+        };
+        let Some((key, value)) = word.split_once('=') else {
+            return fail(0, Problem::NotAPair(word.to_owned()));
+        };
+        let at_value = key.len() + 1;
+        if key == "tick" {
+            match parse_tick(value) {
+                _ if tick.is_some() => return fail(0, Problem::Repeated("tick")),
+                None => return fail(at_value, Problem::Tick(value.to_owned())),
+                parsed => tick = parsed,
+            }
+        } else if key == "epoch" {
+            match UnixMicros::parse(value) {
+                _ if epoch.is_some() => return fail(0, Problem::Repeated("epoch")),
+                None => return fail(at_value, Problem::Epoch(value.to_owned())),
+                parsed => epoch = parsed,
+            }
+        } else if let Some(field) = Field::ALL.into_iter().find(|field| field.name() == key) {
+            if tick.is_some() || epoch.is_some() {
+                return fail(0, Problem::FieldAfterEnd(field));
+            }
+            match value.parse() {
+                Ok(width) if is_digits(value) => fields.push((field, width)),
+                _ => return fail(at_value, Problem::Width(value.to_owned())),
+            }
+        } else {
+            return fail(0, Problem::UnknownKey(key.to_owned()));
+        }
+    }
+    Layout::new(&fields, tick.unwrap_or(DEFAULT_TICK), epoch.unwrap_or(DEFAULT_EPOCH)).map_err(|error| NotationError {
+        at: 1,
+        problem: Problem::Layout(error),
+    })
+}
+
+fn parse_tick(text: &str) -> Option<i64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (count, unit) = text.split_at(digits);
+    let (_, micros) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    count.parse::<i64>().ok()?.checked_mul(*micros)
+}
+
+/// `parse` alone would take `+12` too, a second way to write 12.
+fn is_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The notation, whole: reads back as the same layout.
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (field, width) in self.fields() {
+            write!(f, "{field}={width} ")?;
+        }
+        let tick = self.tick_micros();
+        for (unit, micros) in UNITS {
+            if tick % micros == 0 {
+                write!(f, "tick={}{unit} ", tick / micros)?;
+                break;
+            }
+        }
+        write!(f, "epoch={}", self.epoch())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_layouts_read_and_write_themselves() {
+        for (name, notation) in BUILT_IN {
+            let layout: Layout = name.parse().unwrap();
+            assert_eq!(layout.to_string(), *notation, "{name}");
+        }
+    }
+
+    #[test]
+    fn tick_and_epoch_may_be_left_out() {
+        let layout: Layout = "timestamp=41 worker=9 sequence=13".parse().unwrap();
+        assert_eq!(
+            layout.to_string(),
+            "timestamp=41 worker=9 sequence=13 tick=1ms epoch=2024-01-01T00:00:00Z"
+        );
+    }
+
+    #[test]
+    fn errors_say_what_and_where() {
+        for (text, message) in [
+            ("twiter", "no built-in layout is named \"twiter\", at character 1"),
+            ("", "no built-in layout is named \"\", at character 1"),
+            (
+                "timestamp=41 worker=x sequence=12",
+                "\"x\" is not a number of bits, at character 21",
+            ),
+            (
+                "timestamp=41 worker=+9 sequence=12",
+                "\"+9\" is not a number of bits, at character 21",
+            ),
+            (
+                "timestamp=41 worker sequence=12",
+                "\"worker\" is not of the form key=value, at character 14",
+            ),
+            (
+                "timestamp=41 shard=9 sequence=12",
+                "\"shard\" is not a field, nor tick or epoch, at character 14",
+            ),
+            (
+                "timestamp=41 sequence=12 tick=1h",
+                "\"1h\" is not a tick such as 1ms, 10ms or 1s, at character 31",
+            ),
+            (
+                "timestamp=41 sequence=12 tick=1ms tick=1ms",
+                "tick is given twice, at character 35",
+            ),
+            (
+                "timestamp=41 sequence=12 epoch=2024-01-01",
+                "\"2024-01-01\" is not an instant such as 2024-01-01T00:00:00Z, at character 32",
+            ),
+            (
+                "timestamp=41 tick=1ms sequence=12",
+                "field sequence stands after tick or epoch, at character 23",
+            ),
+            (
+                "timestamp=41 worker=11 sequence=12",
+                "the fields have 64 bits together, more than 63",
+            ),
+            ("timestamp=41 worker=10", "field sequence is missing"),
+            (
+                "timestamp=41 worker=10 sequence=0",
+                "field sequence must have at least 1 bit",
+            ),
+            (
+                "timestamp=41 worker=0 sequence=12",
+                "field worker must have at least 1 bit",
+            ),
+            (
+                "worker=10 timestamp=41 sequence=12",
+                "the timestamp must be the first field, so that IDs sort by time",
+            ),
+            (
+                "timestamp=20 worker=32 sequence=1",
+                "field worker has 32 bits, more than 31",
+            ),
+            (
+                "timestamp=40 worker=1 worker=2 sequence=1",
+                "field worker is given twice",
+            ),
+            (
+                "timestamp=62 sequence=1",
+                "the timestamp would run on beyond the year 9999: give it fewer bits",
+            ),
+            (
+                "timestamp=41 sequence=12 tick=0ms",
+                "a tick must last between 1us and 60s",
+            ),
+            (
+                "timestamp=41 sequence=12 tick=61s",
+                "a tick must last between 1us and 60s",
+            ),
+            (
+                "timestamp=4294967295 sequence=4294967295",
+                "field sequence has 4294967295 bits, more than 31",
+            ),
+            ("ü=1", "\"ü\" is not a field, nor tick or epoch, at character 1"),
+            ("ü worker=1", "\"ü\" is not of the form key=value, at character 1"),
+        ] {
+            assert_eq!(text.parse::<Layout>().unwrap_err().to_string(), message, "{text}");
+        }
+    }
+}

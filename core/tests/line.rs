@@ -1,0 +1,349 @@
+//! The line under one caller: what a claim gets at each distance from the clock, and what holds wherever the clock
+//! jumps. Many callers at once: `loom.rs`.
+
+use proptest::prelude::*;
+use snowflake_core::{Bounds, Claim, Layout, Line, Pace, Position, Refusal, Tick, UnixMicros, WorkerBits};
+
+/// A line with its clock. Real time passes on `monotonic`; `wall` may be set to anything.
+struct Server {
+    layout: Layout,
+    line: Line,
+    pace: Pace,
+    wall: UnixMicros,
+    monotonic: i64,
+    bounds: Bounds,
+}
+
+impl Server {
+    fn new(layout: &str, max_burst: i64, max_lead: i64) -> Self {
+        let layout: Layout = layout.parse().unwrap();
+        let (line, pace) = (Line::new(), Pace::default());
+        let limit = layout.last_tick();
+        let bounds = Bounds {
+            now: Tick(0),
+            max_burst,
+            max_lead,
+            limit,
+            spread: 1,
+        };
+        line.switch_worker(&layout, layout.place_worker(None, Some(1)).unwrap());
+        Self {
+            layout,
+            line,
+            pace,
+            wall: layout.start_of(Tick(1000)),
+            monotonic: 0,
+            bounds,
+        }
+    }
+
+    fn claim(&mut self, want: u64) -> Result<Claim, Refusal> {
+        self.bounds.now = self.layout.tick_at(self.wall);
+        match self.line.claim(&self.layout, &self.bounds, want) {
+            Err(Refusal::Behind) => self
+                .line
+                .open(&self.layout, &self.bounds, want, &mut self.pace, self.monotonic),
+            done => done,
+        }
+    }
+
+    /// Claims until refused; how many were claimed, and the refusal.
+    fn drain(&mut self) -> (u64, Refusal) {
+        let mut count = 0;
+        loop {
+            match self.claim(1000) {
+                Ok(claim) => count += claim.count,
+                Err(refusal) => return (count, refusal),
+            }
+        }
+    }
+
+    fn pass(&mut self, micros: i64) {
+        self.wall.0 += micros;
+        self.monotonic += micros;
+    }
+
+    fn tick(&self, position: Position) -> i64 {
+        self.layout.tick_of(position).0
+    }
+}
+
+const DEFAULT: &str = "default";
+
+#[test]
+fn a_burst_runs_ahead_of_the_clock_then_waits_for_it() {
+    let mut server = Server::new(DEFAULT, 100, 600_000);
+    let first = server.claim(1).unwrap();
+    assert_eq!((server.tick(first.first), first.count), (1000, 1));
+    assert_eq!(server.drain(), (101 * 4096 - 1, Refusal::Full { until: Tick(1001) }));
+    server.pass(999);
+    assert_eq!(server.drain(), (0, Refusal::Full { until: Tick(1001) }));
+    server.pass(1);
+    assert_eq!(server.drain(), (4096, Refusal::Full { until: Tick(1002) }));
+    server.pass(10_000);
+    assert_eq!(
+        server.drain(),
+        (40_960, Refusal::Full { until: Tick(1012) }),
+        "coarse sleep loses no position"
+    );
+}
+
+#[test]
+fn without_burst_a_tick_holds_what_its_sequence_holds() {
+    let mut server = Server::new(DEFAULT, 0, 600_000);
+    assert_eq!(server.drain(), (4096, Refusal::Full { until: Tick(1001) }));
+}
+
+#[test]
+fn a_clock_that_went_back_gets_one_tick_per_tick() {
+    let mut server = Server::new(DEFAULT, 100, 600_000);
+    let last = server.claim(1).unwrap().first;
+    server.wall.0 -= 5_000_000;
+    let next = server.claim(1).unwrap();
+    assert_eq!(next.first.0, last.0 + 1, "goes on within the last tick");
+    let (rest, refusal) = server.drain();
+    assert_eq!(
+        (rest, refusal),
+        (4094 + 4096, Refusal::TooEarly { wait: 1000 }),
+        "and opens one more"
+    );
+    for _ in 0..10 {
+        server.pass(999);
+        assert_eq!(server.drain(), (0, Refusal::TooEarly { wait: 1 }));
+        server.pass(1);
+        assert_eq!(server.drain(), (4096, Refusal::TooEarly { wait: 1000 }));
+    }
+    server.pass(5_000_000);
+    assert_eq!(server.tick(server.line.last()), 1000 + 11);
+    let caught_up = server.claim(1).unwrap();
+    assert_eq!(
+        server.tick(caught_up.first),
+        1000 + 12,
+        "the clock reads 1010: the burst's credit serves again"
+    );
+}
+
+#[test]
+fn strict_settings_refuse_a_clock_that_went_back() {
+    let mut server = Server::new(DEFAULT, 0, 0);
+    server.claim(1).unwrap();
+    server.wall.0 -= 1000;
+    assert_eq!(server.claim(1), Err(Refusal::TooFarAhead { lead: 1 }));
+    server.pass(1000);
+    assert!(server.claim(1).is_ok());
+}
+
+#[test]
+fn the_lead_is_bounded() {
+    let mut server = Server::new(DEFAULT, 100, 600_000);
+    server.claim(1).unwrap();
+    server.wall.0 -= 600_001_000;
+    assert_eq!(server.claim(1), Err(Refusal::TooFarAhead { lead: 600_001 }));
+    server.wall.0 += 1000;
+    assert_eq!(
+        server.drain(),
+        (4095, Refusal::TooFarAhead { lead: 600_001 }),
+        "the next tick would be too far"
+    );
+}
+
+#[test]
+fn a_clock_before_the_epoch_is_a_clock_behind() {
+    let mut server = Server::new(DEFAULT, 100, 600_000);
+    server.wall = UnixMicros(0);
+    let lead = server.layout.epoch().0 / 1000;
+    assert!(matches!(server.claim(1), Err(Refusal::TooFarAhead { lead: found }) if found >= lead));
+    for wall in [i64::MIN, i64::MIN + 1, -1] {
+        server.wall = UnixMicros(wall);
+        assert!(matches!(server.claim(1), Err(Refusal::TooFarAhead { .. })), "{wall}");
+    }
+}
+
+#[test]
+fn the_last_tick_is_used_up_and_no_more() {
+    let mut server = Server::new(DEFAULT, 100, 600_000);
+    server.wall = UnixMicros(server.layout.end().0 - 1);
+    let mut last = Position(0);
+    let mut count = 0;
+    let refusal = loop {
+        match server.claim(1000) {
+            Ok(claim) => (count, last) = (count + claim.count, Position(claim.first.0 + claim.count - 1)),
+            Err(refusal) => break refusal,
+        }
+    };
+    assert_eq!((count, refusal), (4096, Refusal::Exhausted));
+    assert_eq!(server.layout.compose(last, WorkerBits(1023 << 12)), i64::MAX);
+    for wall in [server.layout.end().0, i64::MAX - 1, i64::MAX] {
+        server.wall = UnixMicros(wall);
+        assert_eq!(server.claim(1), Err(Refusal::Exhausted), "{wall}");
+    }
+}
+
+#[test]
+fn the_limit_bounds_every_claim() {
+    let mut server = Server::new(DEFAULT, 100, 600_000);
+    server.bounds.limit = Tick(1002);
+    assert_eq!(server.drain(), (3 * 4096, Refusal::Limit { needs: Tick(1003) }));
+    server.wall.0 -= 5_000_000;
+    assert_eq!(
+        server.claim(1),
+        Err(Refusal::Limit { needs: Tick(1003) }),
+        "also while the clock is behind"
+    );
+    server.bounds.limit = Tick(1001);
+    assert_eq!(server.claim(1), Err(Refusal::Limit { needs: Tick(1003) }));
+}
+
+#[test]
+fn a_limit_taken_back_below_the_line_bounds_the_last_tick_too() {
+    let mut server = Server::new(DEFAULT, 100, 600_000);
+    server.claim(1).unwrap();
+    server.bounds.limit = Tick(999);
+    assert_eq!(server.claim(1), Err(Refusal::Limit { needs: Tick(1000) }));
+    server.wall.0 -= 5_000_000;
+    assert_eq!(server.claim(1), Err(Refusal::Limit { needs: Tick(1000) }));
+}
+
+#[test]
+fn rare_ids_spread_over_the_sequences() {
+    let mut server = Server::new(DEFAULT, 100, 600_000);
+    for (spread, distinct) in [(64, 64), (1, 1)] {
+        server.bounds.spread = spread;
+        let sequences: std::collections::HashSet<u64> = (0..256)
+            .map(|_| {
+                server.pass(1000);
+                server.claim(1).unwrap().first.0 % 4096
+            })
+            .collect();
+        assert_eq!(sequences.len(), distinct);
+    }
+}
+
+#[test]
+fn ids_rise_when_the_worker_number_falls() {
+    let mut server = Server::new(DEFAULT, 100, 600_000);
+    let id = |claim: Claim, layout: &Layout| layout.compose(claim.first, claim.worker);
+    let mut last = 0;
+    for worker in [1023, 5, 0, 7, 6] {
+        let bits = server.layout.place_worker(None, Some(worker)).unwrap();
+        server.line.switch_worker(&server.layout, bits);
+        for _ in 0..3 {
+            let claim = server.claim(1).unwrap();
+            assert_eq!(claim.worker, bits);
+            assert!(id(claim, &server.layout) > last);
+            last = id(claim, &server.layout);
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Pass(i64),
+    Jump(i64),
+    Set(i64),
+    Claim(u64),
+    Switch(u32),
+    Bounds { max_burst: i64, max_lead: i64, spread: u32 },
+    Limit(i64),
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let second = 1_000_000_i64;
+    prop_oneof![
+        4 => (0..=3000_i64).prop_map(Step::Pass),
+        1 => (0..=60 * second).prop_map(Step::Pass),
+        1 => (-second..=second).prop_map(Step::Jump),
+        1 => (-3600 * second..=3600 * second).prop_map(Step::Jump),
+        1 => any::<i64>().prop_map(Step::Set),
+        12 => prop_oneof![Just(1_u64), 1..=10_000_u64, Just(u64::MAX)].prop_map(Step::Claim),
+        1 => (0..=7_u32).prop_map(Step::Switch),
+        1 => (0..=200_i64, 0..=10_000_i64, 0..=12_u32).prop_map(|(max_burst, max_lead, spread)| {
+            Step::Bounds { max_burst, max_lead, spread }
+        }),
+        1 => (-10..=1000_i64).prop_map(Step::Limit),
+    ]
+}
+
+fn any_server() -> impl Strategy<Value = Server> {
+    let tick = prop::sample::select(vec!["1ms", "10ms", "1s", "10us"]);
+    let order = prop::sample::select(vec!["worker=3 sequence=S", "sequence=S worker=3"]);
+    (25_u32..=31, 1_u32..=12, tick, order).prop_map(|(timestamp, sequence, tick, order)| {
+        let rest = order.replace('S', &sequence.to_string());
+        let mut server = Server::new(&format!("timestamp={timestamp} {rest} tick={tick}"), 100, 600_000);
+        server.bounds.spread = 1 << sequence.min(6);
+        server
+    })
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?}", self.layout, self.bounds)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn whatever_the_clock_does(mut server in any_server(), steps in prop::collection::vec(any_step(), 1..200)) {
+        let layout = server.layout;
+        let mut last_id = -1;
+        let mut opened_at: Option<i64> = None;
+        for step in steps {
+            match step {
+                Step::Pass(micros) => {
+                    server.wall.0 = server.wall.0.saturating_add(micros);
+                    server.monotonic += micros;
+                }
+                Step::Jump(micros) => server.wall.0 = server.wall.0.saturating_add(micros),
+                Step::Set(micros) => server.wall.0 = micros,
+                Step::Switch(worker) => {
+                    server.line.switch_worker(&layout, layout.place_worker(None, Some(worker)).unwrap());
+                }
+                Step::Bounds { max_burst, max_lead, spread } => {
+                    let sequences = layout.max(snowflake_core::Field::Sequence) + 1;
+                    server.bounds.max_burst = max_burst;
+                    server.bounds.max_lead = max_lead;
+                    server.bounds.spread = (1_u64 << spread).min(sequences);
+                }
+                Step::Limit(ahead) => {
+                    let last = server.tick(server.line.last());
+                    server.bounds.limit = Tick(last + ahead).min(layout.last_tick());
+                }
+                Step::Claim(want) => {
+                    let before = server.line.last();
+                    let bounds = Bounds { now: layout.tick_at(server.wall), ..server.bounds };
+                    let must_open = server.line.claim(&layout, &bounds, 0) == Err(Refusal::Behind);
+                    match server.claim(want) {
+                        Err(Refusal::Behind) => prop_assert!(false, "open never says Behind"),
+                        Err(_) => prop_assert_eq!(server.line.last(), before, "a refusal claims nothing"),
+                        Ok(claim) => {
+                            prop_assert!(claim.first > before);
+                            prop_assert!((1..=want).contains(&claim.count));
+                            let last = Position(claim.first.0 + claim.count - 1);
+                            prop_assert_eq!(server.line.last(), last);
+                            let id = layout.compose(claim.first, claim.worker);
+                            prop_assert!(id > last_id, "{id} after {last_id}");
+                            last_id = layout.compose(last, claim.worker);
+
+                            let now = layout.tick_at(server.wall).0;
+                            let ahead = bounds.max_burst.max(bounds.max_lead);
+                            prop_assert!(server.tick(claim.first) >= now);
+                            prop_assert!(server.tick(last) - now <= ahead);
+                            prop_assert!(server.tick(last) <= bounds.limit.0);
+                            prop_assert!(server.tick(last) <= layout.last_tick().0);
+                            prop_assert!((0..=layout.max_id()).contains(&last_id));
+                            if must_open {
+                                prop_assert_eq!(server.tick(last), server.tick(before) + 1);
+                                if let Some(opened_at) = opened_at {
+                                    prop_assert!(server.monotonic - opened_at >= layout.tick_micros());
+                                }
+                                opened_at = Some(server.monotonic);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

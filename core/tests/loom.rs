@@ -1,0 +1,144 @@
+//! The line under all interleavings of two and three threads. Runs only where loom replaces the atomics:
+//! `RUSTFLAGS="--cfg loom" cargo test -p snowflake_core --release --test loom`
+#![cfg(loom)]
+
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+use snowflake_core::{Bounds, Layout, Line, Pace, Refusal, Tick, WorkerBits};
+
+/// One sequence bit: two IDs a tick, so that few claims cross ticks.
+fn layout() -> Layout {
+    "timestamp=10 worker=2 sequence=1".parse().unwrap()
+}
+
+fn bounds(now: i64) -> Bounds {
+    Bounds {
+        now: Tick(now),
+        max_burst: 5,
+        max_lead: 100,
+        limit: Tick(1000),
+        spread: 1,
+    }
+}
+
+fn worker(layout: &Layout, number: u32) -> WorkerBits {
+    layout.place_worker(None, Some(number)).unwrap()
+}
+
+/// A line whose worker is 3, on which nothing else has happened.
+fn line(layout: &Layout) -> Arc<Line> {
+    let line = Line::new();
+    line.switch_worker(layout, worker(layout, 3));
+    Arc::new(line)
+}
+
+/// Each thread's IDs rise, and no two IDs of all threads are equal.
+fn check(threads: Vec<Vec<i64>>) -> usize {
+    for ids in &threads {
+        assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
+    }
+    let mut all = threads.concat();
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count);
+    count
+}
+
+fn claims(layout: &Layout, line: &Line, now: i64, wants: &[u64]) -> Vec<i64> {
+    let mut ids = Vec::new();
+    for &want in wants {
+        if let Ok(claim) = line.claim(layout, &bounds(now), want) {
+            let at = |n| layout.compose(snowflake_core::Position(claim.first.0 + n), claim.worker);
+            ids.extend((0..claim.count).map(at));
+        }
+    }
+    ids
+}
+
+#[test]
+fn two_threads_claim_one_and_many() {
+    loom::model(|| {
+        let layout = layout();
+        let line = line(&layout);
+        let other = {
+            let line = Arc::clone(&line);
+            thread::spawn(move || claims(&layout, &line, 10, &[1, 2]))
+        };
+        let mine = claims(&layout, &line, 11, &[1, 1]);
+        assert_eq!(check(vec![mine, other.join().unwrap()]), 5);
+    });
+}
+
+#[test]
+fn three_threads_with_clocks_apart() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let layout = layout();
+        let line = line(&layout);
+        let others: Vec<_> = [9, 11]
+            .into_iter()
+            .map(|now| {
+                let line = Arc::clone(&line);
+                thread::spawn(move || claims(&layout, &line, now, &[1, 1]))
+            })
+            .collect();
+        let mut threads = vec![claims(&layout, &line, 10, &[1, 2])];
+        threads.extend(others.into_iter().map(|other| other.join().unwrap()));
+        check(threads);
+    });
+}
+
+/// IDs rise in the order of their claims across a switch to a lower worker: who claims after the switch has a later
+/// tick, and nobody makes an ID of a worker that is not in use.
+#[test]
+fn a_switch_of_the_worker_divides_the_line() {
+    loom::model(|| {
+        let layout = layout();
+        let line = line(&layout);
+        let other = {
+            let line = Arc::clone(&line);
+            thread::spawn(move || claims(&layout, &line, 10, &[1, 1]))
+        };
+        line.switch_worker(&layout, worker(&layout, 1));
+        line.switch_worker(&layout, worker(&layout, 2));
+        let mine = claims(&layout, &line, 10, &[1]);
+        let theirs = other.join().unwrap();
+        let mut by_position: Vec<(u64, i64)> = [mine.clone(), theirs.clone()]
+            .concat()
+            .into_iter()
+            .map(|id| ((id as u64) >> 3 << 1 | id as u64 & 1, id))
+            .collect();
+        by_position.sort_unstable();
+        assert!(by_position.is_sorted_by(|a, b| a.1 < b.1), "{by_position:?}");
+        assert_eq!(layout.field(mine[0], snowflake_core::Field::Worker), Ok(Some(2)));
+        check(vec![mine, theirs]);
+    });
+}
+
+/// While the clock is behind, two threads open one tick between them.
+#[test]
+fn two_threads_open_one_tick() {
+    loom::model(|| {
+        let layout = layout();
+        let line = line(&layout);
+        assert_eq!(line.claim(&layout, &bounds(50), 2).unwrap().count, 2);
+        let pace = Arc::new(Mutex::new(Pace::default()));
+        let open = move |line: &Line, pace: &Mutex<Pace>| {
+            let now = bounds(10); // 40 ticks behind the line
+            match line.claim(&layout, &now, 2) {
+                Err(Refusal::Behind) => line.open(&layout, &now, 2, &mut pace.lock().unwrap(), 7),
+                done => done,
+            }
+        };
+        let other = {
+            let (line, pace) = (Arc::clone(&line), Arc::clone(&pace));
+            thread::spawn(move || open(&line, &pace))
+        };
+        let mine = open(&line, &pace);
+        let claims = [mine, other.join().unwrap()];
+        assert_eq!(claims.iter().filter(|claim| claim.is_ok()).count(), 1, "{claims:?}");
+        assert_eq!(layout.tick_of(line.last()), Tick(51));
+    });
+}

@@ -1,0 +1,206 @@
+//! Every error that a call of a function can end with, and the one place where it becomes PostgreSQL's: SQLSTATE,
+//! message, detail, hint.
+
+use crate::settings;
+use crate::timestamptz;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use snowflake_core::layout::EncodeError;
+use snowflake_core::{Field, NotAnId, OutOfRange, WorkerError};
+use std::ffi::CStr;
+
+/// Why a call fails.
+#[derive(Clone, Copy, Debug)]
+pub enum Error {
+    /// The library is not in shared_preload_libraries.
+    NotPreloaded,
+    /// The server is a standby, or still recovering.
+    InRecovery,
+    /// The configuration names no worker.
+    NoWorker(WorkerError),
+    /// The clock is too far behind the last ID.
+    ClockBehind {
+        /// By how much, in microseconds.
+        behind: i64,
+        /// How long the call waited, in microseconds.
+        waited: i64,
+    },
+    /// The clock stands still.
+    ClockStopped {
+        /// For how long, in microseconds.
+        waited: i64,
+    },
+    /// The clock is past the layout's last instant.
+    Exhausted,
+    /// A negative number of IDs is asked for.
+    NegativeCount(i32),
+    /// The number is no ID of the layout.
+    NotAnId(NotAnId),
+    /// The instant lies outside the layout's time.
+    OutOfRange(OutOfRange),
+    /// `infinity` in place of an instant.
+    Infinite,
+    /// A worker, datacenter or sequence that cannot stand in an ID.
+    Part(WorkerError),
+    /// A negative worker, datacenter or sequence.
+    NegativePart(Field, i32),
+}
+
+impl From<NotAnId> for Error {
+    fn from(error: NotAnId) -> Self {
+        Self::NotAnId(error)
+    }
+}
+
+impl From<OutOfRange> for Error {
+    fn from(error: OutOfRange) -> Self {
+        Self::OutOfRange(error)
+    }
+}
+
+impl From<EncodeError> for Error {
+    fn from(error: EncodeError) -> Self {
+        match error {
+            EncodeError::Time(error) => Self::OutOfRange(error),
+            EncodeError::Worker(error) => Self::Part(error),
+        }
+    }
+}
+
+impl Error {
+    /// Ends the call with this error.
+    #[cold]
+    #[inline(never)]
+    pub fn raise(self) -> ! {
+        self.report().report(PgLogLevel::ERROR);
+        unreachable!("reporting an ERROR does not return")
+    }
+
+    fn report(self) -> ErrorReport {
+        use PgSqlErrorCode::*;
+        let layout = settings::layout();
+        let error = |code, message: &str| ErrorReport::new(code, message.to_owned(), "");
+        match self {
+            Self::NotPreloaded => {
+                let message = "pg_snowflake must be loaded via shared_preload_libraries";
+                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                    .set_detail("The state from which IDs are made lives in shared memory. Decoding works without it.")
+                    .set_hint(format!(
+                        "Put into postgresql.conf, and restart the server: {}",
+                        preload_line()
+                    ))
+            }
+            Self::InRecovery => error(
+                ERRCODE_READ_ONLY_SQL_TRANSACTION,
+                "cannot execute snowflake_next() during recovery",
+            )
+            .set_hint("Make IDs on the primary. Decoding works here."),
+            Self::NoWorker(missing) => {
+                let field = match missing {
+                    WorkerError::Missing(field) | WorkerError::NoSuchField(field) => field,
+                    WorkerError::TooHigh { field, .. } => field,
+                };
+                let message = format!("pg_snowflake.{field}_id is not set");
+                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
+                    .set_detail(format!(
+                        "Every server that makes IDs needs a {field} ID from 0 to {}, different from all others'.",
+                        layout.max(field)
+                    ))
+                    .set_hint(format!(
+                        "For example: ALTER SYSTEM SET pg_snowflake.{field}_id = 1; SELECT pg_reload_conf();"
+                    ))
+            }
+            Self::ClockBehind { behind, waited } => {
+                let message = format!("the clock is {} behind the last ID", duration(behind));
+                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
+                    .set_detail(format!(
+                        "IDs go on while it is at most {} behind (pg_snowflake.max_lead). The call waited {} \
+                         (pg_snowflake.max_wait is {}).",
+                        duration(settings::max_lead()),
+                        duration(waited),
+                        duration(settings::max_wait())
+                    ))
+                    .set_hint(
+                        "Set the clock right, or raise pg_snowflake.max_lead so that IDs go on with the time of the \
+                         last ID, or raise pg_snowflake.max_wait so that calls wait longer.",
+                    )
+            }
+            Self::ClockStopped { waited } => error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "the clock stands still")
+                .set_detail(format!(
+                    "The call waited {} for the next tick of the layout.",
+                    duration(waited)
+                ))
+                .set_hint("Check the system's clock."),
+            Self::Exhausted => error(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, "the layout is exhausted")
+                .set_detail(format!(
+                    "The layout \"{layout}\" ends at {}, and the clock is past it.",
+                    layout.end()
+                ))
+                .set_hint("Check the system's clock. If it is right, a layout with a later end is needed."),
+            Self::NegativeCount(count) => error(
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                &format!("count must not be negative: {count}"),
+            )
+            .set_hint("Ask for 0 or more IDs."),
+            Self::NotAnId(NotAnId(id)) => error(
+                ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                &format!("{id} is not a snowflake ID"),
+            )
+            .set_detail(format!(
+                "IDs of the layout \"{layout}\" range from 0 to {}.",
+                layout.max_id()
+            ))
+            .set_hint("Leave such numbers out, for example with WHERE id >= 0."),
+            Self::OutOfRange(OutOfRange(instant)) => error(
+                ERRCODE_DATETIME_FIELD_OVERFLOW,
+                &format!("{} is outside the time of snowflake IDs", timestamptz::display(instant)),
+            )
+            .set_detail(format!(
+                "IDs of the layout \"{layout}\" have times from {} to before {}.",
+                timestamptz::display(layout.epoch()),
+                timestamptz::display(layout.end())
+            ))
+            .set_hint("For a range without a bound, use '-infinity' or 'infinity'."),
+            Self::Infinite => error(ERRCODE_DATETIME_FIELD_OVERFLOW, "an ID cannot have an infinite time")
+                .set_hint("Use a finite timestamp."),
+            Self::Part(part) => {
+                let code = match part {
+                    WorkerError::Missing(_) => ERRCODE_NULL_VALUE_NOT_ALLOWED,
+                    WorkerError::NoSuchField(_) => ERRCODE_INVALID_PARAMETER_VALUE,
+                    WorkerError::TooHigh { .. } => ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                };
+                error(code, &part.to_string()).set_detail(format!("The layout is \"{layout}\"."))
+            }
+            Self::NegativePart(field, value) => error(
+                ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                &format!("{field} must not be negative: {value}"),
+            )
+            .set_detail(format!("The layout is \"{layout}\".")),
+        }
+    }
+}
+
+/// The line for postgresql.conf that adds this library to those that are preloaded now.
+fn preload_line() -> String {
+    // SAFETY: a global of this process, NULL or NUL-terminated.
+    let now = unsafe {
+        let libraries = pg_sys::shared_preload_libraries_string;
+        if libraries.is_null() {
+            "".into()
+        } else {
+            CStr::from_ptr(libraries).to_string_lossy()
+        }
+    };
+    let comma = if now.is_empty() { "" } else { ", " };
+    format!("shared_preload_libraries = '{now}{comma}pg_snowflake'")
+}
+
+/// A length of time: `250 ms`, `5 s`, `3600.250 s`.
+fn duration(micros: i64) -> String {
+    let (seconds, millis) = (micros / 1_000_000, micros / 1000 % 1000);
+    match (seconds, millis) {
+        (0, _) => format!("{millis} ms"),
+        (_, 0) => format!("{seconds} s"),
+        _ => format!("{seconds}.{millis:03} s"),
+    }
+}

@@ -1,0 +1,6 @@
+//! The functions that SQL calls. Their SQL declarations, by hand, are in `sql/`; a `timestamptz` passes as the number
+//! that it is (see [`crate::timestamptz`]).
+
+mod decode;
+mod next;
+mod range;

@@ -1,0 +1,46 @@
+//! pg_snowflake: cluster-unique, time-ordered `bigint` keys for PostgreSQL.
+//!
+//! Thin glue over `snowflake_core`, which knows what an ID is and when a claim must wait. Each floor of the house
+//! uses only those below it:
+//!
+//! * [`functions`]: what SQL calls; the SQL objects themselves stand in `sql/`
+//! * [`generator`]: claims positions, and waits or gives up as the settings say
+//! * [`shared`]: the shared memory of the server: the line, and the lock for transitions
+//! * [`settings`]: the `pg_snowflake.*` parameters
+//! * [`admission`]: what this process may claim until a setting changes
+//! * [`clock`], [`wait`], [`timestamptz`]: time, as the system and PostgreSQL have it
+//! * [`errors`]: every error a user can see, with SQLSTATE, detail and hint
+
+use pgrx::prelude::*;
+
+mod admission;
+mod clock;
+mod errors;
+mod functions;
+mod generator;
+mod settings;
+mod shared;
+mod timestamptz;
+mod wait;
+
+#[cfg(not(panic = "unwind"))]
+compile_error!("pgrx turns a panic into an ERROR, which needs panic = \"unwind\"");
+
+pgrx::pg_module_magic!(name, version);
+
+// For cargo pgrx, which makes the install script from these; `make install` strings the same files together.
+extension_sql_file!("../sql/10-decode.sql", name = "decode");
+extension_sql_file!("../sql/20-range.sql", name = "range", requires = ["decode"]);
+extension_sql_file!("../sql/30-next.sql", name = "next", requires = ["range"]);
+
+/// Runs once in a process: in the postmaster where the library is preloaded, else in the session that first calls
+/// one of the functions. Without preloading there is no shared memory to claim from, but decoding works.
+#[pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    // SAFETY: a flag that only this process writes.
+    let preloading = unsafe { pg_sys::process_shared_preload_libraries_in_progress };
+    settings::init(preloading);
+    if preloading {
+        shared::init();
+    }
+}

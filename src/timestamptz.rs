@@ -1,0 +1,44 @@
+//! PostgreSQL's `timestamptz`: microseconds since 2000-01-01, with both infinities. It passes through the SQL
+//! functions as the plain number that it is.
+
+use pgrx::pg_sys;
+use snowflake_core::UnixMicros;
+use std::ffi::CStr;
+
+/// 2000-01-01T00:00:00Z, PostgreSQL's epoch, in microseconds since 1970.
+const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
+
+/// What a `timestamptz` can be.
+#[derive(Clone, Copy)]
+pub enum Instant {
+    /// `-infinity`.
+    Past,
+    /// Any finite instant, from 4714 BC to AD 294276.
+    At(UnixMicros),
+    /// `infinity`.
+    Future,
+}
+
+impl Instant {
+    /// From the number that stands for a `timestamptz`.
+    pub const fn from_datum(timestamptz: i64) -> Self {
+        match timestamptz {
+            i64::MIN => Self::Past,
+            i64::MAX => Self::Future,
+            finite => Self::At(UnixMicros(finite.saturating_add(POSTGRES_EPOCH))),
+        }
+    }
+}
+
+/// To the number that stands for a `timestamptz`.
+#[inline]
+pub const fn to_datum(instant: UnixMicros) -> i64 {
+    instant.0 - POSTGRES_EPOCH
+}
+
+/// The instant as the session's `timezone` and `datestyle` write it.
+pub fn display(instant: UnixMicros) -> String {
+    // SAFETY: returns a NUL-terminated string in a static buffer, which is copied at once.
+    let text = unsafe { CStr::from_ptr(pg_sys::timestamptz_to_str(to_datum(instant))) };
+    text.to_string_lossy().into_owned()
+}

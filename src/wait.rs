@@ -1,0 +1,26 @@
+//! Sleeping: short, interruptible by cancel, timeout and shutdown, and never with a lock held.
+
+use pgrx::prelude::*;
+use std::time::Duration;
+
+/// No single sleep is longer, in microseconds: a clock that was set right again is noticed within this time.
+const LONGEST: i64 = 100_000;
+
+/// Sleeps for this many microseconds, or less: until something else happens in this session, at most [`LONGEST`].
+/// Does not return where the session was told to stop.
+pub fn sleep(micros: i64) {
+    let micros = micros.clamp(0, LONGEST);
+    if micros < 1000 {
+        // Finer than a latch can wait; too short to be worth waking up from.
+        std::thread::sleep(Duration::from_micros(micros.unsigned_abs()));
+    } else {
+        let wake_on = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+        let millis = micros.div_euclid(1000) + i64::from(micros % 1000 > 0);
+        // SAFETY: MyLatch is this process's own latch, set up before any SQL runs.
+        unsafe {
+            pg_sys::WaitLatch(pg_sys::MyLatch, wake_on as i32, millis, pg_sys::PG_WAIT_EXTENSION);
+            pg_sys::ResetLatch(pg_sys::MyLatch);
+        }
+    }
+    check_for_interrupts!();
+}

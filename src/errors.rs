@@ -5,8 +5,7 @@ use crate::settings;
 use crate::timestamptz;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use snowflake_core::layout::EncodeError;
-use snowflake_core::{Field, NotAnId, OutOfRange, WorkerError};
+use snowflake_core::{Field, NotAnId, WorkerError};
 use std::ffi::CStr;
 
 /// Why a call fails.
@@ -36,8 +35,10 @@ pub enum Error {
     NegativeCount(i32),
     /// The number is no ID of the layout.
     NotAnId(NotAnId),
-    /// The instant lies outside the layout's time.
-    OutOfRange(OutOfRange),
+    /// The bound of a range, a finite `timestamptz`, lies outside the layout's time.
+    Bound(i64),
+    /// The time of an ID to be made, a finite `timestamptz`, lies outside the layout's time.
+    Time(i64),
     /// `infinity` in place of an instant.
     Infinite,
     /// A worker, datacenter or sequence that cannot stand in an ID.
@@ -49,21 +50,6 @@ pub enum Error {
 impl From<NotAnId> for Error {
     fn from(error: NotAnId) -> Self {
         Self::NotAnId(error)
-    }
-}
-
-impl From<OutOfRange> for Error {
-    fn from(error: OutOfRange) -> Self {
-        Self::OutOfRange(error)
-    }
-}
-
-impl From<EncodeError> for Error {
-    fn from(error: EncodeError) -> Self {
-        match error {
-            EncodeError::Time(error) => Self::OutOfRange(error),
-            EncodeError::Worker(error) => Self::Part(error),
-        }
     }
 }
 
@@ -151,16 +137,10 @@ impl Error {
                 layout.max_id()
             ))
             .set_hint("Leave such numbers out, for example with WHERE id >= 0."),
-            Self::OutOfRange(OutOfRange(instant)) => error(
-                ERRCODE_DATETIME_FIELD_OVERFLOW,
-                &format!("{} is outside the time of snowflake IDs", timestamptz::display(instant)),
-            )
-            .set_detail(format!(
-                "IDs of the layout \"{layout}\" have times from {} to before {}.",
-                timestamptz::display(layout.epoch()),
-                timestamptz::display(layout.end())
-            ))
-            .set_hint("For a range without a bound, use '-infinity' or 'infinity'."),
+            Self::Bound(instant) => {
+                outside(instant).set_hint("For a range without a bound, use '-infinity' or 'infinity'.")
+            }
+            Self::Time(instant) => outside(instant),
             Self::Infinite => error(ERRCODE_DATETIME_FIELD_OVERFLOW, "an ID cannot have an infinite time")
                 .set_hint("Use a finite timestamp."),
             Self::Part(part) => {
@@ -178,6 +158,17 @@ impl Error {
             .set_detail(format!("The layout is \"{layout}\".")),
         }
     }
+}
+
+/// A finite `timestamptz` that no ID can have.
+fn outside(instant: i64) -> ErrorReport {
+    let layout = settings::layout();
+    let message = format!("{} is outside the time of snowflake IDs", timestamptz::display(instant));
+    ErrorReport::new(PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW, message, "").set_detail(format!(
+        "IDs of the layout \"{layout}\" have times from {} to before {}.",
+        timestamptz::display(timestamptz::to_datum(layout.epoch())),
+        timestamptz::display(timestamptz::to_datum(layout.end()))
+    ))
 }
 
 /// The line for postgresql.conf that adds this library to those that are preloaded now.

@@ -36,9 +36,9 @@ pub const fn to_datum(instant: UnixMicros) -> i64 {
     instant.0 - POSTGRES_EPOCH
 }
 
-/// The instant as the session's `timezone` and `datestyle` write it.
-pub fn display(instant: UnixMicros) -> String {
+/// A `timestamptz` as the session's `timezone` and `datestyle` write it.
+pub fn display(timestamptz: i64) -> String {
     // SAFETY: returns a NUL-terminated string in a static buffer, which is copied at once.
-    let text = unsafe { CStr::from_ptr(pg_sys::timestamptz_to_str(to_datum(instant))) };
+    let text = unsafe { CStr::from_ptr(pg_sys::timestamptz_to_str(timestamptz)) };
     text.to_string_lossy().into_owned()
 }

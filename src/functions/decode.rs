@@ -4,6 +4,7 @@ use crate::errors::Error;
 use crate::settings;
 use crate::timestamptz::{self, Instant};
 use pgrx::prelude::*;
+use snowflake_core::layout::EncodeError;
 use snowflake_core::{Field, NotAnId, Parts};
 
 /// The value, or the error that ends the call.
@@ -52,15 +53,18 @@ fn snowflake_encode(
 }
 
 fn encode(timestamp: i64, worker: Option<i32>, sequence: i32, datacenter: Option<i32>) -> Result<i64, Error> {
-    let Instant::At(timestamp) = Instant::from_datum(timestamp) else {
+    let Instant::At(instant) = Instant::from_datum(timestamp) else {
         return Err(Error::Infinite);
     };
     let part = |field, value: i32| u32::try_from(value).map_err(|_| Error::NegativePart(field, value));
     let parts = Parts {
-        timestamp,
+        timestamp: instant,
         datacenter: datacenter.map(|value| part(Field::Datacenter, value)).transpose()?,
         worker: worker.map(|value| part(Field::Worker, value)).transpose()?,
         sequence: part(Field::Sequence, sequence)?,
     };
-    Ok(settings::layout().encode(&parts)?)
+    settings::layout().encode(&parts).map_err(|error| match error {
+        EncodeError::Time(_) => Error::Time(timestamp),
+        EncodeError::Worker(error) => Error::Part(error),
+    })
 }

@@ -13,7 +13,7 @@ fn bound(timestamptz: i64, find: Find, below_all: i64) -> i64 {
     match Instant::from_datum(timestamptz) {
         Instant::Past => below_all,
         Instant::Future => i64::MAX,
-        Instant::At(instant) => find(settings::layout(), instant).unwrap_or_else(|error| Error::from(error).raise()),
+        Instant::At(instant) => find(settings::layout(), instant).unwrap_or_else(|_| Error::Bound(timestamptz).raise()),
     }
 }
 

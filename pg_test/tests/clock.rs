@@ -1,0 +1,317 @@
+//! The server's clock stepped while it runs, by libfaketime: order, uniqueness, waits and errors.
+
+use pg_test::{Cluster, check, ids};
+use postgres::Client;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn next(client: &mut Client) -> Result<i64, postgres::Error> {
+    client.query_one("SELECT snowflake_next()", &[]).map(|row| row.get(0))
+}
+
+/// How far the last ID is ahead of the server's clock, in milliseconds.
+fn lead(client: &mut Client) -> i64 {
+    let query = "SELECT (extract(epoch FROM snowflake_timestamp(snowflake_next()) - clock_timestamp()) * 1000)::bigint";
+    client.query_one(query, &[]).unwrap().get(0)
+}
+
+/// SQLSTATE, message, detail and hint.
+fn parts(error: &postgres::Error) -> (String, String, String, String) {
+    let error = error.as_db_error().unwrap();
+    let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+    (
+        error.code().code().to_owned(),
+        error.message().to_owned(),
+        text(error.detail()),
+        text(error.hint()),
+    )
+}
+
+#[test]
+fn steps_back_within_the_lead_go_unnoticed() {
+    let cluster = Cluster::options().with_clock().start();
+    let done = AtomicBool::new(false);
+    let lists = thread::scope(|scope| {
+        let stepper = scope.spawn(|| {
+            for offset in ["-500ms", "+0s", "-5s", "-2s", "-9m", "-9m", "+0s", "+5s", "+0s"] {
+                // libfaketime reads seconds, with a fraction.
+                let offset = offset.replace("-500ms", "-0.5s");
+                cluster.step_clock(&offset);
+                thread::sleep(Duration::from_millis(300));
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        let lists = cluster.sessions(8, |session, client| {
+            let mut list = Vec::new();
+            while !done.load(Ordering::Relaxed) {
+                match session % 2 {
+                    0 => list.push(next(client).unwrap()),
+                    _ => list.extend(ids(&client.query("SELECT snowflake_next(20)", &[]).unwrap())),
+                }
+            }
+            list
+        });
+        stepper.join().unwrap();
+        lists
+    });
+    lists.iter().for_each(|list| check::rising(list));
+    assert!(check::distinct(&lists) > 10_000);
+}
+
+#[test]
+fn behind_the_clock_ids_come_at_real_time_pace() {
+    let cluster = Cluster::options().with_clock().start();
+    let mut client = cluster.client();
+    next(&mut client).unwrap();
+    cluster.step_clock("-60s");
+    let before = lead(&mut client);
+    assert!((55_000..=60_500).contains(&before), "{before}");
+    let start = Instant::now();
+    let count: i64 = client
+        .query_one("SELECT count(*) FROM snowflake_next(1000000)", &[])
+        .unwrap()
+        .get(0);
+    let took = start.elapsed();
+    assert_eq!(count, 1_000_000);
+    assert!(
+        took > Duration::from_millis(1_000_000 / 4096),
+        "faster than one tick per tick: {took:?}"
+    );
+    let after = lead(&mut client);
+    assert!(after <= before + 5, "the lead grew from {before} to {after} ms");
+}
+
+#[test]
+fn an_hour_back_waits_then_fails_and_says_what_to_do() {
+    let cluster = Cluster::options()
+        .with_clock()
+        .set("pg_snowflake.max_wait = '700ms'")
+        .start();
+    let mut client = cluster.client();
+    let last = next(&mut client).unwrap();
+    cluster.step_clock("-3600s");
+    let start = Instant::now();
+    let (code, message, detail, hint) = parts(&next(&mut client).unwrap_err());
+    let took = start.elapsed();
+    assert!(
+        (Duration::from_millis(650)..Duration::from_secs(5)).contains(&took),
+        "{took:?}"
+    );
+    assert_eq!(code, "55000");
+    assert!(
+        message.starts_with("the clock is 3599.") || message.starts_with("the clock is 3600"),
+        "{message}"
+    );
+    assert!(message.ends_with(" s behind the last ID"), "{message}");
+    assert!(
+        detail.contains("at most 600 s behind (pg_snowflake.max_lead)"),
+        "{detail}"
+    );
+    assert!(detail.contains("(pg_snowflake.max_wait is 700 ms)"), "{detail}");
+    assert!(hint.contains("raise pg_snowflake.max_lead"), "{hint}");
+
+    // A batch, too.
+    let batch = client.query("SELECT snowflake_next(10)", &[]).unwrap_err();
+    assert_eq!(batch.code().unwrap().code(), "55000");
+
+    // Reading IDs does not need the clock.
+    assert!(
+        client
+            .query_one("SELECT snowflake_timestamp($1) IS NOT NULL", &[&last])
+            .unwrap()
+            .get::<_, bool>(0)
+    );
+
+    // Raising the lead, as the hint says, lets IDs go on; so does the clock.
+    cluster.reload(&[("pg_snowflake.max_lead", "2h")].map(|(name, _)| (name, "7200000")));
+    let on = next(&mut client).unwrap();
+    assert!(on > last);
+    cluster.reload(&[("pg_snowflake.max_lead", "600000")]);
+    cluster.step_clock("+0s");
+    assert!(next(&mut client).unwrap() > on);
+}
+
+#[test]
+fn a_wait_ends_when_the_clock_is_set_right() {
+    let cluster = Cluster::options()
+        .with_clock()
+        .set("pg_snowflake.max_wait = '30s'")
+        .start();
+    let mut client = cluster.client();
+    let last = next(&mut client).unwrap();
+    cluster.step_clock("-3600s");
+    let start = Instant::now();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(500));
+            cluster.step_clock("+0s");
+        });
+        assert!(next(&mut client).unwrap() > last);
+    });
+    let took = start.elapsed();
+    assert!(
+        (Duration::from_millis(450)..Duration::from_secs(5)).contains(&took),
+        "{took:?}"
+    );
+}
+
+#[test]
+fn a_wait_can_be_cancelled_and_holds_no_lock() {
+    let cluster = Cluster::options()
+        .with_clock()
+        .set("pg_snowflake.max_wait = '60s'")
+        .start();
+    let mut client = cluster.client();
+    next(&mut client).unwrap();
+    cluster.step_clock("-3600s");
+
+    // statement_timeout
+    client.batch_execute("SET statement_timeout = '400ms'").unwrap();
+    let start = Instant::now();
+    assert_eq!(next(&mut client).unwrap_err().code().unwrap().code(), "57014");
+    assert!(start.elapsed() < Duration::from_secs(5));
+    client.batch_execute("RESET statement_timeout").unwrap();
+
+    // Cancel from elsewhere; while it waits, others get the lock: their own, shorter waits end in time.
+    let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| next(&mut client).unwrap_err());
+        thread::sleep(Duration::from_millis(300));
+        let mut other = cluster.client();
+        let wait: String = other
+            .query_one("SELECT wait_event FROM pg_stat_activity WHERE pid = $1", &[&pid])
+            .unwrap()
+            .get(0);
+        assert_eq!(wait, "Extension");
+        other.batch_execute("SET pg_snowflake.max_wait = 0").unwrap();
+        let start = Instant::now();
+        assert_eq!(next(&mut other).unwrap_err().code().unwrap().code(), "55000");
+        assert!(start.elapsed() < Duration::from_secs(2));
+        other.query_one("SELECT pg_cancel_backend($1)", &[&pid]).unwrap();
+        let error = waiter.join().unwrap();
+        assert_eq!(error.code().unwrap().code(), "57014");
+    });
+
+    // Shutdown.
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| next(&mut client).unwrap_err());
+        thread::sleep(Duration::from_millis(300));
+        let start = Instant::now();
+        cluster.stop(pg_test::Stop::Fast);
+        assert!(start.elapsed() < Duration::from_secs(10));
+        waiter.join().unwrap();
+    });
+}
+
+/// What Twitter's original does: a clock that went back is refused at once.
+#[test]
+fn strict_settings_refuse_at_once() {
+    let cluster = Cluster::options()
+        .with_clock()
+        .set("pg_snowflake.max_lead = 0")
+        .set("pg_snowflake.max_burst = 0")
+        .set("pg_snowflake.max_wait = 0")
+        .start();
+    let mut client = cluster.client();
+    let last = next(&mut client).unwrap();
+    cluster.step_clock("-0.5s");
+    let start = Instant::now();
+    let (code, message, ..) = parts(&next(&mut client).unwrap_err());
+    assert!(start.elapsed() < Duration::from_millis(400), "{:?}", start.elapsed());
+    assert_eq!(code, "55000");
+    assert!(message.contains(" ms behind the last ID"), "{message}");
+    cluster.step_clock("+0s");
+    assert!(next(&mut client).unwrap() > last);
+    // Without burst, more IDs than a tick holds still only wait for the next tick.
+    let count: i64 = client
+        .query_one("SELECT count(*) FROM snowflake_next(20000)", &[])
+        .unwrap()
+        .get(0);
+    assert_eq!(count, 20_000);
+}
+
+/// What Leaf does: it waits twice the offset when that is up to 5 ms, and refuses beyond.
+#[test]
+fn a_short_wait_bridges_a_short_step_only() {
+    let cluster = Cluster::options()
+        .with_clock()
+        .set("pg_snowflake.max_lead = 0")
+        .set("pg_snowflake.max_burst = 0")
+        .set("pg_snowflake.max_wait = '10ms'")
+        .start();
+    let mut client = cluster.client();
+    let mut last = next(&mut client).unwrap();
+    let mut bridged = 0;
+    for _ in 0..20 {
+        cluster.step_clock("-0.003s");
+        // The file is read by many processes: a call may still see the old clock, or come too late.
+        if let Ok(id) = next(&mut client) {
+            assert!(id > last);
+            last = id;
+            bridged += 1;
+        }
+        cluster.step_clock("+0s");
+        last = next(&mut client).unwrap().max(last);
+    }
+    assert!(bridged >= 15, "{bridged} of 20 steps of 3 ms were bridged");
+    cluster.step_clock("-0.5s");
+    let start = Instant::now();
+    assert_eq!(next(&mut client).unwrap_err().code().unwrap().code(), "55000");
+    assert!(start.elapsed() < Duration::from_millis(400), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_step_forward_is_followed_and_back_again_is_a_step_back() {
+    let cluster = Cluster::options().with_clock().start();
+    let mut client = cluster.client();
+    let first = next(&mut client).unwrap();
+    cluster.step_clock("+300s");
+    let ahead = next(&mut client).unwrap();
+    let hop: i64 = (ahead >> 22) - (first >> 22);
+    assert!((299_000..310_000).contains(&hop), "{hop}");
+    cluster.step_clock("+0s");
+    let back = next(&mut client).unwrap();
+    assert!(back > ahead);
+    assert!((back >> 22) - (ahead >> 22) <= 1);
+}
+
+#[test]
+fn a_clock_before_the_epoch_or_past_the_end_is_an_error() {
+    let cluster = Cluster::options().with_clock().set("pg_snowflake.max_wait = 0").start();
+    let mut client = cluster.client();
+    cluster.step_clock("-10y");
+    let (code, message, ..) = parts(&next(&mut client).unwrap_err());
+    assert_eq!(code, "55000");
+    assert!(message.ends_with(" s behind the last ID"), "{message}");
+    cluster.step_clock("+80y");
+    let (code, message, detail, _) = parts(&next(&mut client).unwrap_err());
+    assert_eq!((code.as_str(), message.as_str()), ("2200H", "the layout is exhausted"));
+    assert!(detail.contains("ends at 2093-09-06T15:47:35.552Z"), "{detail}");
+    cluster.step_clock("+0s");
+    assert!(next(&mut client).is_ok());
+}
+
+#[test]
+fn more_than_the_layout_holds_waits_and_loses_nothing() {
+    // 2 IDs a tick of 10 ms, 10 ticks of burst: 20 at once, then 200 a second.
+    let cluster = Cluster::options()
+        .set("pg_snowflake.layout = 'timestamp=38 worker=10 sequence=1 tick=10ms'")
+        .start();
+    let start = Instant::now();
+    let lists = cluster.sessions(4, |session, client| match session {
+        0 => ids(&client.query("SELECT snowflake_next(100)", &[]).unwrap()),
+        _ => (0..50).map(|_| next(client).unwrap()).collect(),
+    });
+    let took = start.elapsed();
+    lists.iter().for_each(|list| check::rising(list));
+    assert_eq!(check::distinct(&lists), 250);
+    assert!(took > Duration::from_millis(1000), "{took:?}");
+    // Nearly no position is skipped: (250 - 22) / 2 ticks, and some slack for the start.
+    let (min, max) = lists
+        .concat()
+        .iter()
+        .fold((i64::MAX, 0), |(min, max), &id| (min.min(id), max.max(id)));
+    let ticks = (max >> 11) - (min >> 11) + 1;
+    assert!((125..=160).contains(&ticks), "250 IDs took {ticks} ticks");
+}

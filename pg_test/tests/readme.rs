@@ -1,0 +1,131 @@
+//! The README's and the documentation's ```` ```sql ```` blocks print what they say they print. In a block marked `sql shape`, whose
+//! numbers differ from run to run, only the digits may differ.
+
+use pg_test::Cluster;
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+
+/// What the tables of the examples hold besides the rows that the reader sees inserted: enough that the planner
+/// chooses as it does for a table of some size.
+const ROWS: [&str; 2] = [
+    "INSERT INTO orders (item) SELECT 'x' FROM generate_series(1, 50000)",
+    "VACUUM ANALYZE orders",
+];
+
+struct Block {
+    line: usize,
+    shape: bool,
+    statements: String,
+    output: String,
+}
+
+fn blocks(text: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut lines = text.lines().enumerate();
+    while let Some((number, line)) = lines.next() {
+        let Some(info) = line.strip_prefix("```sql") else {
+            continue;
+        };
+        let mut block = Block {
+            line: number + 1,
+            shape: info == " shape",
+            statements: String::new(),
+            output: String::new(),
+        };
+        // A statement ends with a semicolon at the end of a line; output begins where no statement does.
+        let mut in_statement = false;
+        for (_, line) in lines.by_ref().take_while(|(_, line)| *line != "```") {
+            let begins = ["SELECT", "CREATE", "INSERT", "EXPLAIN", "ALTER", "SET"]
+                .iter()
+                .any(|word| {
+                    line.strip_prefix(word)
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+                });
+            in_statement |= begins;
+            let text = if in_statement {
+                &mut block.statements
+            } else {
+                &mut block.output
+            };
+            text.push_str(line);
+            text.push('\n');
+            in_statement &= !line.ends_with(';');
+        }
+        blocks.push(block);
+    }
+    blocks
+}
+
+fn comparable(text: &str, shape: bool) -> Vec<String> {
+    let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    if !shape {
+        return lines.map(str::to_owned).collect();
+    }
+    // `12.5` and `7` both become 9; widths, which follow from them, do not count.
+    lines
+        .map(|line| {
+            let mut plain = String::new();
+            for c in line
+                .chars()
+                .map(|c| if c.is_ascii_digit() || c == '.' { '9' } else { c })
+            {
+                if !(plain.ends_with(c) && matches!(c, '9' | ' ' | '-')) {
+                    plain.push(c);
+                }
+            }
+            plain.trim().to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn examples_print_what_they_say() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    client.batch_execute("DROP EXTENSION pg_snowflake").unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut files = vec![root.join("README.md")];
+    files.extend(
+        std::fs::read_dir(root.join("docs"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path()),
+    );
+    let mut count = 0;
+    for file in files
+        .iter()
+        .filter(|file| file.extension().is_some_and(|extension| extension == "md"))
+    {
+        for block in blocks(&std::fs::read_to_string(file).unwrap()) {
+            let mut psql = cluster.program("psql");
+            psql.args(["--no-psqlrc", "--quiet", "--pset=pager=off", "--set=ON_ERROR_STOP=1"]);
+            let mut psql = psql
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            psql.stdin
+                .take()
+                .unwrap()
+                .write_all(block.statements.as_bytes())
+                .unwrap();
+            let done = psql.wait_with_output().unwrap();
+            let printed = [done.stdout, done.stderr]
+                .map(|bytes| String::from_utf8(bytes).unwrap())
+                .concat();
+            assert_eq!(
+                comparable(&printed, block.shape),
+                comparable(&block.output, block.shape),
+                "{}:{} prints:\n{printed}",
+                file.display(),
+                block.line
+            );
+            if count == 0 {
+                ROWS.into_iter().for_each(|sql| client.batch_execute(sql).unwrap());
+            }
+            count += 1;
+        }
+    }
+    assert!(count >= 3, "only {count} examples");
+}

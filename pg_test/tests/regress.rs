@@ -1,0 +1,68 @@
+//! Runs pg_regress, PostgreSQL's own, on every file of `pg_test/sql`, each in a database of its own, all in one
+//! cluster. What a file prints must equal the file of the same name in `pg_test/expected`.
+//!
+//! To accept a change, look at the difference that is printed, then copy `target/regress/NAME/results/NAME.out`.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use pg_test::{Cluster, major_version, pgxs};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut names: Vec<String> = std::fs::read_dir(here.join("sql"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sql"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    names.sort_unstable();
+    assert!(!names.is_empty(), "no regress files");
+
+    let cluster = Arc::new(Cluster::options().start());
+    let trials = names
+        .into_iter()
+        .map(|name| {
+            let cluster = Arc::clone(&cluster);
+            Trial::test(format!("{name} (PostgreSQL {})", major_version()), move || {
+                regress(&cluster, here, &name)
+            })
+        })
+        .collect();
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    drop(cluster); // stops the server; exiting would not
+    conclusion.exit_code()
+}
+
+fn regress(cluster: &Cluster, here: &Path, name: &str) -> Result<(), Failed> {
+    // pg_regress itself skips a file without it, and succeeds.
+    if !here.join("expected").join(name).with_extension("out").exists() {
+        return Err(format!("pg_test/expected/{name}.out is missing").into());
+    }
+    let database = format!("regress_{name}");
+    cluster.client().batch_execute(&format!("CREATE DATABASE {database}"))?;
+    let output: PathBuf = here.join("../target/regress").join(name);
+    std::fs::create_dir_all(&output)?;
+    let bin = cluster.program("psql").get_args().last().map(PathBuf::from).unwrap();
+    let done = Command::new(pgxs("src/test/regress/pg_regress"))
+        .args(["--use-existing", "--user=postgres"])
+        .arg(format!("--dbname={database}"))
+        .arg(format!("--host={}", cluster.socket().display()))
+        .arg(format!("--bindir={}", bin.parent().unwrap().display()))
+        .arg(format!("--inputdir={}", here.display()))
+        .arg(format!("--outputdir={}", output.display()))
+        .arg(name)
+        .output()?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let differences = std::fs::read_to_string(output.join("regression.diffs")).unwrap_or_default();
+    Err(format!(
+        "{}{}{differences}",
+        String::from_utf8_lossy(&done.stdout),
+        String::from_utf8_lossy(&done.stderr)
+    )
+    .into())
+}

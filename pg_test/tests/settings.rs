@@ -1,0 +1,284 @@
+//! Settings at the start and by reload; a server without preloading; other layouts.
+
+use pg_test::{Cluster, check, ids};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+#[test]
+fn not_preloaded_decoding_works_and_making_says_what_to_do() {
+    let cluster = Cluster::options()
+        .not_preloaded()
+        .set("shared_preload_libraries = 'pg_stat_statements'")
+        .set("pg_snowflake.layout = 'twitter'")
+        .start();
+    let mut client = cluster.client();
+    let row = client
+        .query_one(
+            "SELECT snowflake_timestamp(1541815603606036480)::text, (snowflake_decode(1541815603606036480)).worker_id",
+            &[],
+        )
+        .unwrap();
+    assert_eq!(
+        row.get::<_, String>(0),
+        "2022-06-28 16:07:40.105+00",
+        "the layout of postgresql.conf holds"
+    );
+    assert_eq!(row.get::<_, i32>(1), 26);
+    for query in ["SELECT snowflake_next()", "SELECT snowflake_next(5)"] {
+        let error = client.query(query, &[]).unwrap_err();
+        let error = error.as_db_error().unwrap();
+        assert_eq!(error.code().code(), "55000");
+        assert_eq!(
+            error.message(),
+            "pg_snowflake must be loaded via shared_preload_libraries"
+        );
+        let hint = error.hint().unwrap();
+        assert!(
+            hint.contains("shared_preload_libraries = 'pg_stat_statements, pg_snowflake'"),
+            "{hint}"
+        );
+    }
+    assert!(
+        client.query_one("SELECT snowflake_min_id('2024-01-01')", &[]).is_ok(),
+        "the session goes on"
+    );
+}
+
+#[test]
+fn without_a_worker_no_id_is_made() {
+    let cluster = Cluster::options()
+        .not_preloaded()
+        .set("shared_preload_libraries = 'pg_snowflake'")
+        .start();
+    let mut client = cluster.client();
+    let error = client.query_one("SELECT snowflake_next()", &[]).unwrap_err();
+    let error = error.as_db_error().unwrap();
+    assert_eq!(
+        (error.code().code(), error.message()),
+        ("55000", "pg_snowflake.worker_id is not set")
+    );
+    assert!(error.detail().unwrap().contains("from 0 to 1023"));
+    assert!(
+        error
+            .hint()
+            .unwrap()
+            .contains("ALTER SYSTEM SET pg_snowflake.worker_id = 1")
+    );
+    // What the hint says helps, in a session that is connected, too.
+    cluster.reload(&[("pg_snowflake.worker_id", "42")]);
+    let worker = client
+        .query_one("SELECT snowflake_worker(snowflake_next())", &[])
+        .unwrap();
+    assert_eq!(worker.get::<_, i32>(0), 42);
+    cluster.reload(&[("pg_snowflake.worker_id", "-1")]);
+    assert!(client.query_one("SELECT snowflake_next()", &[]).is_err());
+}
+
+#[test]
+fn a_start_with_a_wrong_identity_ends() {
+    for (lines, message, detail) in [
+        (
+            "pg_snowflake.layout = 'twiter'",
+            "invalid value for parameter \"pg_snowflake.layout\": \"twiter\"",
+            "No built-in layout",
+        ),
+        (
+            "pg_snowflake.layout = 'timestamp=41 worker=11 sequence=12'",
+            "\"pg_snowflake.layout\"",
+            "64 bits",
+        ),
+        (
+            "pg_snowflake.epoch = 'yesterday'",
+            "\"pg_snowflake.epoch\": \"yesterday\"",
+            "must be an instant in UTC",
+        ),
+        (
+            "pg_snowflake.epoch = '9990-01-01T00:00:00Z'",
+            "pg_snowflake.epoch does not fit pg_snowflake.layout",
+            "year 9999",
+        ),
+        (
+            "pg_snowflake.worker_id = 1024",
+            "\"pg_snowflake.worker_id\": 1024",
+            "from 0 to 1023",
+        ),
+        (
+            "pg_snowflake.datacenter_id = 3",
+            "\"pg_snowflake.datacenter_id\": 3",
+            "has no datacenter",
+        ),
+        (
+            "pg_snowflake.layout = 'twitter'\npg_snowflake.worker_id = 32",
+            "\"pg_snowflake.worker_id\": 32",
+            "from 0 to 31",
+        ),
+    ] {
+        let cluster = Cluster::options().set(lines).create();
+        let log = cluster.start().expect_err(lines);
+        assert!(
+            log.contains("FATAL") && log.contains(message) && log.contains(detail),
+            "{lines}:\n{log}"
+        );
+        assert!(log.contains("HINT") && !log.contains("panicked"), "{lines}:\n{log}");
+    }
+}
+
+#[test]
+fn an_epoch_in_the_future_or_a_layout_that_is_over_makes_no_ids() {
+    let cluster = Cluster::options()
+        .set("pg_snowflake.epoch = '2080-01-01T00:00:00Z'")
+        .set("pg_snowflake.max_wait = 0")
+        .start();
+    let error = cluster.client().query_one("SELECT snowflake_next()", &[]).unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "55000");
+
+    let cluster = Cluster::options()
+        .set("pg_snowflake.layout = 'timestamp=20 worker=10 sequence=12 tick=1s'")
+        .start();
+    let error = cluster.client().query_one("SELECT snowflake_next()", &[]).unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "2200H");
+}
+
+#[test]
+fn the_worker_changes_while_sessions_run() {
+    let cluster = Cluster::options().set("pg_snowflake.worker_id = 900").start();
+    let done = AtomicBool::new(false);
+    let lists = thread::scope(|scope| {
+        let reloads = scope.spawn(|| {
+            for worker in ["7", "800", "3", "0", "1023", "5"] {
+                cluster.reload(&[("pg_snowflake.worker_id", worker)]);
+                thread::sleep(Duration::from_millis(150));
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        let lists = cluster.sessions(8, |session, client| {
+            let mut list = Vec::new();
+            while !done.load(Ordering::Relaxed) {
+                match session {
+                    // One long statement does not read the configuration, and must follow all the same.
+                    0 => list.extend(ids(&client.query("SELECT snowflake_next(200000)", &[]).unwrap())),
+                    1..4 => list.extend(ids(&client.query("SELECT snowflake_next(50)", &[]).unwrap())),
+                    _ => list.push(client.query_one("SELECT snowflake_next()", &[]).unwrap().get(0)),
+                }
+            }
+            list
+        });
+        reloads.join().unwrap();
+        lists
+    });
+    lists.iter().for_each(|list| check::rising(list));
+    check::distinct(&lists);
+
+    // On the whole line, each worker's IDs are one piece: a switch is a single moment for the server.
+    let mut all = lists.concat();
+    all.sort_unstable();
+    let mut order: Vec<i64> = all.iter().map(|id| id >> 12 & 1023).collect();
+    order.dedup();
+    assert_eq!(order, [900, 7, 800, 3, 0, 1023, 5]);
+}
+
+#[test]
+fn twitter_ids_have_a_datacenter() {
+    let cluster = Cluster::options()
+        .set("pg_snowflake.layout = 'twitter'")
+        .set("pg_snowflake.worker_id = 26")
+        .start();
+    let mut client = cluster.client();
+    let error = client.query_one("SELECT snowflake_next()", &[]).unwrap_err();
+    assert_eq!(
+        error.as_db_error().unwrap().message(),
+        "pg_snowflake.datacenter_id is not set"
+    );
+    cluster.reload(&[("pg_snowflake.datacenter_id", "11")]);
+    let query = "SELECT (p).datacenter_id, (p).worker_id, abs(extract(epoch FROM now() - (p).timestamp)) < 5 \
+                 FROM (SELECT snowflake_decode(snowflake_next()) AS p OFFSET 0) one";
+    let row = client.query_one(query, &[]).unwrap();
+    assert_eq!((row.get(0), row.get(1), row.get(2)), (11, 26, true));
+    // An ID that Twitter gave out, read back and made again.
+    let query = "SELECT d.*::text, snowflake_encode(d.timestamp, d.worker_id, d.sequence, d.datacenter_id) \
+                 FROM (SELECT (snowflake_decode(1541815603606036480)).*) d";
+    let row = client.query_one(query, &[]).unwrap();
+    assert_eq!(row.get::<_, String>(0), "(\"2022-06-28 16:07:40.105+00\",11,26,0)");
+    assert_eq!(row.get::<_, i64>(1), 1541815603606036480);
+}
+
+#[test]
+fn layouts_of_ones_own_generate_and_decode() {
+    for (layout, worker, tick) in [
+        ("timestamp=41 worker=9 sequence=13", 511, "1 millisecond"),
+        (
+            "timestamp=39 sequence=8 worker=16 tick=10ms epoch=2014-09-01T00:00:00Z",
+            65535,
+            "10 milliseconds",
+        ),
+        ("timestamp=31 worker=22 sequence=10 tick=1s", 4_194_303, "1 second"),
+        (
+            "timestamp=41 worker=3 sequence=9 epoch=2019-12-24T16:00:00Z",
+            7,
+            "1 millisecond",
+        ),
+    ] {
+        let cluster = Cluster::options()
+            .set(&format!("pg_snowflake.layout = '{layout}'"))
+            .set(&format!("pg_snowflake.worker_id = {worker}"))
+            .start();
+        let lists = cluster.sessions(3, |_, client| {
+            ids(&client.query("SELECT snowflake_next(300)", &[]).unwrap())
+        });
+        lists.iter().for_each(|list| check::rising(list));
+        assert_eq!(check::distinct(&lists), 900);
+        let query = format!(
+            "SELECT count(*), bool_and((p).worker_id = {worker}), \
+             bool_and((p).timestamp BETWEEN now() - interval '10 s' AND now() + interval '10 s'), \
+             bool_and(id = snowflake_encode((p).timestamp, (p).worker_id, (p).sequence)), \
+             bool_and(id = snowflake_encode((p).timestamp + interval '{tick}' * 0.99, (p).worker_id, (p).sequence)) \
+             FROM (SELECT id, snowflake_decode(id) AS p FROM unnest($1::bigint[]) id) ids"
+        );
+        let row = cluster.client().query_one(&query, &[&lists.concat()]).unwrap();
+        assert_eq!(
+            (row.get(0), row.get(1), row.get(2), row.get(3), row.get(4)),
+            (900_i64, true, true, true, true),
+            "{layout}"
+        );
+    }
+}
+
+#[test]
+fn the_epoch_can_be_set_apart_from_the_layout() {
+    let cluster = Cluster::options()
+        .set("pg_snowflake.epoch = '2020-02-20T00:00:00Z'")
+        .start();
+    let row = cluster
+        .client()
+        .query_one(
+            "SELECT snowflake_timestamp(0)::text, snowflake_timestamp(snowflake_next()) - now() < '1 s'",
+            &[],
+        )
+        .unwrap();
+    assert_eq!(
+        (row.get::<_, String>(0).as_str(), row.get(1)),
+        ("2020-02-20 00:00:00+00", true)
+    );
+}
+
+/// Sharding by `id % n` needs more than one remainder.
+#[test]
+fn rare_ids_spread_over_remainders() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    let mut remainders = |spread: &str| {
+        cluster.reload(&[("pg_snowflake.sequence_spread", spread)]);
+        let rare = |_| {
+            thread::sleep(Duration::from_millis(3));
+            client
+                .query_one("SELECT snowflake_next() % 16", &[])
+                .unwrap()
+                .get::<_, i64>(0)
+        };
+        (0..100).map(rare).collect::<BTreeSet<i64>>().len()
+    };
+    assert_eq!(remainders("64"), 16);
+    assert_eq!(remainders("1"), 1);
+}

@@ -26,19 +26,14 @@ deps-test:
 
 build: deps ## build the library and the install script for the PostgreSQL of PG_CONFIG
 	$(BUILD) build --release $(FEATURES)
-	@mkdir -p $(OUT)
+	@rm -rf $(OUT) && mkdir -p $(OUT)
 	@cp target/release/libpg_snowflake.so $(OUT)/pg_snowflake.so
 	@sed 's/@CARGO_VERSION@/$(VERSION)/' pg_snowflake.control > $(OUT)/pg_snowflake.control
 	@{ printf '%s\n' '\echo Use "CREATE EXTENSION pg_snowflake" to load this file. \quit'; cat sql/[0-9]*.sql; } \
 		> $(OUT)/pg_snowflake--$(VERSION).sql
 
-# The directories belong to root on most systems; the build should not.
 install: build ## build, and install into the PostgreSQL of PG_CONFIG
-	@mkdir -p '$(LIBDIR)' '$(EXTENSIONDIR)' 2>/dev/null || true; \
-	sudo=; if ! { [ -w '$(LIBDIR)' ] && [ -w '$(EXTENSIONDIR)' ]; }; then sudo=sudo; fi; set -ex; \
-	$$sudo install -d '$(LIBDIR)' '$(EXTENSIONDIR)'; \
-	$$sudo install -m 755 $(OUT)/pg_snowflake.so '$(LIBDIR)/'; \
-	$$sudo install -m 644 $(OUT)/pg_snowflake.control $(OUT)/pg_snowflake--$(VERSION).sql '$(EXTENSIONDIR)/'
+	@scripts/install $(OUT) '$(LIBDIR)' '$(EXTENSIONDIR)'
 
 uninstall: ## remove what install put there
 	@sudo=; [ -w '$(LIBDIR)' ] || sudo=sudo; set -ex; \

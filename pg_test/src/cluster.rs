@@ -1,6 +1,6 @@
 //! A cluster: its data directory, its server, its clock.
 
-use crate::programs::{all, output_of, program, run, server_user};
+use crate::programs::{all, kill, output_of, program, run, server_user};
 use postgres::{Client, NoTls, Row};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -155,8 +155,10 @@ impl Cluster {
             Stop::Kill => {
                 let pid = self.postmaster();
                 let children = output_of(Command::new("ps").args(["--ppid", &pid.to_string(), "-o", "pid="]));
-                kill("-KILL", &pid.to_string());
-                children.split_whitespace().for_each(|child| kill("-KILL", child));
+                kill(pid);
+                children
+                    .split_whitespace()
+                    .for_each(|child| kill(child.parse().unwrap()));
             }
         }
     }
@@ -296,11 +298,6 @@ impl Drop for Cluster {
 /// The first column of all rows.
 pub fn ids(rows: &[Row]) -> Vec<i64> {
     rows.iter().map(|row| row.get(0)).collect()
-}
-
-fn kill(signal: &str, pid: &str) {
-    // A process that is gone already is what was wanted.
-    let _ = Command::new("kill").args([signal, pid]).output();
 }
 
 /// The file `path` in one of the directories below `root`.

@@ -9,4 +9,4 @@ mod cluster;
 mod programs;
 
 pub use cluster::{Cluster, Options, Stop, ids};
-pub use programs::{major_version, pgxs, run};
+pub use programs::{kill, major_version, pgxs, run};

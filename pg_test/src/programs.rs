@@ -79,6 +79,13 @@ pub fn run(command: &mut Command) -> String {
     all(&output)
 }
 
+/// Ends a process by SIGKILL. One that is gone already is what was wanted.
+pub fn kill(pid: u32) {
+    let _ = Command::new("sh")
+        .args(["-c", "kill -KILL $0", &pid.to_string()])
+        .output();
+}
+
 /// All that a program wrote.
 pub fn all(output: &Output) -> String {
     [&output.stdout, &output.stderr]

@@ -199,12 +199,23 @@ impl Cluster {
         self.connect(user, database).unwrap()
     }
 
-    /// A session of the superuser, where the server takes it.
+    /// Runs this in sessions of the superuser until it succeeds in one: for a server that is about to crash, or not
+    /// up again yet.
     ///
-    /// # Errors
-    /// Where it does not.
-    pub fn try_client(&self) -> Result<Client, postgres::Error> {
-        self.connect("postgres", "postgres")
+    /// # Panics
+    /// With the last error, after half a minute.
+    pub fn retry<T>(&self, session: impl Fn(&mut Client) -> Result<T, postgres::Error>) -> T {
+        let start = Instant::now();
+        loop {
+            match self
+                .connect("postgres", "postgres")
+                .and_then(|mut client| session(&mut client))
+            {
+                Ok(done) => return done,
+                Err(error) if start.elapsed() > Duration::from_secs(30) => panic!("{error}"),
+                Err(_) => thread::sleep(Duration::from_millis(20)),
+            }
+        }
     }
 
     fn connect(&self, user: &str, database: &str) -> Result<Client, postgres::Error> {

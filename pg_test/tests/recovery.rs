@@ -1,8 +1,6 @@
 //! A server in recovery reads IDs, and makes none.
 
 use pg_test::{Cluster, Stop, kill};
-use std::thread;
-use std::time::{Duration, Instant};
 
 #[test]
 fn in_recovery_making_is_refused_and_decoding_works() {
@@ -41,14 +39,6 @@ fn the_crash_of_one_session_is_survived() {
     let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
     kill(pid.unsigned_abs());
     drop(client);
-    let start = Instant::now();
-    let mut client = loop {
-        match cluster.try_client() {
-            Ok(client) => break client,
-            Err(error) if start.elapsed().as_secs() > 30 => panic!("{error}"),
-            Err(_) => thread::sleep(Duration::from_millis(50)),
-        }
-    };
-    let next: i64 = client.query_one("SELECT snowflake_next()", &[]).unwrap().get(0);
+    let next: i64 = cluster.retry(|client| Ok(client.query_one("SELECT snowflake_next()", &[])?.get(0)));
     assert!(next > last);
 }

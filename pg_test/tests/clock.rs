@@ -293,6 +293,30 @@ fn a_clock_before_the_epoch_or_past_the_end_is_an_error() {
 }
 
 #[test]
+fn a_clock_that_stands_still_is_an_error_in_bounded_time() {
+    let cluster = Cluster::options()
+        .with_clock()
+        .set("pg_snowflake.max_wait = '0'")
+        .start();
+    let mut client = cluster.client();
+    let first = next(&mut client).unwrap();
+    cluster.step_clock("2077-07-07 07:07:07"); // libfaketime's form for a clock that stands still
+    let count: i64 = client
+        .query_one("SELECT count(*) FROM snowflake_next(400000)", &[])
+        .unwrap()
+        .get(0);
+    assert_eq!(count, 400_000, "the burst is there to be used");
+    let start = Instant::now();
+    let error = client.query("SELECT snowflake_next(100000)", &[]).unwrap_err();
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    let (code, message, detail, _) = parts(&error);
+    assert_eq!((code.as_str(), message.as_str()), ("55000", "the clock stands still"));
+    assert!(detail.contains("The call waited 1"), "{detail}");
+    cluster.step_clock("+51y");
+    assert!(next(&mut client).unwrap() > first);
+}
+
+#[test]
 fn more_than_the_layout_holds_waits_and_loses_nothing() {
     // 2 IDs a tick of 10 ms, 10 ticks of burst: 20 at once, then 200 a second.
     let cluster = Cluster::options()

@@ -12,7 +12,7 @@ BUILD = PGRX_PG_CONFIG_PATH=$(PG_CONFIG) $(CARGO)
 FEATURES = --no-default-features --features pg$(MAJOR)
 OUT = target/install
 
-.PHONY: help deps deps-test build install uninstall demo test lint versions clean
+.PHONY: help deps deps-test build install uninstall demo test soak lint versions clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -45,6 +45,9 @@ demo: install ## a throw-away cluster, pgbench writing to it, and what can be re
 
 test: deps-test install ## everything: core, model check, regress files, clusters
 	@scripts/test
+
+soak: deps-test install ## faults at random, for MINUTES=5 from SEED
+	@SEED='$(SEED)' MINUTES='$(MINUTES)' $(CARGO) run -q -p pg_test --bin soak
 
 lint: deps ## formatting, clippy, the SQL files
 	$(CARGO) fmt --all --check

@@ -20,6 +20,15 @@ pub fn monotonic_micros() -> i64 {
     monotonic_nanos() / 1000
 }
 
+/// [`now`] less [`monotonic_micros`]: changes only when the clock is stepped, as both are slewed alike. `None` where the
+/// process was interrupted between reading them.
+pub fn offset() -> Option<i64> {
+    let before = monotonic_micros();
+    let now = now().0;
+    let after = monotonic_micros();
+    (after - before < 500).then_some(now - before)
+}
+
 #[inline]
 fn read(clock: libc::clockid_t) -> libc::timespec {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -2,19 +2,27 @@
 //! message, detail, hint.
 
 use crate::settings;
-use crate::timestamptz;
+use crate::timestamptz::{self, duration};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::{Field, NotAnId, WorkerError};
 use std::ffi::CStr;
 
 /// Why a call fails.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Error {
     /// The library is not in shared_preload_libraries.
     NotPreloaded,
     /// The server is a standby, or still recovering.
     InRecovery,
+    /// The extension is not created in this database, or was dropped a moment ago.
+    NotCreated,
+    /// The layout recorded in the database is another one than the server's: this, or text that is none.
+    OtherLayout(String),
+    /// The database has the server's layout on record, and this one, too.
+    SeveralLayouts(String),
+    /// The layout cannot be adopted, as IDs were made in another one.
+    LayoutInUse,
     /// The configuration names no worker.
     NoWorker(WorkerError),
     /// The clock is too far behind the last ID.
@@ -71,16 +79,47 @@ impl Error {
                 let message = "pg_snowflake must be loaded via shared_preload_libraries";
                 error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
                     .set_detail("The state from which IDs are made lives in shared memory. Decoding works without it.")
-                    .set_hint(format!(
-                        "Put into postgresql.conf, and restart the server: {}",
-                        preload_line()
-                    ))
+                    .set_hint(format!("Put into postgresql.conf, and restart the server: {}", preload_line()))
             }
-            Self::InRecovery => error(
-                ERRCODE_READ_ONLY_SQL_TRANSACTION,
-                "cannot execute snowflake_next() during recovery",
+            Self::InRecovery => {
+                error(ERRCODE_READ_ONLY_SQL_TRANSACTION, "cannot execute snowflake_next() during recovery")
+                    .set_hint("Make IDs on the primary. Decoding works here.")
+            }
+            Self::NotCreated => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "extension pg_snowflake is not created in this database",
             )
-            .set_hint("Make IDs on the primary. Decoding works here."),
+            .set_detail("The reservation of this database's IDs was not found.")
+            .set_hint("CREATE EXTENSION pg_snowflake."),
+            Self::OtherLayout(other) => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "the layout of this server is not the layout of this database",
+            )
+            .set_detail(format!("The server has \"{layout}\", the database has \"{other}\"."))
+            .set_hint(
+                "Set pg_snowflake.layout and pg_snowflake.epoch to what the database has, and restart the server. \
+                 If no IDs were made in the database yet, a superuser can call snowflake_adopt_layout() instead.",
+            ),
+            Self::SeveralLayouts(other) => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "this database has several layouts on record",
+            )
+            .set_detail(format!(
+                "The server has \"{layout}\", the database has both this and \"{other}\", as after the restore of a dump on \
+                 a server of another layout."
+            ))
+            .set_hint(
+                "Find out in which layout the IDs of this database were made. Set pg_snowflake.layout and \
+                 pg_snowflake.epoch to that one, restart the server, and delete the other's row from the table \
+                 snowflake_layout.",
+            ),
+            Self::LayoutInUse => {
+                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "IDs were made in this database already")
+                    .set_detail("In another layout, new IDs could repeat them, and they would be misread.")
+                    .set_hint(
+                        "Set pg_snowflake.layout and pg_snowflake.epoch to what the table snowflake_layout holds.",
+                    )
+            }
             Self::NoWorker(missing) => {
                 let field = match missing {
                     WorkerError::Missing(field) | WorkerError::NoSuchField(field) => field,
@@ -112,31 +151,20 @@ impl Error {
                     )
             }
             Self::ClockStopped { waited } => error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "the clock stands still")
-                .set_detail(format!(
-                    "The call waited {} for the next tick of the layout.",
-                    duration(waited)
-                ))
+                .set_detail(format!("The call waited {} for the next tick of the layout.", duration(waited)))
                 .set_hint("Check the system's clock."),
             Self::Exhausted => error(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, "the layout is exhausted")
-                .set_detail(format!(
-                    "The layout \"{layout}\" ends at {}, and the clock is past it.",
-                    layout.end()
-                ))
+                .set_detail(format!("The layout \"{layout}\" ends at {}, and the clock is past it.", layout.end()))
                 .set_hint("Check the system's clock. If it is right, a layout with a later end is needed."),
-            Self::NegativeCount(count) => error(
-                ERRCODE_INVALID_PARAMETER_VALUE,
-                &format!("count must not be negative: {count}"),
-            )
-            .set_hint("Ask for 0 or more IDs."),
-            Self::NotAnId(NotAnId(id)) => error(
-                ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                &format!("{id} is not a snowflake ID"),
-            )
-            .set_detail(format!(
-                "IDs of the layout \"{layout}\" range from 0 to {}.",
-                layout.max_id()
-            ))
-            .set_hint("Leave such numbers out, for example with WHERE id >= 0."),
+            Self::NegativeCount(count) => {
+                error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("count must not be negative: {count}"))
+                    .set_hint("Ask for 0 or more IDs.")
+            }
+            Self::NotAnId(NotAnId(id)) => {
+                error(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, &format!("{id} is not a snowflake ID"))
+                    .set_detail(format!("IDs of the layout \"{layout}\" range from 0 to {}.", layout.max_id()))
+                    .set_hint("Leave such numbers out, for example with WHERE id >= 0.")
+            }
             Self::Bound(instant) => {
                 outside(instant).set_hint("For a range without a bound, use '-infinity' or 'infinity'.")
             }
@@ -151,11 +179,10 @@ impl Error {
                 };
                 error(code, &part.to_string()).set_detail(format!("The layout is \"{layout}\"."))
             }
-            Self::NegativePart(field, value) => error(
-                ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                &format!("{field} must not be negative: {value}"),
-            )
-            .set_detail(format!("The layout is \"{layout}\".")),
+            Self::NegativePart(field, value) => {
+                error(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, &format!("{field} must not be negative: {value}"))
+                    .set_detail(format!("The layout is \"{layout}\"."))
+            }
         }
     }
 }
@@ -176,22 +203,8 @@ fn preload_line() -> String {
     // SAFETY: a global of this process, NULL or NUL-terminated.
     let now = unsafe {
         let libraries = pg_sys::shared_preload_libraries_string;
-        if libraries.is_null() {
-            "".into()
-        } else {
-            CStr::from_ptr(libraries).to_string_lossy()
-        }
+        if libraries.is_null() { "".into() } else { CStr::from_ptr(libraries).to_string_lossy() }
     };
     let comma = if now.is_empty() { "" } else { ", " };
     format!("shared_preload_libraries = '{now}{comma}pg_snowflake'")
-}
-
-/// A length of time: `250 ms`, `5 s`, `3600.250 s`.
-fn duration(micros: i64) -> String {
-    let (seconds, millis) = (micros / 1_000_000, micros / 1000 % 1000);
-    match (seconds, millis) {
-        (0, _) => format!("{millis} ms"),
-        (_, 0) => format!("{seconds} s"),
-        _ => format!("{seconds}.{millis:03} s"),
-    }
 }

@@ -1,13 +1,15 @@
 //! Claims positions for this session. The hot path is a clock read and one compare-and-swap on the shared line; it
 //! needs the session to be *admitted*, and everything out of the ordinary happens on the slow path behind it.
 //!
-//! A session is admitted when the library is preloaded, the server is not in recovery, and a worker is set. A change
-//! of the settings withdraws the admission, so that the next claim looks at them anew.
+//! A session is admitted when the library is preloaded, the server is not in recovery, a worker is set, and the
+//! reservation of its database reaches far enough. A change of the settings, or of the reservation's relation, withdraws
+//! the admission, so that the next claim looks at them anew.
 
 use crate::errors::Error;
-use crate::{admission, clock, settings, shared, wait};
+use crate::{admission, clock, reservation, settings, shared, wait};
 use pgrx::pg_sys;
-use snowflake_core::{Bounds, Claim, Field, Refusal, Tick, UnixMicros, WorkerError};
+use snowflake_core::{Bounds, Claim, Field, Layout, Refusal, Tick, UnixMicros, WorkerError};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A clock that stands still for this long while a call waits for it counts as behind, in microseconds.
 const STANDSTILL: i64 = 1_000_000;
@@ -30,11 +32,19 @@ pub fn claim(want: u64) -> Result<Claim, Error> {
 #[cold]
 #[inline(never)]
 fn claim_slowly(want: u64) -> Result<Claim, Error> {
+    claim_or_wait(want).inspect_err(|_| {
+        if shared::exists() {
+            shared::counters().errors.fetch_add(1, Relaxed);
+        }
+    })
+}
+
+fn claim_or_wait(want: u64) -> Result<Claim, Error> {
     let (layout, mut patience) = (settings::layout(), Patience::default());
     loop {
         let now = clock::now();
         let Some(bounds) = admission::bounds(layout.tick_at(now)) else {
-            admit()?;
+            admit(layout, layout.tick_at(now))?;
             continue;
         };
         let line = shared::line();
@@ -42,6 +52,7 @@ fn claim_slowly(want: u64) -> Result<Claim, Error> {
             Ok(claim) => return Ok(claim),
             Err(Refusal::Behind) => {
                 let mut transitions = shared::transitions();
+                transitions.watch_clock();
                 match line.open(layout, &bounds, want, &mut transitions.pace, clock::monotonic_micros()) {
                     Ok(claim) => return Ok(claim),
                     Err(refusal) => refusal,
@@ -54,16 +65,18 @@ fn claim_slowly(want: u64) -> Result<Claim, Error> {
                 patience.with_pace(now)?;
                 // Longer than need be, by a part of the burst: fewer wake-ups, and no position is lost by it.
                 let extra = bounds.max_burst * layout.tick_micros() / 8;
-                wait::sleep(layout.start_of(until).0 - now.0 + extra);
+                patience.sleep(layout.start_of(until).0 - now.0 + extra);
             }
-            Refusal::TooEarly { wait } => wait::sleep(wait),
+            Refusal::TooEarly { wait } => patience.sleep(wait),
             Refusal::TooFarAhead { lead } => {
+                shared::transitions().watch_clock();
                 let behind = lead.saturating_mul(layout.tick_micros());
                 let left = patience.with_lead(behind)?;
-                wait::sleep(left.min(behind));
+                patience.sleep(left.min(behind));
             }
+            Refusal::Limit { needs } => admit(layout, needs)?,
             Refusal::Behind => {}
-            Refusal::Limit { .. } | Refusal::Exhausted => return Err(Error::Exhausted),
+            Refusal::Exhausted => return Err(Error::Exhausted),
         }
     }
 }
@@ -75,6 +88,8 @@ struct Patience {
     too_far_since: Option<i64>,
     /// The clock when it was last seen to move during a wait for it, and when that was (monotonic, in microseconds).
     clock_moved: Option<(UnixMicros, i64)>,
+    /// Whether the call has slept at all.
+    slept: bool,
 }
 
 impl Patience {
@@ -108,13 +123,26 @@ impl Patience {
         }
         Ok(())
     }
+
+    /// Sleeps, and counts it.
+    fn sleep(&mut self, micros: i64) {
+        let counters = shared::counters();
+        if !self.slept {
+            self.slept = true;
+            counters.waits.fetch_add(1, Relaxed);
+        }
+        let start = clock::monotonic_micros();
+        wait::sleep(micros);
+        counters.wait_time.fetch_add(clock::monotonic_micros() - start, Relaxed);
+    }
 }
 
-/// Admits this session, and makes the server use the worker that the newest configuration names.
+/// Admits this session for claims up to a tick and some way beyond, and makes the server use the worker that the
+/// newest configuration names.
 ///
 /// # Errors
-/// Where the session may not claim now: not preloaded, in recovery, no worker.
-fn admit() -> Result<(), Error> {
+/// Where the session may not claim now: not preloaded, in recovery, no worker, no reservation, the layout's time over.
+fn admit(layout: &Layout, needs: Tick) -> Result<(), Error> {
     if !shared::exists() {
         return Err(Error::NotPreloaded);
     }
@@ -122,34 +150,42 @@ fn admit() -> Result<(), Error> {
     if unsafe { pg_sys::RecoveryInProgress() } {
         return Err(Error::InRecovery);
     }
-    let layout = settings::layout();
-    let configured = settings::worker();
-    let in_use = {
-        let mut transitions = shared::transitions();
-        // Sessions read a changed configuration one after the other. The newest reading decides for all of them.
-        if configured.read_at > transitions.worker_read_at {
-            transitions.worker_read_at = configured.read_at;
-            let worker = configured.bits.ok();
-            if transitions.worker != worker {
-                transitions.worker = worker;
-                if let Some(worker) = worker {
-                    shared::line().switch_worker(layout, worker);
-                }
-            }
-        }
-        transitions.worker
-    };
-    if in_use.is_none() {
-        return Err(Error::NoWorker(
-            configured.bits.err().unwrap_or(WorkerError::Missing(Field::Worker)),
-        ));
+    // Before anything is reserved: a clock that is wrong by decades must leave no trace.
+    if needs > layout.last_tick() {
+        return Err(Error::Exhausted);
     }
+    use_newest_worker(layout)?;
+    let limit = reservation::reserve(layout, needs)?;
     admission::grant(&Bounds {
         now: Tick(0),
         max_burst: layout.ticks_in(settings::max_burst()),
         max_lead: layout.ticks_in(settings::max_lead()),
-        limit: layout.last_tick(),
+        limit,
         spread: settings::sequence_spread().min(layout.max(Field::Sequence) + 1),
     });
     Ok(())
+}
+
+/// Sessions read a changed configuration one after the other. The newest reading decides for all of them.
+///
+/// # Errors
+/// Where that names no worker.
+fn use_newest_worker(layout: &Layout) -> Result<(), Error> {
+    let configured = settings::worker();
+    let mut transitions = shared::transitions();
+    if configured.read_at > transitions.worker_read_at {
+        transitions.worker_read_at = configured.read_at;
+        let worker = configured.bits.ok();
+        if transitions.worker != worker {
+            transitions.worker = worker;
+            if let Some(worker) = worker {
+                shared::line().switch_worker(layout, worker);
+            }
+        }
+    }
+    match (transitions.worker, configured.bits) {
+        (Some(_), _) => Ok(()),
+        (None, Err(missing)) => Err(Error::NoWorker(missing)),
+        (None, Ok(_)) => Err(Error::NoWorker(WorkerError::Missing(Field::Worker))),
+    }
 }

@@ -5,6 +5,7 @@
 //!
 //! * [`functions`]: what SQL calls; the SQL objects themselves stand in `sql/`
 //! * [`generator`]: claims positions, and waits or gives up as the settings say
+//! * [`reservation`]: what is durable of the line; on it, [`catalog`], [`page`] and [`replication`]
 //! * [`shared`]: the shared memory of the server: the line, and the lock for transitions
 //! * [`settings`]: the `pg_snowflake.*` parameters
 //! * [`admission`]: what this process may claim until a setting changes
@@ -14,10 +15,14 @@
 use pgrx::prelude::*;
 
 mod admission;
+mod catalog;
 mod clock;
 mod errors;
 mod functions;
 mod generator;
+mod page;
+mod replication;
+mod reservation;
 mod settings;
 mod shared;
 mod timestamptz;
@@ -32,6 +37,8 @@ pgrx::pg_module_magic!(name, version);
 extension_sql_file!("../sql/10-decode.sql", name = "decode");
 extension_sql_file!("../sql/20-range.sql", name = "range", requires = ["decode"]);
 extension_sql_file!("../sql/30-next.sql", name = "next", requires = ["range"]);
+extension_sql_file!("../sql/40-reservation.sql", name = "reservation", requires = ["next"]);
+extension_sql_file!("../sql/50-status.sql", name = "status", requires = ["reservation"]);
 
 /// Runs once in a process: in the postmaster where the library is preloaded, else in the session that first calls
 /// one of the functions. Without preloading there is no shared memory to claim from, but decoding works.

@@ -23,6 +23,7 @@ static DATACENTER_ID: GucSetting<i32> = GucSetting::<i32>::new(UNSET);
 static MAX_BURST: GucSetting<i32> = GucSetting::<i32>::new(100);
 static MAX_LEAD: GucSetting<i32> = GucSetting::<i32>::new(600_000);
 static MAX_WAIT: GucSetting<i32> = GucSetting::<i32>::new(5_000);
+static RESERVE_AHEAD: GucSetting<i32> = GucSetting::<i32>::new(1_000);
 static SEQUENCE_SPREAD: GucSetting<i32> = GucSetting::<i32>::new(64);
 
 static LAYOUT: OnceCell<Layout> = OnceCell::new();
@@ -52,10 +53,7 @@ pub fn layout() -> &'static Layout {
 /// The worker that the configuration names.
 pub fn worker() -> Worker {
     let id = |setting: &GucSetting<i32>| u32::try_from(setting.get()).ok();
-    Worker {
-        bits: layout().place_worker(id(&DATACENTER_ID), id(&WORKER_ID)),
-        read_at: WORKER_READ_AT.load(Relaxed),
-    }
+    Worker { bits: layout().place_worker(id(&DATACENTER_ID), id(&WORKER_ID)), read_at: WORKER_READ_AT.load(Relaxed) }
 }
 
 /// `pg_snowflake.max_burst` in microseconds.
@@ -73,6 +71,11 @@ pub fn max_wait() -> i64 {
     i64::from(MAX_WAIT.get()) * 1000
 }
 
+/// `pg_snowflake.reserve_ahead` in microseconds.
+pub fn reserve_ahead() -> i64 {
+    i64::from(RESERVE_AHEAD.get()) * 1000
+}
+
 /// `pg_snowflake.sequence_spread`, a power of two.
 pub fn sequence_spread() -> u64 {
     u64::from(SEQUENCE_SPREAD.get().unsigned_abs())
@@ -84,11 +87,7 @@ pub fn init(preloading: bool) {
     // A postmaster's parameter can only be defined in the postmaster. A session that loads the library later takes
     // the same lines from the configuration file, and reads them once.
     let fixed = || {
-        if preloading {
-            GucContext::Postmaster
-        } else {
-            GucContext::Sighup
-        }
+        if preloading { GucContext::Postmaster } else { GucContext::Sighup }
     };
 
     // SAFETY: the hooks are guarded, and have the signatures that PostgreSQL documents for them.
@@ -120,11 +119,7 @@ pub fn init(preloading: bool) {
     match configured_layout() {
         Ok(layout) => LAYOUT.get_or_init(|| layout),
         Err(detail) => {
-            let level = if preloading {
-                PgLogLevel::FATAL
-            } else {
-                PgLogLevel::ERROR
-            };
+            let level = if preloading { PgLogLevel::FATAL } else { PgLogLevel::ERROR };
             let code = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
             ErrorReport::new(code, "pg_snowflake.epoch does not fit pg_snowflake.layout", "")
                 .set_detail(detail)
@@ -203,6 +198,20 @@ pub fn init(preloading: bool) {
             None,
         );
         GucRegistry::define_int_guc_with_hooks(
+            c"pg_snowflake.reserve_ahead",
+            c"How far ahead of the clock IDs are reserved on disk.",
+            c"The reservation is written about once in this time while IDs are made. After a crash or a failover, IDs go \
+              on above it.",
+            &RESERVE_AHEAD,
+            100,
+            60_000,
+            GucContext::Sighup,
+            GucFlags::UNIT_MS,
+            None,
+            None,
+            None,
+        );
+        GucRegistry::define_int_guc_with_hooks(
             c"pg_snowflake.sequence_spread",
             c"Over how many sequence numbers the first IDs of ticks are spread.",
             c"A power of two. 1 means that every tick starts at sequence 0, which makes rare IDs multiples of the \
@@ -225,23 +234,17 @@ pub fn init(preloading: bool) {
 }
 
 fn text(setting: &GucSetting<Option<CString>>) -> String {
-    setting
-        .get()
-        .map_or_else(String::new, |text| text.to_string_lossy().into_owned())
+    setting.get().map_or_else(String::new, |text| text.to_string_lossy().into_owned())
 }
 
 /// The layout that the two parameters make together, or why they do not. Each was checked alone.
 fn configured_layout() -> Result<Layout, String> {
-    let layout: Layout = text(&LAYOUT_TEXT)
-        .parse()
-        .map_err(|error: notation::NotationError| error.to_string())?;
+    let layout: Layout = text(&LAYOUT_TEXT).parse().map_err(|error: notation::NotationError| error.to_string())?;
     match text(&EPOCH_TEXT).as_str() {
         "" => Ok(layout),
         epoch => {
             let epoch = UnixMicros::parse(epoch).unwrap_or(layout.epoch());
-            layout
-                .with_epoch(epoch)
-                .map_err(|error| format!("With epoch {epoch}, {error}."))
+            layout.with_epoch(epoch).map_err(|error| format!("With epoch {epoch}, {error}."))
         }
     }
 }
@@ -264,12 +267,7 @@ unsafe extern "C-unwind" fn check_layout(
                 "Use a built-in layout ({}), or fields from high to low such as \"timestamp=41 worker=9 sequence=13\".",
                 names.join(", ")
             );
-            refuse(
-                "pg_snowflake.layout",
-                &format!("\"{value}\""),
-                &sentence(&error.to_string()),
-                &hint,
-            )
+            refuse("pg_snowflake.layout", &format!("\"{value}\""), &sentence(&error.to_string()), &hint)
         }
     }
 }
@@ -320,10 +318,7 @@ fn check_field(field: Field, parameter: &str, value: i32) -> bool {
         return true;
     }
     let (detail, hint) = if max == 0 {
-        (
-            format!("The layout has no {field}."),
-            format!("Remove {parameter}, or set a layout that has a {field}."),
-        )
+        (format!("The layout has no {field}."), format!("Remove {parameter}, or set a layout that has a {field}."))
     } else {
         (
             format!("In the layout \"{}\", a {field} is a number from 0 to {max}.", layout()),
@@ -342,10 +337,7 @@ unsafe extern "C-unwind" fn check_spread(
     // SAFETY: a check hook gets a valid pointer.
     let value = unsafe { *value };
     value.unsigned_abs().is_power_of_two() || {
-        set_check_message(
-            "The spread must be a power of two.",
-            "Use a number such as 1, 16 or 64.",
-        );
+        set_check_message("The spread must be a power of two.", "Use a number such as 1, 16 or 64.");
         false
     }
 }
@@ -396,7 +388,5 @@ fn set_check_message(detail: &str, hint: &str) {
 /// A message of the core as a sentence: `no built-in …` becomes `No built-in ….`
 fn sentence(message: &str) -> String {
     let mut chars = message.chars();
-    chars.next().map_or_else(String::new, |first| {
-        format!("{}{}.", first.to_uppercase(), chars.as_str())
-    })
+    chars.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
 }

@@ -148,14 +148,7 @@ impl Layout {
         if end > i128::from(UnixMicros::MAX_WRITTEN.0) + 1 {
             return Err(LayoutError::EndsTooLate);
         }
-        Ok(Self {
-            timestamp,
-            datacenter,
-            worker,
-            sequence,
-            tick_micros,
-            epoch,
-        })
+        Ok(Self { timestamp, datacenter, worker, sequence, tick_micros, epoch })
     }
 
     /// The same layout with another epoch.
@@ -168,15 +161,9 @@ impl Layout {
 
     /// The fields with their widths in bits, high to low; those that the layout lacks are left out.
     pub fn fields(&self) -> Vec<(Field, u32)> {
-        let mut present: Vec<Field> = Field::ALL
-            .into_iter()
-            .filter(|&field| self.bits(field).width > 0)
-            .collect();
+        let mut present: Vec<Field> = Field::ALL.into_iter().filter(|&field| self.bits(field).width > 0).collect();
         present.sort_by_key(|&field| std::cmp::Reverse(self.bits(field).shift));
-        present
-            .into_iter()
-            .map(|field| (field, self.bits(field).width))
-            .collect()
+        present.into_iter().map(|field| (field, self.bits(field).width)).collect()
     }
 
     const fn bits(&self, field: Field) -> Bits {
@@ -226,6 +213,14 @@ impl Layout {
         Tick(instant.0.saturating_sub(self.epoch.0).div_euclid(self.tick_micros))
     }
 
+    /// The first tick that begins at or after an instant; negative before the epoch, beyond [`Self::last_tick`] near
+    /// or after the end.
+    pub const fn first_tick_from(&self, instant: UnixMicros) -> Tick {
+        let since_epoch = instant.0.saturating_sub(self.epoch.0);
+        let within = since_epoch.rem_euclid(self.tick_micros) != 0;
+        Tick(since_epoch.div_euclid(self.tick_micros) + within as i64)
+    }
+
     /// The instant at which a tick begins.
     #[inline]
     pub const fn start_of(&self, tick: Tick) -> UnixMicros {
@@ -272,11 +267,7 @@ impl Layout {
                 None => 0,
                 Some(_) if bits.width == 0 => return Err(WorkerError::NoSuchField(field)),
                 Some(value) if u64::from(value) > bits.max() => {
-                    return Err(WorkerError::TooHigh {
-                        field,
-                        value,
-                        max: bits.max(),
-                    });
+                    return Err(WorkerError::TooHigh { field, value, max: bits.max() });
                 }
                 Some(value) => bits.put(u64::from(value)),
             };
@@ -302,16 +293,10 @@ impl Layout {
         if tick.0 < 0 || tick > self.last_tick() {
             return Err(EncodeError::Time(OutOfRange(parts.timestamp)));
         }
-        let worker = self
-            .place_worker(parts.datacenter, parts.worker)
-            .map_err(EncodeError::Worker)?;
+        let worker = self.place_worker(parts.datacenter, parts.worker).map_err(EncodeError::Worker)?;
         let (sequence, max) = (u64::from(parts.sequence), self.sequence.max());
         if sequence > max {
-            let too_high = WorkerError::TooHigh {
-                field: Field::Sequence,
-                value: parts.sequence,
-                max,
-            };
+            let too_high = WorkerError::TooHigh { field: Field::Sequence, value: parts.sequence, max };
             return Err(EncodeError::Worker(too_high));
         }
         Ok(self.compose(self.position(tick, sequence), worker))
@@ -347,19 +332,11 @@ impl Layout {
 
     const fn part(&self, id: u64, field: Field) -> Option<u32> {
         let bits = self.bits(field);
-        if bits.width == 0 {
-            None
-        } else {
-            Some(bits.take(id) as u32)
-        }
+        if bits.width == 0 { None } else { Some(bits.take(id) as u32) }
     }
 
     const fn check(&self, id: i64) -> Result<u64, NotAnId> {
-        if id < 0 || id > self.max_id() {
-            Err(NotAnId(id))
-        } else {
-            Ok(id as u64)
-        }
+        if id < 0 || id > self.max_id() { Err(NotAnId(id)) } else { Ok(id as u64) }
     }
 
     // IDs that bound a range of time.
@@ -373,9 +350,7 @@ impl Layout {
         if instant.0 < self.epoch.0 || instant.0 > self.start_of(self.last_tick()).0 {
             return Err(OutOfRange(instant));
         }
-        let into_tick = (instant.0 - self.epoch.0) % self.tick_micros;
-        let tick = self.tick_at(instant).0 + (into_tick != 0) as i64;
-        Ok(self.timestamp.put(tick as u64) as i64)
+        Ok(self.timestamp.put(self.first_tick_from(instant).0 as u64) as i64)
     }
 
     /// The highest ID whose timestamp is at or before an instant, which may be any from [`Self::epoch`] on that lies
@@ -439,11 +414,7 @@ impl fmt::Display for LayoutError {
             Self::Missing(field) => write!(f, "field {field} is missing"),
             Self::Empty(field) => write!(f, "field {field} must have at least 1 bit"),
             Self::FieldTooWide(field, width) => {
-                write!(
-                    f,
-                    "field {field} has {width} bits, more than {}",
-                    Layout::MAX_FIELD_WIDTH
-                )
+                write!(f, "field {field} has {width} bits, more than {}", Layout::MAX_FIELD_WIDTH)
             }
             Self::TooWide(sum) => write!(f, "the fields have {sum} bits together, more than 63"),
             Self::TimestampNotHighest => f.write_str("the timestamp must be the first field, so that IDs sort by time"),

@@ -14,7 +14,7 @@
 //!     lead > max_lead               TooFarAhead: wait, or give up
 //! ```
 //!
-//! `claim` takes no lock. `open` and `switch_worker` are *transitions*: their caller holds the one lock that guards
+//! `claim` takes no lock. `open`, `raise` and `switch_worker` are *transitions*: their caller holds the one lock that guards
 //! the [`Pace`].
 
 use crate::layout::{Layout, Position, Tick, WorkerBits};
@@ -112,9 +112,9 @@ impl Pace {
     /// [`Refusal::TooEarly`] while less than a tick has passed since the last opening.
     fn check(self, monotonic: i64, tick_micros: i64) -> Result<(), Refusal> {
         match self.opened_at {
-            Some(opened_at) if monotonic < opened_at + tick_micros => Err(Refusal::TooEarly {
-                wait: opened_at + tick_micros - monotonic,
-            }),
+            Some(opened_at) if monotonic < opened_at + tick_micros => {
+                Err(Refusal::TooEarly { wait: opened_at + tick_micros - monotonic })
+            }
             _ => Ok(()),
         }
     }
@@ -130,13 +130,10 @@ impl Line {
     /// A line on which nothing was claimed, and which has no worker yet: call [`Self::switch_worker`] before the
     /// first claim.
     pub fn new() -> Self {
-        Self {
-            word: AtomicU64::new(0),
-            workers: [AtomicU64::new(0), AtomicU64::new(0)],
-        }
+        Self { word: AtomicU64::new(0), workers: [AtomicU64::new(0), AtomicU64::new(0)] }
     }
 
-    /// The last position claimed.
+    /// The last position claimed, or given up.
     pub fn last(&self) -> Position {
         position(self.word.load(Ordering::Acquire))
     }
@@ -190,11 +187,27 @@ impl Line {
             let worker = WorkerBits(self.workers[slot(word)].load(Ordering::Relaxed));
             let (first, count) = room(position(word))?;
             let next = word & SLOT | (first.0 + count - 1);
-            match self
-                .word
-                .compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire)
-            {
+            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Ok(Claim { first, count, worker }),
+                Err(found) => word = found,
+            }
+        }
+    }
+
+    /// Gives up all positions before a tick: later claims get that tick or a later one. For positions that may have
+    /// been claimed where this line does not know of it. The caller holds the lock for transitions.
+    pub fn raise(&self, layout: &Layout, tick: Tick) {
+        // Past the layout's end there is nothing to claim, and positions would reach the top bit.
+        let last_given_up = Tick(tick.0.saturating_sub(1)).min(layout.last_tick());
+        if last_given_up.0 < 0 {
+            return;
+        }
+        let floor = layout.last_position(last_given_up);
+        let mut word = self.word.load(Ordering::Acquire);
+        while position(word) < floor {
+            let next = word & SLOT | floor.0;
+            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return,
                 Err(found) => word = found,
             }
         }
@@ -212,10 +225,7 @@ impl Line {
             let end_of_tick = layout.last_position(layout.tick_of(next_position));
             let next = (word & SLOT ^ SLOT) | end_of_tick.0;
             // Release: who sees the new slot sees its worker.
-            match self
-                .word
-                .compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire)
-            {
+            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return,
                 Err(found) => word = found,
             }
@@ -240,11 +250,8 @@ impl Bounds {
         }
         let last_tick = layout.tick_of(last);
         let next = last.0 + 1;
-        let first = if self.now > last_tick {
-            layout.position(self.now, next & (self.spread - 1))
-        } else {
-            Position(next)
-        };
+        let first =
+            if self.now > last_tick { layout.position(self.now, next & (self.spread - 1)) } else { Position(next) };
         let tick = layout.tick_of(first);
         if tick > layout.last_tick() {
             return Err(Refusal::Exhausted);
@@ -253,9 +260,7 @@ impl Bounds {
         let ceiling = if lead <= self.max_burst {
             Tick(self.now.0 + self.max_burst).min(layout.last_tick())
         } else if self.lead_of(last_tick) <= self.max_burst {
-            return Err(Refusal::Full {
-                until: Tick(tick.0 - self.max_burst),
-            });
+            return Err(Refusal::Full { until: Tick(tick.0 - self.max_burst) });
         } else if lead > self.max_lead {
             return Err(Refusal::TooFarAhead { lead });
         } else if tick > last_tick && tick <= self.limit {
@@ -266,10 +271,7 @@ impl Bounds {
         if tick > self.limit {
             return Err(Refusal::Limit { needs: tick });
         }
-        Ok((
-            first,
-            want.min(layout.last_position(ceiling.min(self.limit)).0 - first.0 + 1),
-        ))
+        Ok((first, want.min(layout.last_position(ceiling.min(self.limit)).0 - first.0 + 1)))
     }
 
     /// How many ticks ahead of the clock a tick is; negative where it is behind.

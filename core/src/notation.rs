@@ -19,15 +19,9 @@ pub const DEFAULT_NAME: &str = "default";
 /// Built-in layouts: name and notation.
 pub const BUILT_IN: &[(&str, &str)] = &[
     // 1,024 workers with 4,096 IDs a millisecond each, until 2093.
-    (
-        DEFAULT_NAME,
-        "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z",
-    ),
+    (DEFAULT_NAME, "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z"),
     // github.com/twitter-archive/snowflake, tag snowflake-2010: IdWorker.scala.
-    (
-        "twitter",
-        "timestamp=41 datacenter=5 worker=5 sequence=12 tick=1ms epoch=2010-11-04T01:42:54.657Z",
-    ),
+    ("twitter", "timestamp=41 datacenter=5 worker=5 sequence=12 tick=1ms epoch=2010-11-04T01:42:54.657Z"),
 ];
 
 /// The layout used where none is set.
@@ -97,10 +91,7 @@ impl FromStr for Layout {
             return parse(notation);
         }
         if !text.contains('=') {
-            return Err(NotationError {
-                at: 1,
-                problem: Problem::UnknownName(text.to_owned()),
-            });
+            return Err(NotationError { at: 1, problem: Problem::UnknownName(text.to_owned()) });
         }
         parse(text)
     }
@@ -114,10 +105,7 @@ fn parse(text: &str) -> Result<Layout, NotationError> {
         // `word` is a slice of `text`: the distance of their starts is where it stands.
         let offset = word.as_ptr().addr() - text.as_ptr().addr();
         let fail = |skip: usize, problem| {
-            Err(NotationError {
-                at: text[..offset].chars().count() + word[..skip].chars().count() + 1,
-                problem,
-            })
+            Err(NotationError { at: text[..offset].chars().count() + word[..skip].chars().count() + 1, problem })
         };
         let Some((key, value)) = word.split_once('=') else {
             return fail(0, Problem::NotAPair(word.to_owned()));
@@ -147,10 +135,8 @@ fn parse(text: &str) -> Result<Layout, NotationError> {
             return fail(0, Problem::UnknownKey(key.to_owned()));
         }
     }
-    Layout::new(&fields, tick.unwrap_or(DEFAULT_TICK), epoch.unwrap_or(DEFAULT_EPOCH)).map_err(|error| NotationError {
-        at: 1,
-        problem: Problem::Layout(error),
-    })
+    Layout::new(&fields, tick.unwrap_or(DEFAULT_TICK), epoch.unwrap_or(DEFAULT_EPOCH))
+        .map_err(|error| NotationError { at: 1, problem: Problem::Layout(error) })
 }
 
 fn parse_tick(text: &str) -> Option<i64> {
@@ -197,10 +183,7 @@ mod tests {
     #[test]
     fn tick_and_epoch_may_be_left_out() {
         let layout: Layout = "timestamp=41 worker=9 sequence=13".parse().unwrap();
-        assert_eq!(
-            layout.to_string(),
-            "timestamp=41 worker=9 sequence=13 tick=1ms epoch=2024-01-01T00:00:00Z"
-        );
+        assert_eq!(layout.to_string(), "timestamp=41 worker=9 sequence=13 tick=1ms epoch=2024-01-01T00:00:00Z");
     }
 
     #[test]
@@ -208,79 +191,28 @@ mod tests {
         for (text, message) in [
             ("twiter", "no built-in layout is named \"twiter\", at character 1"),
             ("", "no built-in layout is named \"\", at character 1"),
-            (
-                "timestamp=41 worker=x sequence=12",
-                "\"x\" is not a number of bits, at character 21",
-            ),
-            (
-                "timestamp=41 worker=+9 sequence=12",
-                "\"+9\" is not a number of bits, at character 21",
-            ),
-            (
-                "timestamp=41 worker sequence=12",
-                "\"worker\" is not of the form key=value, at character 14",
-            ),
-            (
-                "timestamp=41 shard=9 sequence=12",
-                "\"shard\" is not a field, nor tick or epoch, at character 14",
-            ),
-            (
-                "timestamp=41 sequence=12 tick=1h",
-                "\"1h\" is not a tick such as 1ms, 10ms or 1s, at character 31",
-            ),
-            (
-                "timestamp=41 sequence=12 tick=1ms tick=1ms",
-                "tick is given twice, at character 35",
-            ),
+            ("timestamp=41 worker=x sequence=12", "\"x\" is not a number of bits, at character 21"),
+            ("timestamp=41 worker=+9 sequence=12", "\"+9\" is not a number of bits, at character 21"),
+            ("timestamp=41 worker sequence=12", "\"worker\" is not of the form key=value, at character 14"),
+            ("timestamp=41 shard=9 sequence=12", "\"shard\" is not a field, nor tick or epoch, at character 14"),
+            ("timestamp=41 sequence=12 tick=1h", "\"1h\" is not a tick such as 1ms, 10ms or 1s, at character 31"),
+            ("timestamp=41 sequence=12 tick=1ms tick=1ms", "tick is given twice, at character 35"),
             (
                 "timestamp=41 sequence=12 epoch=2024-01-01",
                 "\"2024-01-01\" is not an instant such as 2024-01-01T00:00:00Z, at character 32",
             ),
-            (
-                "timestamp=41 tick=1ms sequence=12",
-                "field sequence stands after tick or epoch, at character 23",
-            ),
-            (
-                "timestamp=41 worker=11 sequence=12",
-                "the fields have 64 bits together, more than 63",
-            ),
+            ("timestamp=41 tick=1ms sequence=12", "field sequence stands after tick or epoch, at character 23"),
+            ("timestamp=41 worker=11 sequence=12", "the fields have 64 bits together, more than 63"),
             ("timestamp=41 worker=10", "field sequence is missing"),
-            (
-                "timestamp=41 worker=10 sequence=0",
-                "field sequence must have at least 1 bit",
-            ),
-            (
-                "timestamp=41 worker=0 sequence=12",
-                "field worker must have at least 1 bit",
-            ),
-            (
-                "worker=10 timestamp=41 sequence=12",
-                "the timestamp must be the first field, so that IDs sort by time",
-            ),
-            (
-                "timestamp=20 worker=32 sequence=1",
-                "field worker has 32 bits, more than 31",
-            ),
-            (
-                "timestamp=40 worker=1 worker=2 sequence=1",
-                "field worker is given twice",
-            ),
-            (
-                "timestamp=62 sequence=1",
-                "the timestamp would run on beyond the year 9999: give it fewer bits",
-            ),
-            (
-                "timestamp=41 sequence=12 tick=0ms",
-                "a tick must last between 1us and 60s",
-            ),
-            (
-                "timestamp=41 sequence=12 tick=61s",
-                "a tick must last between 1us and 60s",
-            ),
-            (
-                "timestamp=4294967295 sequence=4294967295",
-                "field sequence has 4294967295 bits, more than 31",
-            ),
+            ("timestamp=41 worker=10 sequence=0", "field sequence must have at least 1 bit"),
+            ("timestamp=41 worker=0 sequence=12", "field worker must have at least 1 bit"),
+            ("worker=10 timestamp=41 sequence=12", "the timestamp must be the first field, so that IDs sort by time"),
+            ("timestamp=20 worker=32 sequence=1", "field worker has 32 bits, more than 31"),
+            ("timestamp=40 worker=1 worker=2 sequence=1", "field worker is given twice"),
+            ("timestamp=62 sequence=1", "the timestamp would run on beyond the year 9999: give it fewer bits"),
+            ("timestamp=41 sequence=12 tick=0ms", "a tick must last between 1us and 60s"),
+            ("timestamp=41 sequence=12 tick=61s", "a tick must last between 1us and 60s"),
+            ("timestamp=4294967295 sequence=4294967295", "field sequence has 4294967295 bits, more than 31"),
             ("ü=1", "\"ü\" is not a field, nor tick or epoch, at character 1"),
             ("ü worker=1", "\"ü\" is not of the form key=value, at character 1"),
         ] {

@@ -57,22 +57,14 @@ mod tests {
         ] {
             assert_eq!(UnixMicros::parse(text).unwrap().to_string(), text);
         }
-        assert_eq!(
-            UnixMicros::parse("2010-11-04T01:42:54.657Z"),
-            Some(UnixMicros::from_millis(1288834974657))
-        );
+        assert_eq!(UnixMicros::parse("2010-11-04T01:42:54.657Z"), Some(UnixMicros::from_millis(1288834974657)));
     }
 
     #[test]
     fn other_forms_are_refused() {
-        for text in [
-            "",
-            "2024-01-01",
-            "2024-01-01 00:00:00",
-            "1288834974657",
-            "2024-13-01T00:00:00Z",
-            "1969-12-31T23:59:59Z",
-        ] {
+        for text in
+            ["", "2024-01-01", "2024-01-01 00:00:00", "1288834974657", "2024-13-01T00:00:00Z", "1969-12-31T23:59:59Z"]
+        {
             assert_eq!(UnixMicros::parse(text), None, "{text}");
         }
     }

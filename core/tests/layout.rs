@@ -21,12 +21,7 @@ fn published_twitter_ids_decode() {
         (i64::MAX, "2080-07-10T17:30:30.208Z", 31, 31, 4095),
         (20, "2010-11-04T01:42:54.657Z", 0, 0, 20), // from before the scheme: tick 0
     ] {
-        let parts = Parts {
-            timestamp: at(timestamp),
-            datacenter: Some(datacenter),
-            worker: Some(worker),
-            sequence,
-        };
+        let parts = Parts { timestamp: at(timestamp), datacenter: Some(datacenter), worker: Some(worker), sequence };
         assert_eq!(twitter.decode(id), Ok(parts), "{id}");
         assert_eq!(twitter.encode(&parts), Ok(id), "{id}");
     }
@@ -45,12 +40,7 @@ fn default_layout_ends_in_2093() {
 fn sequence_may_stand_above_the_worker() {
     // sony/sonyflake: an ID and its parts from the tests of xudongcc/sonyflake-js.
     let sonyflake = layout("timestamp=39 sequence=8 worker=16 tick=10ms epoch=2014-09-01T00:00:00Z");
-    let parts = Parts {
-        timestamp: at("2023-09-01T00:00:00Z"),
-        datacenter: None,
-        worker: Some(1),
-        sequence: 0,
-    };
+    let parts = Parts { timestamp: at("2023-09-01T00:00:00Z"), datacenter: None, worker: Some(1), sequence: 0 };
     assert_eq!(sonyflake.decode(476467565690880001), Ok(parts));
     assert_eq!(sonyflake.encode(&parts), Ok(476467565690880001));
 }
@@ -69,52 +59,18 @@ fn numbers_that_are_no_ids_are_refused() {
 #[test]
 fn fields_must_be_given_as_the_layout_has_them() {
     let (default, twitter) = (layout("default"), layout("twitter"));
-    assert_eq!(
-        default.place_worker(None, None),
-        Err(WorkerError::Missing(Field::Worker))
-    );
-    assert_eq!(
-        default.place_worker(Some(0), Some(1)),
-        Err(WorkerError::NoSuchField(Field::Datacenter))
-    );
-    assert_eq!(
-        twitter.place_worker(None, Some(1)),
-        Err(WorkerError::Missing(Field::Datacenter))
-    );
-    let too_high = WorkerError::TooHigh {
-        field: Field::Worker,
-        value: 1024,
-        max: 1023,
-    };
+    assert_eq!(default.place_worker(None, None), Err(WorkerError::Missing(Field::Worker)));
+    assert_eq!(default.place_worker(Some(0), Some(1)), Err(WorkerError::NoSuchField(Field::Datacenter)));
+    assert_eq!(twitter.place_worker(None, Some(1)), Err(WorkerError::Missing(Field::Datacenter)));
+    let too_high = WorkerError::TooHigh { field: Field::Worker, value: 1024, max: 1023 };
     assert_eq!(default.place_worker(None, Some(1024)), Err(too_high));
     assert_eq!(too_high.to_string(), "worker 1024 is above the layout's highest, 1023");
 
-    let parts = Parts {
-        timestamp: default.epoch(),
-        datacenter: None,
-        worker: Some(0),
-        sequence: 4096,
-    };
-    let too_high = WorkerError::TooHigh {
-        field: Field::Sequence,
-        value: 4096,
-        max: 4095,
-    };
+    let parts = Parts { timestamp: default.epoch(), datacenter: None, worker: Some(0), sequence: 4096 };
+    let too_high = WorkerError::TooHigh { field: Field::Sequence, value: 4096, max: 4095 };
     assert_eq!(default.encode(&parts), Err(EncodeError::Worker(too_high)));
-    for timestamp in [
-        UnixMicros(default.epoch().0 - 1),
-        default.end(),
-        UnixMicros(i64::MAX),
-        UnixMicros(i64::MIN),
-    ] {
-        assert!(matches!(
-            default.encode(&Parts {
-                timestamp,
-                sequence: 0,
-                ..parts
-            }),
-            Err(EncodeError::Time(_))
-        ));
+    for timestamp in [UnixMicros(default.epoch().0 - 1), default.end(), UnixMicros(i64::MAX), UnixMicros(i64::MIN)] {
+        assert!(matches!(default.encode(&Parts { timestamp, sequence: 0, ..parts }), Err(EncodeError::Time(_))));
     }
 }
 
@@ -126,25 +82,13 @@ fn bounds_of_instants_are_exact() {
     let highest = |us| default.highest_id_until(UnixMicros(epoch + us)).unwrap();
     let before = |us| default.highest_id_before(UnixMicros(epoch + us)).unwrap();
     const TICK: i64 = 1 << 22;
-    assert_eq!(
-        (lowest(0), lowest(1), lowest(1000), lowest(1001)),
-        (0, TICK, TICK, 2 * TICK)
-    );
-    assert_eq!(
-        (highest(0), highest(999), highest(1000)),
-        (TICK - 1, TICK - 1, 2 * TICK - 1)
-    );
-    assert_eq!(
-        (before(0), before(1), before(1000), before(1001)),
-        (-1, TICK - 1, TICK - 1, 2 * TICK - 1)
-    );
+    assert_eq!((lowest(0), lowest(1), lowest(1000), lowest(1001)), (0, TICK, TICK, 2 * TICK));
+    assert_eq!((highest(0), highest(999), highest(1000)), (TICK - 1, TICK - 1, 2 * TICK - 1));
+    assert_eq!((before(0), before(1), before(1000), before(1001)), (-1, TICK - 1, TICK - 1, 2 * TICK - 1));
 
     let end = default.end().0 - epoch;
     assert_eq!(lowest(end - 1000), i64::MAX - TICK + 1);
-    assert!(
-        default.lowest_id_from(UnixMicros(epoch + end - 999)).is_err(),
-        "the next tick is past the end"
-    );
+    assert!(default.lowest_id_from(UnixMicros(epoch + end - 999)).is_err(), "the next tick is past the end");
     assert_eq!((highest(end - 1), before(end)), (i64::MAX, i64::MAX));
     assert!(default.highest_id_until(default.end()).is_err());
     assert!(default.highest_id_before(UnixMicros(epoch + end + 1)).is_err());
@@ -163,26 +107,15 @@ fn any_layout() -> impl Strategy<Value = Layout> {
             fields
         })
         .prop_shuffle();
-    let tick = prop_oneof![
-        Just(1),
-        Just(10),
-        Just(1000),
-        Just(10_000),
-        Just(1_000_000),
-        1..=Layout::MAX_TICK_MICROS
-    ];
-    (
-        below,
-        1_u32..=62,
-        prop::array::uniform3(1_u32..=31),
-        tick,
-        0..=UnixMicros::MAX_WRITTEN.0,
-    )
-        .prop_filter_map("no such layout", |(below, timestamp, widths, tick, epoch)| {
+    let tick = prop_oneof![Just(1), Just(10), Just(1000), Just(10_000), Just(1_000_000), 1..=Layout::MAX_TICK_MICROS];
+    (below, 1_u32..=62, prop::array::uniform3(1_u32..=31), tick, 0..=UnixMicros::MAX_WRITTEN.0).prop_filter_map(
+        "no such layout",
+        |(below, timestamp, widths, tick, epoch)| {
             let mut fields = vec![(Field::Timestamp, timestamp)];
             fields.extend(below.into_iter().zip(widths));
             Layout::new(&fields, tick, UnixMicros(epoch)).ok()
-        })
+        },
+    )
 }
 
 /// A number below `max + 1`, often one of the ends.

@@ -19,30 +19,15 @@ impl Server {
         let layout: Layout = layout.parse().unwrap();
         let (line, pace) = (Line::new(), Pace::default());
         let limit = layout.last_tick();
-        let bounds = Bounds {
-            now: Tick(0),
-            max_burst,
-            max_lead,
-            limit,
-            spread: 1,
-        };
+        let bounds = Bounds { now: Tick(0), max_burst, max_lead, limit, spread: 1 };
         line.switch_worker(&layout, layout.place_worker(None, Some(1)).unwrap());
-        Self {
-            layout,
-            line,
-            pace,
-            wall: layout.start_of(Tick(1000)),
-            monotonic: 0,
-            bounds,
-        }
+        Self { layout, line, pace, wall: layout.start_of(Tick(1000)), monotonic: 0, bounds }
     }
 
     fn claim(&mut self, want: u64) -> Result<Claim, Refusal> {
         self.bounds.now = self.layout.tick_at(self.wall);
         match self.line.claim(&self.layout, &self.bounds, want) {
-            Err(Refusal::Behind) => self
-                .line
-                .open(&self.layout, &self.bounds, want, &mut self.pace, self.monotonic),
+            Err(Refusal::Behind) => self.line.open(&self.layout, &self.bounds, want, &mut self.pace, self.monotonic),
             done => done,
         }
     }
@@ -81,11 +66,7 @@ fn a_burst_runs_ahead_of_the_clock_then_waits_for_it() {
     server.pass(1);
     assert_eq!(server.drain(), (4096, Refusal::Full { until: Tick(1002) }));
     server.pass(10_000);
-    assert_eq!(
-        server.drain(),
-        (40_960, Refusal::Full { until: Tick(1012) }),
-        "coarse sleep loses no position"
-    );
+    assert_eq!(server.drain(), (40_960, Refusal::Full { until: Tick(1012) }), "coarse sleep loses no position");
 }
 
 #[test]
@@ -102,11 +83,7 @@ fn a_clock_that_went_back_gets_one_tick_per_tick() {
     let next = server.claim(1).unwrap();
     assert_eq!(next.first.0, last.0 + 1, "goes on within the last tick");
     let (rest, refusal) = server.drain();
-    assert_eq!(
-        (rest, refusal),
-        (4094 + 4096, Refusal::TooEarly { wait: 1000 }),
-        "and opens one more"
-    );
+    assert_eq!((rest, refusal), (4094 + 4096, Refusal::TooEarly { wait: 1000 }), "and opens one more");
     for _ in 0..10 {
         server.pass(999);
         assert_eq!(server.drain(), (0, Refusal::TooEarly { wait: 1 }));
@@ -116,11 +93,7 @@ fn a_clock_that_went_back_gets_one_tick_per_tick() {
     server.pass(5_000_000);
     assert_eq!(server.tick(server.line.last()), 1000 + 11);
     let caught_up = server.claim(1).unwrap();
-    assert_eq!(
-        server.tick(caught_up.first),
-        1000 + 12,
-        "the clock reads 1010: the burst's credit serves again"
-    );
+    assert_eq!(server.tick(caught_up.first), 1000 + 12, "the clock reads 1010: the burst's credit serves again");
 }
 
 #[test]
@@ -140,11 +113,7 @@ fn the_lead_is_bounded() {
     server.wall.0 -= 600_001_000;
     assert_eq!(server.claim(1), Err(Refusal::TooFarAhead { lead: 600_001 }));
     server.wall.0 += 1000;
-    assert_eq!(
-        server.drain(),
-        (4095, Refusal::TooFarAhead { lead: 600_001 }),
-        "the next tick would be too far"
-    );
+    assert_eq!(server.drain(), (4095, Refusal::TooFarAhead { lead: 600_001 }), "the next tick would be too far");
 }
 
 #[test]
@@ -185,11 +154,7 @@ fn the_limit_bounds_every_claim() {
     server.bounds.limit = Tick(1002);
     assert_eq!(server.drain(), (3 * 4096, Refusal::Limit { needs: Tick(1003) }));
     server.wall.0 -= 5_000_000;
-    assert_eq!(
-        server.claim(1),
-        Err(Refusal::Limit { needs: Tick(1003) }),
-        "also while the clock is behind"
-    );
+    assert_eq!(server.claim(1), Err(Refusal::Limit { needs: Tick(1003) }), "also while the clock is behind");
     server.bounds.limit = Tick(1001);
     assert_eq!(server.claim(1), Err(Refusal::Limit { needs: Tick(1003) }));
 }
@@ -236,6 +201,26 @@ fn ids_rise_when_the_worker_number_falls() {
     }
 }
 
+#[test]
+fn a_raised_line_goes_on_above() {
+    let mut server = Server::new(DEFAULT, 100, 600_000);
+    let last = server.claim(1).unwrap().first;
+    server.line.raise(&server.layout, Tick(1000));
+    assert_eq!(server.claim(1).unwrap().first.0, last.0 + 1, "what is below the line changes nothing");
+    server.line.raise(&server.layout, Tick(1050));
+    assert_eq!(server.claim(1).unwrap().first, server.layout.position(Tick(1050), 0));
+    server.line.raise(&server.layout, Tick(5000));
+    assert_eq!(server.claim(1).unwrap().first, server.layout.position(Tick(5000), 0), "beyond the burst: opened");
+    for below_all in [Tick(0), Tick(-1), Tick(i64::MIN)] {
+        let before = server.line.last();
+        server.line.raise(&server.layout, below_all);
+        assert_eq!(server.line.last(), before);
+    }
+    server.line.raise(&server.layout, Tick(i64::MAX));
+    assert_eq!(server.claim(1), Err(Refusal::Exhausted));
+    assert_eq!(server.line.last(), server.layout.last_position(server.layout.last_tick()));
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Pass(i64),
@@ -245,6 +230,7 @@ enum Step {
     Switch(u32),
     Bounds { max_burst: i64, max_lead: i64, spread: u32 },
     Limit(i64),
+    Raise(i64),
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
@@ -261,6 +247,7 @@ fn any_step() -> impl Strategy<Value = Step> {
             Step::Bounds { max_burst, max_lead, spread }
         }),
         1 => (-10..=1000_i64).prop_map(Step::Limit),
+        1 => (-1000..=1000_i64).prop_map(Step::Raise),
     ]
 }
 
@@ -309,6 +296,14 @@ proptest! {
                 Step::Limit(ahead) => {
                     let last = server.tick(server.line.last());
                     server.bounds.limit = Tick(last + ahead).min(layout.last_tick());
+                }
+                Step::Raise(ahead) => {
+                    let last = server.line.last();
+                    let tick = Tick(server.tick(last) + ahead);
+                    server.line.raise(&layout, tick);
+                    prop_assert!(server.line.last() >= last);
+                    prop_assert!(server.line.last().0 + 1 >= layout.position(tick.max(Tick(0)), 0).0
+                        || tick > layout.last_tick());
                 }
                 Step::Claim(want) => {
                     let before = server.line.last();

@@ -12,13 +12,7 @@ fn layout() -> Layout {
 }
 
 fn bounds(now: i64) -> Bounds {
-    Bounds {
-        now: Tick(now),
-        max_burst: 5,
-        max_lead: 100,
-        limit: Tick(1000),
-        spread: 1,
-    }
+    Bounds { now: Tick(now), max_burst: 5, max_lead: 100, limit: Tick(1000), spread: 1 }
 }
 
 fn worker(layout: &Layout, number: u32) -> WorkerBits {
@@ -114,6 +108,23 @@ fn a_switch_of_the_worker_divides_the_line() {
         assert!(by_position.is_sorted_by(|a, b| a.1 < b.1), "{by_position:?}");
         assert_eq!(layout.field(mine[0], snowflake_core::Field::Worker), Ok(Some(2)));
         check(vec![mine, theirs]);
+    });
+}
+
+/// A raise is not undone by a claim that was under way: whoever claims after it stands above.
+#[test]
+fn a_raise_is_a_floor_for_all_later_claims() {
+    loom::model(|| {
+        let layout = layout();
+        let line = line(&layout);
+        let other = {
+            let line = Arc::clone(&line);
+            thread::spawn(move || claims(&layout, &line, 10, &[1, 2]))
+        };
+        line.raise(&layout, Tick(12));
+        let mine = claims(&layout, &line, 10, &[1]);
+        assert!(mine[0] >= 12 << 3, "{mine:?}");
+        check(vec![mine, other.join().unwrap()]);
     });
 }
 

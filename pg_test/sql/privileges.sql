@@ -19,7 +19,28 @@ SET pg_snowflake.sequence_spread = 1;
 ALTER SYSTEM SET pg_snowflake.worker_id = 2;
 CREATE OR REPLACE FUNCTION snowflake_next() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
 DROP EXTENSION pg_snowflake;
+
+-- What the database remembers is not its to see or change, though its calls do so.
+SELECT * FROM snowflake_reservation;
+SELECT nextval('snowflake_reservation');
+SELECT setval('snowflake_reservation', 1);
+SELECT * FROM snowflake_layout;
+DELETE FROM snowflake_layout;
+SELECT snowflake_adopt_layout();
+SELECT snowflake_adoptable_layout();
+SELECT * FROM snowflake_status();
+SELECT * FROM snowflake_status;
+SELECT snowflake_server_layout();
 RESET ROLE;
+
+-- Who watches the server may look at its state, and no more.
+GRANT pg_monitor TO regress_snowflake_nobody;
+SET ROLE regress_snowflake_nobody;
+SELECT worker_id FROM snowflake_status;
+SELECT worker_id FROM snowflake_status();
+SELECT * FROM snowflake_reservation;
+RESET ROLE;
+REVOKE pg_monitor FROM regress_snowflake_nobody;
 
 -- Nor can a superuser, within a session.
 SET pg_snowflake.worker_id = 2;

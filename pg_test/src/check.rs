@@ -7,11 +7,7 @@
 pub fn distinct(lists: &[Vec<i64>]) -> usize {
     let mut all = lists.concat();
     all.sort_unstable();
-    let duplicates: Vec<i64> = all
-        .windows(2)
-        .filter(|pair| pair[0] == pair[1])
-        .map(|pair| pair[0])
-        .collect();
+    let duplicates: Vec<i64> = all.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
     assert!(
         duplicates.is_empty(),
         "{} duplicates, such as {:?}",

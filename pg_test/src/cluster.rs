@@ -1,6 +1,6 @@
 //! A cluster: its data directory, its server, its clock.
 
-use crate::programs::{all, kill, output_of, program, run, server_user};
+use crate::programs::{Installation, all, kill, output_of, run, server_user};
 use postgres::{Client, NoTls, Row};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -21,9 +21,12 @@ pub enum Stop {
 }
 
 /// How a cluster is made.
+#[derive(Clone)]
 pub struct Options {
+    installation: Installation,
     preload: bool,
     clock: bool,
+    initdb: Vec<String>,
     configuration: String,
 }
 
@@ -49,49 +52,50 @@ impl Options {
         self
     }
 
+    /// Adds an argument for initdb.
+    #[must_use]
+    pub fn initdb(mut self, argument: &str) -> Self {
+        self.initdb.push(argument.to_owned());
+        self
+    }
+
+    /// Uses another PostgreSQL than the one under test.
+    #[must_use]
+    pub fn on(mut self, installation: Installation) -> Self {
+        self.installation = installation;
+        self
+    }
+
     /// Makes the cluster, starts it, and creates the extension.
     pub fn start(self) -> Cluster {
         let cluster = self.create();
-        cluster
-            .start()
-            .unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
+        cluster.start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
         cluster.client().batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
         cluster
     }
 
     /// Makes the cluster, and does not start it.
     pub fn create(self) -> Cluster {
-        let directory = tempfile::Builder::new().prefix("pgsf-").tempdir_in("/tmp").unwrap();
-        if let Some(user) = server_user() {
-            run(Command::new("chown").arg(user).arg(directory.path()));
-        }
-        let cluster = Cluster {
-            directory,
-            has_clock: self.clock,
-        };
+        let cluster = Cluster::empty(self.installation, self.clock);
         let data = cluster.data();
-        run(program("initdb", &[])
-            .args(["--auth=trust", "--username=postgres", "--no-sync", "--encoding=UTF8"])
-            .args(["--locale=C", "--pgdata", data.to_str().unwrap()]));
-        let mut configuration = format!(
-            "listen_addresses = ''\nunix_socket_directories = '{}'\nfsync = off\nmax_connections = 100\n\
-             timezone = 'UTC'\nlogging_collector = off\n",
-            cluster.directory.path().display()
-        );
+        let mut initdb = cluster.installation.program("initdb", &[]);
+        initdb.args(["--auth=trust", "--username=postgres", "--no-sync", "--encoding=UTF8", "--locale=C"]);
+        run(initdb.args(&self.initdb).arg("--pgdata").arg(&data));
+        let mut configuration = "listen_addresses = ''\nfsync = off\nmax_connections = 100\ntimezone = 'UTC'\n\
+             wal_log_hints = on\nwal_keep_size = 256MB\nlogging_collector = off\n"
+            .to_owned();
         if self.preload {
             configuration.push_str("shared_preload_libraries = 'pg_snowflake'\npg_snowflake.worker_id = 1\n");
         }
         configuration.push_str(&self.configuration);
         cluster.append("postgresql.conf", &configuration);
-        if self.clock {
-            cluster.step_clock("+0s");
-        }
         cluster
     }
 }
 
 /// A PostgreSQL cluster of a test's own.
 pub struct Cluster {
+    installation: Installation,
     directory: TempDir,
     has_clock: bool,
 }
@@ -100,10 +104,39 @@ impl Cluster {
     /// Options for a cluster that preloads the library and has worker ID 1.
     pub fn options() -> Options {
         Options {
+            installation: Installation::under_test(),
             preload: true,
             clock: false,
+            initdb: Vec::new(),
             configuration: String::new(),
         }
+    }
+
+    /// A place for a cluster, without a data directory.
+    pub fn empty(installation: Installation, with_clock: bool) -> Self {
+        let directory = tempfile::Builder::new().prefix("pgsf-").tempdir_in("/tmp").unwrap();
+        if let Some(user) = server_user() {
+            run(Command::new("chown").arg(user).arg(directory.path()));
+        }
+        let cluster = Self { installation, directory, has_clock: with_clock };
+        if with_clock {
+            cluster.step_clock("+0s");
+        }
+        cluster
+    }
+
+    /// A running standby of this cluster, which streams from it. Its clock, where it has one, is its own.
+    pub fn standby(&self) -> Self {
+        let standby = Self::empty(self.installation.clone(), self.has_clock);
+        standby.copy_from(self, &["--write-recovery-conf"]);
+        standby.start().unwrap_or_else(|log| panic!("the standby did not start:\n{log}"));
+        standby
+    }
+
+    /// Fills this empty place by `pg_basebackup` of a running cluster, with further options.
+    pub fn copy_from(&self, source: &Self, options: &[&str]) {
+        let mut backup = source.program("pg_basebackup");
+        run(backup.args(["--checkpoint=fast", "--no-sync"]).args(options).arg("--pgdata").arg(self.data()));
     }
 
     /// The data directory.
@@ -155,11 +188,42 @@ impl Cluster {
             Stop::Kill => {
                 let pid = self.postmaster();
                 let children = output_of(Command::new("ps").args(["--ppid", &pid.to_string(), "-o", "pid="]));
-                kill(pid);
-                children
-                    .split_whitespace()
-                    .for_each(|child| kill(child.parse().unwrap()));
+                let mut pids = vec![pid];
+                pids.extend(children.split_whitespace().map(|child| child.parse::<u32>().unwrap()));
+                pids.iter().for_each(|&pid| kill(pid));
+                // Until they are gone, the data directory counts as in use.
+                let start = Instant::now();
+                while pids.iter().any(|pid| Path::new(&format!("/proc/{pid}")).exists()) {
+                    assert!(start.elapsed() < Duration::from_secs(20), "{pids:?} do not go away");
+                    thread::sleep(Duration::from_millis(5));
+                }
             }
+        }
+    }
+
+    /// Ends the recovery of a standby.
+    pub fn promote(&self) {
+        run(&mut self.pg_ctl("promote"));
+    }
+
+    /// Makes a stopped server a standby of another that has gone on without it.
+    pub fn rewind_to(&self, source: &Self) {
+        // Until a checkpoint, a server that was just promoted looks to pg_rewind as if it were not.
+        source.client().batch_execute("CHECKPOINT").unwrap();
+        let connection = format!("host={} user=postgres dbname=postgres", source.socket().display());
+        let mut rewind = self.installation.program("pg_rewind", &[]);
+        rewind.args(["--write-recovery-conf", "--no-sync", "--source-server", &connection, "--target-pgdata"]);
+        run(rewind.arg(self.data()));
+    }
+
+    /// Waits until a standby has replayed all that its primary has written.
+    pub fn catch_up_with(&self, primary: &Self) {
+        let target: String = primary.client().query_one("SELECT pg_current_wal_lsn()::text", &[]).unwrap().get(0);
+        let start = Instant::now();
+        let reached = format!("SELECT coalesce(pg_last_wal_replay_lsn() >= '{target}', false)");
+        while !self.retry(|client| Ok(client.query_one(&reached, &[])?.get::<_, bool>(0))) {
+            assert!(start.elapsed() < Duration::from_secs(30), "the standby does not catch up:\n{}", self.log());
+            thread::sleep(Duration::from_millis(20));
         }
     }
 
@@ -170,15 +234,13 @@ impl Cluster {
     }
 
     fn pg_ctl(&self, action: &str) -> Command {
-        let variables = if self.has_clock {
-            self.clock_variables()
-        } else {
-            Vec::new()
-        };
-        let mut command = program("pg_ctl", &variables);
-        command
-            .args([action, "--wait", "--timeout=60", "--silent", "--pgdata"])
-            .arg(self.data());
+        let variables = if self.has_clock { self.clock_variables() } else { Vec::new() };
+        let mut command = self.installation.program("pg_ctl", &variables);
+        command.args([action, "--wait", "--timeout=60", "--silent", "--pgdata"]).arg(self.data());
+        if action == "start" {
+            // Not in the configuration, which a standby or a rewound server copies.
+            command.arg("--options").arg(format!("-k {}", self.socket().display()));
+        }
         command
     }
 
@@ -207,15 +269,20 @@ impl Cluster {
     pub fn retry<T>(&self, session: impl Fn(&mut Client) -> Result<T, postgres::Error>) -> T {
         let start = Instant::now();
         loop {
-            match self
-                .connect("postgres", "postgres")
-                .and_then(|mut client| session(&mut client))
-            {
+            match self.connect("postgres", "postgres").and_then(|mut client| session(&mut client)) {
                 Ok(done) => return done,
                 Err(error) if start.elapsed() > Duration::from_secs(30) => panic!("{error}"),
                 Err(_) => thread::sleep(Duration::from_millis(20)),
             }
         }
+    }
+
+    /// A session of the superuser, where the server takes it.
+    ///
+    /// # Errors
+    /// Where it does not.
+    pub fn try_client(&self) -> Result<Client, postgres::Error> {
+        self.connect("postgres", "postgres")
     }
 
     fn connect(&self, user: &str, database: &str) -> Result<Client, postgres::Error> {
@@ -227,13 +294,9 @@ impl Cluster {
     pub fn program(&self, name: &str) -> Command {
         let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let host = self.socket().to_str().unwrap();
-        program(
+        self.installation.program(
             name,
-            &[
-                variable("PGHOST", host),
-                variable("PGUSER", "postgres"),
-                variable("PGDATABASE", "postgres"),
-            ],
+            &[variable("PGHOST", host), variable("PGUSER", "postgres"), variable("PGDATABASE", "postgres")],
         )
     }
 
@@ -241,9 +304,8 @@ impl Cluster {
     pub fn sessions<T: Send>(&self, count: usize, session: impl Fn(usize, &mut Client) -> T + Sync) -> Vec<T> {
         thread::scope(|scope| {
             let session = &session;
-            let threads: Vec<_> = (0..count)
-                .map(|number| scope.spawn(move || session(number, &mut self.client())))
-                .collect();
+            let threads: Vec<_> =
+                (0..count).map(|number| scope.spawn(move || session(number, &mut self.client()))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         })
     }
@@ -252,9 +314,7 @@ impl Cluster {
     pub fn reload(&self, parameters: &[(&str, &str)]) {
         let mut client = self.client();
         for (name, value) in parameters {
-            client
-                .batch_execute(&format!("ALTER SYSTEM SET {name} = '{value}'"))
-                .unwrap();
+            client.batch_execute(&format!("ALTER SYSTEM SET {name} = '{value}'")).unwrap();
         }
         client.batch_execute("SELECT pg_reload_conf()").unwrap();
         // The postmaster passes the signal on; a session reads the files between two statements.
@@ -262,10 +322,7 @@ impl Cluster {
         let start = Instant::now();
         let shown = format!("SELECT setting = $1 FROM pg_settings WHERE name = '{name}'");
         while !self.client().query_one(&shown, &[&value]).unwrap().get::<_, bool>(0) {
-            assert!(
-                start.elapsed() < Duration::from_secs(10),
-                "{name} did not become {value}"
-            );
+            assert!(start.elapsed() < Duration::from_secs(10), "{name} did not become {value}");
             thread::sleep(Duration::from_millis(10));
         }
     }
@@ -287,10 +344,7 @@ impl Cluster {
         let library = glob("/usr/lib", "faketime/libfaketime.so.1").expect("libfaketime is not installed");
         [
             ("LD_PRELOAD", library.to_str().unwrap()),
-            (
-                "FAKETIME_TIMESTAMP_FILE",
-                self.directory.path().join("clock").to_str().unwrap(),
-            ),
+            ("FAKETIME_TIMESTAMP_FILE", self.directory.path().join("clock").to_str().unwrap()),
             ("FAKETIME_NO_CACHE", "1"),
             ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
         ]
@@ -313,9 +367,5 @@ pub fn ids(rows: &[Row]) -> Vec<i64> {
 
 /// The file `path` in one of the directories below `root`.
 fn glob(root: &str, path: &str) -> Option<PathBuf> {
-    std::fs::read_dir(root)
-        .ok()?
-        .flatten()
-        .map(|entry| entry.path().join(path))
-        .find(|file| file.exists())
+    std::fs::read_dir(root).ok()?.flatten().map(|entry| entry.path().join(path)).find(|file| file.exists())
 }

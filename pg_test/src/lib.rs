@@ -6,7 +6,9 @@
 
 pub mod check;
 mod cluster;
+pub mod load;
 mod programs;
+pub mod soak;
 
 pub use cluster::{Cluster, Options, Stop, ids};
-pub use programs::{kill, major_version, pgxs, run};
+pub use programs::{Installation, kill, run};

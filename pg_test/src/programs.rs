@@ -4,31 +4,66 @@ use std::env;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// What `pg_config` of the PostgreSQL under test says of one of its options, such as `--bindir`.
-pub fn pg_config(option: &str) -> String {
-    let pg_config = env::var("PG_CONFIG").unwrap_or_else(|_| "/usr/lib/postgresql/15/bin/pg_config".to_owned());
-    let output = Command::new(&pg_config)
-        .arg(option)
-        .output()
-        .unwrap_or_else(|error| panic!("{pg_config}: {error}"));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+/// An installed PostgreSQL.
+#[derive(Clone, Debug)]
+pub struct Installation {
+    pg_config: String,
 }
 
-/// The major version of the PostgreSQL under test.
-pub fn major_version() -> u32 {
-    let version = pg_config("--version");
-    let digits = version.trim_start_matches(|c: char| !c.is_ascii_digit());
-    digits
-        .split(|c: char| !c.is_ascii_digit())
-        .next()
-        .unwrap()
-        .parse()
-        .unwrap()
-}
+impl Installation {
+    /// That of the environment's `PG_CONFIG`, else Debian's 15.
+    pub fn under_test() -> Self {
+        Self::of(&env::var("PG_CONFIG").unwrap_or_else(|_| "/usr/lib/postgresql/15/bin/pg_config".to_owned()))
+    }
 
-/// A program that PostgreSQL brings for extensions, by its path below `pgxs`.
-pub fn pgxs(path: &str) -> PathBuf {
-    PathBuf::from(pg_config("--pkglibdir")).join("pgxs").join(path)
+    /// The one that this `pg_config` belongs to.
+    pub fn of(pg_config: &str) -> Self {
+        Self { pg_config: pg_config.to_owned() }
+    }
+
+    fn ask(&self, option: &str) -> String {
+        output_of(Command::new(&self.pg_config).arg(option)).trim().to_owned()
+    }
+
+    /// The directory of its programs.
+    pub fn bin(&self) -> PathBuf {
+        self.ask("--bindir").into()
+    }
+
+    /// A program that it brings for extensions, by its path below `pgxs`.
+    pub fn pgxs(&self, path: &str) -> PathBuf {
+        PathBuf::from(self.ask("--pkglibdir")).join("pgxs").join(path)
+    }
+
+    /// Its major version.
+    pub fn major(&self) -> u32 {
+        let version = self.ask("--version");
+        let digits = version.trim_start_matches(|c: char| !c.is_ascii_digit());
+        digits.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+    }
+
+    /// One of its programs, to be run as the server's user with these variables added to the environment. Variables
+    /// that would change what the tests see are taken out.
+    pub fn program(&self, name: &str, variables: &[(String, String)]) -> Command {
+        // A variable such as LD_PRELOAD is for the program alone, not for what starts it: hence env(1).
+        let mut command = match server_user() {
+            Some(user) => {
+                let mut command = Command::new("runuser");
+                command.args(["-u", user, "--", "env"]);
+                command
+            }
+            None => Command::new("env"),
+        };
+        command.args(variables.iter().map(|(name, value)| format!("{name}={value}"))).arg(self.bin().join(name));
+        for (variable, _) in env::vars_os() {
+            let name = variable.to_string_lossy();
+            if name.starts_with("PG") || name.starts_with("LC_") || name == "RUST_BACKTRACE" {
+                command.env_remove(&variable);
+            }
+        }
+        command.current_dir("/");
+        command
+    }
 }
 
 /// The user that servers run as, where that is not the user who runs the tests: a server refuses to run as root.
@@ -38,59 +73,24 @@ pub fn server_user() -> Option<&'static str> {
     root.then_some("postgres")
 }
 
-/// One of PostgreSQL's programs, to be run as the server's user with these variables added to the environment.
-/// Variables that would change what the tests see are taken out.
-pub fn program(name: &str, variables: &[(String, String)]) -> Command {
-    let path = PathBuf::from(pg_config("--bindir")).join(name);
-    // A variable such as LD_PRELOAD is for the program alone, not for what starts it: hence env(1).
-    let mut command = match server_user() {
-        Some(user) => {
-            let mut command = Command::new("runuser");
-            command.args(["-u", user, "--", "env"]);
-            command
-        }
-        None => Command::new("env"),
-    };
-    command
-        .args(variables.iter().map(|(name, value)| format!("{name}={value}")))
-        .arg(path);
-    for (variable, _) in env::vars_os() {
-        let name = variable.to_string_lossy();
-        if name.starts_with("PG") || name.starts_with("LC_") || name == "RUST_BACKTRACE" {
-            command.env_remove(&variable);
-        }
-    }
-    command.current_dir("/");
-    command
-}
-
 /// Runs a command to its end.
 ///
 /// # Panics
 /// Where it fails; the message is all that it wrote.
 pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(
-        output.status.success(),
-        "{command:?}: {}\n{}",
-        output.status,
-        all(&output)
-    );
+    assert!(output.status.success(), "{command:?}: {}\n{}", output.status, all(&output));
     all(&output)
 }
 
 /// Ends a process by SIGKILL. One that is gone already is what was wanted.
 pub fn kill(pid: u32) {
-    let _ = Command::new("sh")
-        .args(["-c", "kill -KILL $0", &pid.to_string()])
-        .output();
+    let _ = Command::new("sh").args(["-c", "kill -KILL $0", &pid.to_string()]).output();
 }
 
 /// All that a program wrote.
 pub fn all(output: &Output) -> String {
-    [&output.stdout, &output.stderr]
-        .map(|bytes| String::from_utf8_lossy(bytes))
-        .concat()
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat()
 }
 
 /// What a command writes to its standard output.

@@ -20,12 +20,7 @@ fn lead(client: &mut Client) -> i64 {
 fn parts(error: &postgres::Error) -> (String, String, String, String) {
     let error = error.as_db_error().unwrap();
     let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
-    (
-        error.code().code().to_owned(),
-        error.message().to_owned(),
-        text(error.detail()),
-        text(error.hint()),
-    )
+    (error.code().code().to_owned(), error.message().to_owned(), text(error.detail()), text(error.hint()))
 }
 
 #[test]
@@ -68,46 +63,28 @@ fn behind_the_clock_ids_come_at_real_time_pace() {
     let before = lead(&mut client);
     assert!((55_000..=60_500).contains(&before), "{before}");
     let start = Instant::now();
-    let count: i64 = client
-        .query_one("SELECT count(*) FROM snowflake_next(1000000)", &[])
-        .unwrap()
-        .get(0);
+    let count: i64 = client.query_one("SELECT count(*) FROM snowflake_next(1000000)", &[]).unwrap().get(0);
     let took = start.elapsed();
     assert_eq!(count, 1_000_000);
-    assert!(
-        took > Duration::from_millis(1_000_000 / 4096),
-        "faster than one tick per tick: {took:?}"
-    );
+    assert!(took > Duration::from_millis(1_000_000 / 4096), "faster than one tick per tick: {took:?}");
     let after = lead(&mut client);
     assert!(after <= before + 5, "the lead grew from {before} to {after} ms");
 }
 
 #[test]
 fn an_hour_back_waits_then_fails_and_says_what_to_do() {
-    let cluster = Cluster::options()
-        .with_clock()
-        .set("pg_snowflake.max_wait = '700ms'")
-        .start();
+    let cluster = Cluster::options().with_clock().set("pg_snowflake.max_wait = '700ms'").start();
     let mut client = cluster.client();
     let last = next(&mut client).unwrap();
     cluster.step_clock("-3600s");
     let start = Instant::now();
     let (code, message, detail, hint) = parts(&next(&mut client).unwrap_err());
     let took = start.elapsed();
-    assert!(
-        (Duration::from_millis(650)..Duration::from_secs(5)).contains(&took),
-        "{took:?}"
-    );
+    assert!((Duration::from_millis(650)..Duration::from_secs(5)).contains(&took), "{took:?}");
     assert_eq!(code, "55000");
-    assert!(
-        message.starts_with("the clock is 3599.") || message.starts_with("the clock is 3600"),
-        "{message}"
-    );
+    assert!(message.starts_with("the clock is 3599.") || message.starts_with("the clock is 3600"), "{message}");
     assert!(message.ends_with(" s behind the last ID"), "{message}");
-    assert!(
-        detail.contains("at most 600 s behind (pg_snowflake.max_lead)"),
-        "{detail}"
-    );
+    assert!(detail.contains("at most 600 s behind (pg_snowflake.max_lead)"), "{detail}");
     assert!(detail.contains("(pg_snowflake.max_wait is 700 ms)"), "{detail}");
     assert!(hint.contains("raise pg_snowflake.max_lead"), "{hint}");
 
@@ -116,12 +93,7 @@ fn an_hour_back_waits_then_fails_and_says_what_to_do() {
     assert_eq!(batch.code().unwrap().code(), "55000");
 
     // Reading IDs does not need the clock.
-    assert!(
-        client
-            .query_one("SELECT snowflake_timestamp($1) IS NOT NULL", &[&last])
-            .unwrap()
-            .get::<_, bool>(0)
-    );
+    assert!(client.query_one("SELECT snowflake_timestamp($1) IS NOT NULL", &[&last]).unwrap().get::<_, bool>(0));
 
     // Raising the lead, as the hint says, lets IDs go on; so does the clock.
     cluster.reload(&[("pg_snowflake.max_lead", "2h")].map(|(name, _)| (name, "7200000")));
@@ -134,10 +106,7 @@ fn an_hour_back_waits_then_fails_and_says_what_to_do() {
 
 #[test]
 fn a_wait_ends_when_the_clock_is_set_right() {
-    let cluster = Cluster::options()
-        .with_clock()
-        .set("pg_snowflake.max_wait = '30s'")
-        .start();
+    let cluster = Cluster::options().with_clock().set("pg_snowflake.max_wait = '30s'").start();
     let mut client = cluster.client();
     let last = next(&mut client).unwrap();
     cluster.step_clock("-3600s");
@@ -150,18 +119,12 @@ fn a_wait_ends_when_the_clock_is_set_right() {
         assert!(next(&mut client).unwrap() > last);
     });
     let took = start.elapsed();
-    assert!(
-        (Duration::from_millis(450)..Duration::from_secs(5)).contains(&took),
-        "{took:?}"
-    );
+    assert!((Duration::from_millis(450)..Duration::from_secs(5)).contains(&took), "{took:?}");
 }
 
 #[test]
 fn a_wait_can_be_cancelled_and_holds_no_lock() {
-    let cluster = Cluster::options()
-        .with_clock()
-        .set("pg_snowflake.max_wait = '60s'")
-        .start();
+    let cluster = Cluster::options().with_clock().set("pg_snowflake.max_wait = '60s'").start();
     let mut client = cluster.client();
     next(&mut client).unwrap();
     cluster.step_clock("-3600s");
@@ -179,10 +142,8 @@ fn a_wait_can_be_cancelled_and_holds_no_lock() {
         let waiter = scope.spawn(|| next(&mut client).unwrap_err());
         thread::sleep(Duration::from_millis(300));
         let mut other = cluster.client();
-        let wait: String = other
-            .query_one("SELECT wait_event FROM pg_stat_activity WHERE pid = $1", &[&pid])
-            .unwrap()
-            .get(0);
+        let wait: String =
+            other.query_one("SELECT wait_event FROM pg_stat_activity WHERE pid = $1", &[&pid]).unwrap().get(0);
         assert_eq!(wait, "Extension");
         other.batch_execute("SET pg_snowflake.max_wait = 0").unwrap();
         let start = Instant::now();
@@ -224,10 +185,7 @@ fn strict_settings_refuse_at_once() {
     cluster.step_clock("+0s");
     assert!(next(&mut client).unwrap() > last);
     // Without burst, more IDs than a tick holds still only wait for the next tick.
-    let count: i64 = client
-        .query_one("SELECT count(*) FROM snowflake_next(20000)", &[])
-        .unwrap()
-        .get(0);
+    let count: i64 = client.query_one("SELECT count(*) FROM snowflake_next(20000)", &[]).unwrap().get(0);
     assert_eq!(count, 20_000);
 }
 
@@ -294,17 +252,11 @@ fn a_clock_before_the_epoch_or_past_the_end_is_an_error() {
 
 #[test]
 fn a_clock_that_stands_still_is_an_error_in_bounded_time() {
-    let cluster = Cluster::options()
-        .with_clock()
-        .set("pg_snowflake.max_wait = '0'")
-        .start();
+    let cluster = Cluster::options().with_clock().set("pg_snowflake.max_wait = '0'").start();
     let mut client = cluster.client();
     let first = next(&mut client).unwrap();
     cluster.step_clock("2077-07-07 07:07:07"); // libfaketime's form for a clock that stands still
-    let count: i64 = client
-        .query_one("SELECT count(*) FROM snowflake_next(400000)", &[])
-        .unwrap()
-        .get(0);
+    let count: i64 = client.query_one("SELECT count(*) FROM snowflake_next(400000)", &[]).unwrap().get(0);
     assert_eq!(count, 400_000, "the burst is there to be used");
     let start = Instant::now();
     let error = client.query("SELECT snowflake_next(100000)", &[]).unwrap_err();
@@ -319,9 +271,7 @@ fn a_clock_that_stands_still_is_an_error_in_bounded_time() {
 #[test]
 fn more_than_the_layout_holds_waits_and_loses_nothing() {
     // 2 IDs a tick of 10 ms, 10 ticks of burst: 20 at once, then 200 a second.
-    let cluster = Cluster::options()
-        .set("pg_snowflake.layout = 'timestamp=38 worker=10 sequence=1 tick=10ms'")
-        .start();
+    let cluster = Cluster::options().set("pg_snowflake.layout = 'timestamp=38 worker=10 sequence=1 tick=10ms'").start();
     let start = Instant::now();
     let lists = cluster.sessions(4, |session, client| match session {
         0 => ids(&client.query("SELECT snowflake_next(100)", &[]).unwrap()),
@@ -332,10 +282,7 @@ fn more_than_the_layout_holds_waits_and_loses_nothing() {
     assert_eq!(check::distinct(&lists), 250);
     assert!(took > Duration::from_millis(1000), "{took:?}");
     // Nearly no position is skipped: (250 - 22) / 2 ticks, and some slack for the start.
-    let (min, max) = lists
-        .concat()
-        .iter()
-        .fold((i64::MAX, 0), |(min, max), &id| (min.min(id), max.max(id)));
+    let (min, max) = lists.concat().iter().fold((i64::MAX, 0), |(min, max), &id| (min.min(id), max.max(id)));
     let ticks = (max >> 11) - (min >> 11) + 1;
     assert!((125..=160).contains(&ticks), "250 IDs took {ticks} ticks");
 }

@@ -15,10 +15,7 @@ fn sixteen_sessions_mix_single_calls_and_batches() {
             }
             let rows = match (session + round) % 4 {
                 0 => client.query("SELECT snowflake_next()", &[]),
-                1 => client.query(
-                    "SELECT snowflake_next() FROM generate_series(1, $1)",
-                    &[&(left.min(3000) as i32)],
-                ),
+                1 => client.query("SELECT snowflake_next() FROM generate_series(1, $1)", &[&(left.min(3000) as i32)]),
                 2 => client.query("SELECT snowflake_next($1)", &[&(left.min(5000) as i32)]),
                 _ => client.query("SELECT * FROM snowflake_next($1)", &[&(left.min(7) as i32)]),
             };
@@ -34,9 +31,7 @@ fn sixteen_sessions_mix_single_calls_and_batches() {
 fn pgbench_fills_a_primary_key_from_eight_clients() {
     let cluster = Cluster::options().start();
     let mut client = cluster.client();
-    client
-        .batch_execute("CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_next(), client integer)")
-        .unwrap();
+    client.batch_execute("CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_next(), client integer)").unwrap();
     let script = cluster.socket().join("script.sql");
     std::fs::write(&script, "INSERT INTO t (client) VALUES (:client_id);\n").unwrap();
     run(cluster
@@ -44,12 +39,7 @@ fn pgbench_fills_a_primary_key_from_eight_clients() {
         .args(["--no-vacuum", "--client=8", "--jobs=2", "--transactions=2000", "--file"])
         .arg(script)
         .arg("postgres"));
-    let row = client
-        .query_one(
-            "SELECT count(*), count(DISTINCT id), count(DISTINCT client) FROM t",
-            &[],
-        )
-        .unwrap();
+    let row = client.query_one("SELECT count(*), count(DISTINCT id), count(DISTINCT client) FROM t", &[]).unwrap();
     assert_eq!((row.get(0), row.get(1), row.get(2)), (16_000_i64, 16_000_i64, 8_i64));
 }
 
@@ -81,10 +71,7 @@ fn create_table_as_with_parallel_workers_beside_other_writers() {
         .set("parallel_tuple_cost = 0")
         .set("min_parallel_table_scan_size = 0")
         .start();
-    cluster
-        .client()
-        .batch_execute("CREATE TABLE source AS SELECT i FROM generate_series(1, 300000) i")
-        .unwrap();
+    cluster.client().batch_execute("CREATE TABLE source AS SELECT i FROM generate_series(1, 300000) i").unwrap();
     let lists = cluster.sessions(3, |session, client| {
         if session == 0 {
             return ids(&client.query("SELECT snowflake_next(300000)", &[]).unwrap());
@@ -92,17 +79,9 @@ fn create_table_as_with_parallel_workers_beside_other_writers() {
         let table = format!(
             "EXPLAIN (ANALYZE, COSTS OFF) CREATE TABLE t{session} AS SELECT snowflake_next() AS id FROM source"
         );
-        let plan: Vec<String> = client
-            .query(&table, &[])
-            .unwrap()
-            .iter()
-            .map(|line| line.get(0))
-            .collect();
+        let plan: Vec<String> = client.query(&table, &[]).unwrap().iter().map(|line| line.get(0)).collect();
         assert!(plan.iter().any(|line| line.contains("Workers Launched: ")), "{plan:#?}");
-        assert!(
-            !plan.iter().any(|line| line.contains("Workers Launched: 0")),
-            "{plan:#?}"
-        );
+        assert!(!plan.iter().any(|line| line.contains("Workers Launched: 0")), "{plan:#?}");
         ids(&client.query(&format!("SELECT id FROM t{session}"), &[]).unwrap())
     });
     assert_eq!(check::distinct(&lists), 900_000);
@@ -144,12 +123,7 @@ fn ten_million_in_one_batch_need_no_memory_and_can_be_cancelled() {
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     };
     let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
-    client
-        .query_one(
-            "SELECT count(snowflake_next) FROM (SELECT snowflake_next(1000)) ids",
-            &[],
-        )
-        .unwrap();
+    client.query_one("SELECT count(snowflake_next) FROM (SELECT snowflake_next(1000)) ids", &[]).unwrap();
     let before = peak(pid);
     let query = "SELECT count(snowflake_next), max(snowflake_next) > min(snowflake_next) + 10000000 \
                  FROM (SELECT snowflake_next(10000000)) ids";

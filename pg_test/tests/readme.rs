@@ -8,10 +8,8 @@ use std::process::Stdio;
 
 /// What the tables of the examples hold besides the rows that the reader sees inserted: enough that the planner
 /// chooses as it does for a table of some size.
-const ROWS: [&str; 2] = [
-    "INSERT INTO orders (item) SELECT 'x' FROM generate_series(1, 50000)",
-    "VACUUM ANALYZE orders",
-];
+const ROWS: [&str; 2] =
+    ["INSERT INTO orders (item) SELECT 'x' FROM generate_series(1, 50000)", "VACUUM ANALYZE orders"];
 
 struct Block {
     line: usize,
@@ -27,27 +25,16 @@ fn blocks(text: &str) -> Vec<Block> {
         let Some(info) = line.strip_prefix("```sql") else {
             continue;
         };
-        let mut block = Block {
-            line: number + 1,
-            shape: info == " shape",
-            statements: String::new(),
-            output: String::new(),
-        };
+        let mut block =
+            Block { line: number + 1, shape: info == " shape", statements: String::new(), output: String::new() };
         // A statement ends with a semicolon at the end of a line; output begins where no statement does.
         let mut in_statement = false;
         for (_, line) in lines.by_ref().take_while(|(_, line)| *line != "```") {
             let begins = ["SELECT", "CREATE", "INSERT", "EXPLAIN", "ALTER", "SET"]
                 .iter()
-                .any(|word| {
-                    line.strip_prefix(word)
-                        .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-                });
+                .any(|word| line.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')));
             in_statement |= begins;
-            let text = if in_statement {
-                &mut block.statements
-            } else {
-                &mut block.output
-            };
+            let text = if in_statement { &mut block.statements } else { &mut block.output };
             text.push_str(line);
             text.push('\n');
             in_statement &= !line.ends_with(';');
@@ -66,10 +53,7 @@ fn comparable(text: &str, shape: bool) -> Vec<String> {
     lines
         .map(|line| {
             let mut plain = String::new();
-            for c in line
-                .chars()
-                .map(|c| if c.is_ascii_digit() || c == '.' { '9' } else { c })
-            {
+            for c in line.chars().map(|c| if c.is_ascii_digit() || c == '.' { '9' } else { c }) {
                 if !(plain.ends_with(c) && matches!(c, '9' | ' ' | '-')) {
                     plain.push(c);
                 }
@@ -86,34 +70,16 @@ fn examples_print_what_they_say() {
     client.batch_execute("DROP EXTENSION pg_snowflake").unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut files = vec![root.join("README.md")];
-    files.extend(
-        std::fs::read_dir(root.join("docs"))
-            .unwrap()
-            .map(|entry| entry.unwrap().path()),
-    );
+    files.extend(std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
     let mut count = 0;
-    for file in files
-        .iter()
-        .filter(|file| file.extension().is_some_and(|extension| extension == "md"))
-    {
+    for file in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "md")) {
         for block in blocks(&std::fs::read_to_string(file).unwrap()) {
             let mut psql = cluster.program("psql");
             psql.args(["--no-psqlrc", "--quiet", "--pset=pager=off", "--set=ON_ERROR_STOP=1"]);
-            let mut psql = psql
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap();
-            psql.stdin
-                .take()
-                .unwrap()
-                .write_all(block.statements.as_bytes())
-                .unwrap();
+            let mut psql = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            psql.stdin.take().unwrap().write_all(block.statements.as_bytes()).unwrap();
             let done = psql.wait_with_output().unwrap();
-            let printed = [done.stdout, done.stderr]
-                .map(|bytes| String::from_utf8(bytes).unwrap())
-                .concat();
+            let printed = [done.stdout, done.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
             assert_eq!(
                 comparable(&printed, block.shape),
                 comparable(&block.output, block.shape),

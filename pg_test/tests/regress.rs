@@ -4,7 +4,7 @@
 //! To accept a change, look at the difference that is printed, then copy `target/regress/NAME/results/NAME.out`.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use pg_test::{Cluster, major_version, pgxs};
+use pg_test::{Cluster, Installation};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -21,14 +21,13 @@ fn main() -> ExitCode {
     names.sort_unstable();
     assert!(!names.is_empty(), "no regress files");
 
+    let major = Installation::under_test().major();
     let cluster = Arc::new(Cluster::options().start());
     let trials = names
         .into_iter()
         .map(|name| {
             let cluster = Arc::clone(&cluster);
-            Trial::test(format!("{name} (PostgreSQL {})", major_version()), move || {
-                regress(&cluster, here, &name)
-            })
+            Trial::test(format!("{name} (PostgreSQL {major})"), move || regress(&cluster, here, &name))
         })
         .collect();
     let conclusion = libtest_mimic::run(&arguments, trials);
@@ -45,12 +44,12 @@ fn regress(cluster: &Cluster, here: &Path, name: &str) -> Result<(), Failed> {
     cluster.client().batch_execute(&format!("CREATE DATABASE {database}"))?;
     let output: PathBuf = here.join("../target/regress").join(name);
     std::fs::create_dir_all(&output)?;
-    let bin = cluster.program("psql").get_args().last().map(PathBuf::from).unwrap();
-    let done = Command::new(pgxs("src/test/regress/pg_regress"))
+    let installation = Installation::under_test();
+    let done = Command::new(installation.pgxs("src/test/regress/pg_regress"))
         .args(["--use-existing", "--user=postgres"])
         .arg(format!("--dbname={database}"))
         .arg(format!("--host={}", cluster.socket().display()))
-        .arg(format!("--bindir={}", bin.parent().unwrap().display()))
+        .arg(format!("--bindir={}", installation.bin().display()))
         .arg(format!("--inputdir={}", here.display()))
         .arg(format!("--outputdir={}", output.display()))
         .arg(name)
@@ -59,10 +58,6 @@ fn regress(cluster: &Cluster, here: &Path, name: &str) -> Result<(), Failed> {
         return Ok(());
     }
     let differences = std::fs::read_to_string(output.join("regression.diffs")).unwrap_or_default();
-    Err(format!(
-        "{}{}{differences}",
-        String::from_utf8_lossy(&done.stdout),
-        String::from_utf8_lossy(&done.stderr)
-    )
-    .into())
+    Err(format!("{}{}{differences}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr))
+        .into())
 }

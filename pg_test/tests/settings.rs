@@ -20,57 +20,31 @@ fn not_preloaded_decoding_works_and_making_says_what_to_do() {
             &[],
         )
         .unwrap();
-    assert_eq!(
-        row.get::<_, String>(0),
-        "2022-06-28 16:07:40.105+00",
-        "the layout of postgresql.conf holds"
-    );
+    assert_eq!(row.get::<_, String>(0), "2022-06-28 16:07:40.105+00", "the layout of postgresql.conf holds");
     assert_eq!(row.get::<_, i32>(1), 26);
     for query in ["SELECT snowflake_next()", "SELECT snowflake_next(5)"] {
         let error = client.query(query, &[]).unwrap_err();
         let error = error.as_db_error().unwrap();
         assert_eq!(error.code().code(), "55000");
-        assert_eq!(
-            error.message(),
-            "pg_snowflake must be loaded via shared_preload_libraries"
-        );
+        assert_eq!(error.message(), "pg_snowflake must be loaded via shared_preload_libraries");
         let hint = error.hint().unwrap();
-        assert!(
-            hint.contains("shared_preload_libraries = 'pg_stat_statements, pg_snowflake'"),
-            "{hint}"
-        );
+        assert!(hint.contains("shared_preload_libraries = 'pg_stat_statements, pg_snowflake'"), "{hint}");
     }
-    assert!(
-        client.query_one("SELECT snowflake_min_id('2024-01-01')", &[]).is_ok(),
-        "the session goes on"
-    );
+    assert!(client.query_one("SELECT snowflake_min_id('2024-01-01')", &[]).is_ok(), "the session goes on");
 }
 
 #[test]
 fn without_a_worker_no_id_is_made() {
-    let cluster = Cluster::options()
-        .not_preloaded()
-        .set("shared_preload_libraries = 'pg_snowflake'")
-        .start();
+    let cluster = Cluster::options().not_preloaded().set("shared_preload_libraries = 'pg_snowflake'").start();
     let mut client = cluster.client();
     let error = client.query_one("SELECT snowflake_next()", &[]).unwrap_err();
     let error = error.as_db_error().unwrap();
-    assert_eq!(
-        (error.code().code(), error.message()),
-        ("55000", "pg_snowflake.worker_id is not set")
-    );
+    assert_eq!((error.code().code(), error.message()), ("55000", "pg_snowflake.worker_id is not set"));
     assert!(error.detail().unwrap().contains("from 0 to 1023"));
-    assert!(
-        error
-            .hint()
-            .unwrap()
-            .contains("ALTER SYSTEM SET pg_snowflake.worker_id = 1")
-    );
+    assert!(error.hint().unwrap().contains("ALTER SYSTEM SET pg_snowflake.worker_id = 1"));
     // What the hint says helps, in a session that is connected, too.
     cluster.reload(&[("pg_snowflake.worker_id", "42")]);
-    let worker = client
-        .query_one("SELECT snowflake_worker(snowflake_next())", &[])
-        .unwrap();
+    let worker = client.query_one("SELECT snowflake_worker(snowflake_next())", &[]).unwrap();
     assert_eq!(worker.get::<_, i32>(0), 42);
     cluster.reload(&[("pg_snowflake.worker_id", "-1")]);
     assert!(client.query_one("SELECT snowflake_next()", &[]).is_err());
@@ -84,31 +58,15 @@ fn a_start_with_a_wrong_identity_ends() {
             "invalid value for parameter \"pg_snowflake.layout\": \"twiter\"",
             "No built-in layout",
         ),
-        (
-            "pg_snowflake.layout = 'timestamp=41 worker=11 sequence=12'",
-            "\"pg_snowflake.layout\"",
-            "64 bits",
-        ),
-        (
-            "pg_snowflake.epoch = 'yesterday'",
-            "\"pg_snowflake.epoch\": \"yesterday\"",
-            "must be an instant in UTC",
-        ),
+        ("pg_snowflake.layout = 'timestamp=41 worker=11 sequence=12'", "\"pg_snowflake.layout\"", "64 bits"),
+        ("pg_snowflake.epoch = 'yesterday'", "\"pg_snowflake.epoch\": \"yesterday\"", "must be an instant in UTC"),
         (
             "pg_snowflake.epoch = '9990-01-01T00:00:00Z'",
             "pg_snowflake.epoch does not fit pg_snowflake.layout",
             "year 9999",
         ),
-        (
-            "pg_snowflake.worker_id = 1024",
-            "\"pg_snowflake.worker_id\": 1024",
-            "from 0 to 1023",
-        ),
-        (
-            "pg_snowflake.datacenter_id = 3",
-            "\"pg_snowflake.datacenter_id\": 3",
-            "has no datacenter",
-        ),
+        ("pg_snowflake.worker_id = 1024", "\"pg_snowflake.worker_id\": 1024", "from 0 to 1023"),
+        ("pg_snowflake.datacenter_id = 3", "\"pg_snowflake.datacenter_id\": 3", "has no datacenter"),
         (
             "pg_snowflake.layout = 'twitter'\npg_snowflake.worker_id = 32",
             "\"pg_snowflake.worker_id\": 32",
@@ -117,26 +75,19 @@ fn a_start_with_a_wrong_identity_ends() {
     ] {
         let cluster = Cluster::options().set(lines).create();
         let log = cluster.start().expect_err(lines);
-        assert!(
-            log.contains("FATAL") && log.contains(message) && log.contains(detail),
-            "{lines}:\n{log}"
-        );
+        assert!(log.contains("FATAL") && log.contains(message) && log.contains(detail), "{lines}:\n{log}");
         assert!(log.contains("HINT") && !log.contains("panicked"), "{lines}:\n{log}");
     }
 }
 
 #[test]
 fn an_epoch_in_the_future_or_a_layout_that_is_over_makes_no_ids() {
-    let cluster = Cluster::options()
-        .set("pg_snowflake.epoch = '2080-01-01T00:00:00Z'")
-        .set("pg_snowflake.max_wait = 0")
-        .start();
+    let cluster =
+        Cluster::options().set("pg_snowflake.epoch = '2080-01-01T00:00:00Z'").set("pg_snowflake.max_wait = 0").start();
     let error = cluster.client().query_one("SELECT snowflake_next()", &[]).unwrap_err();
     assert_eq!(error.code().unwrap().code(), "55000");
 
-    let cluster = Cluster::options()
-        .set("pg_snowflake.layout = 'timestamp=20 worker=10 sequence=12 tick=1s'")
-        .start();
+    let cluster = Cluster::options().set("pg_snowflake.layout = 'timestamp=20 worker=10 sequence=12 tick=1s'").start();
     let error = cluster.client().query_one("SELECT snowflake_next()", &[]).unwrap_err();
     assert_eq!(error.code().unwrap().code(), "2200H");
 }
@@ -181,16 +132,10 @@ fn the_worker_changes_while_sessions_run() {
 
 #[test]
 fn twitter_ids_have_a_datacenter() {
-    let cluster = Cluster::options()
-        .set("pg_snowflake.layout = 'twitter'")
-        .set("pg_snowflake.worker_id = 26")
-        .start();
+    let cluster = Cluster::options().set("pg_snowflake.layout = 'twitter'").set("pg_snowflake.worker_id = 26").start();
     let mut client = cluster.client();
     let error = client.query_one("SELECT snowflake_next()", &[]).unwrap_err();
-    assert_eq!(
-        error.as_db_error().unwrap().message(),
-        "pg_snowflake.datacenter_id is not set"
-    );
+    assert_eq!(error.as_db_error().unwrap().message(), "pg_snowflake.datacenter_id is not set");
     cluster.reload(&[("pg_snowflake.datacenter_id", "11")]);
     let query = "SELECT (p).datacenter_id, (p).worker_id, abs(extract(epoch FROM now() - (p).timestamp)) < 5 \
                  FROM (SELECT snowflake_decode(snowflake_next()) AS p OFFSET 0) one";
@@ -208,25 +153,15 @@ fn twitter_ids_have_a_datacenter() {
 fn layouts_of_ones_own_generate_and_decode() {
     for (layout, worker, tick) in [
         ("timestamp=41 worker=9 sequence=13", 511, "1 millisecond"),
-        (
-            "timestamp=39 sequence=8 worker=16 tick=10ms epoch=2014-09-01T00:00:00Z",
-            65535,
-            "10 milliseconds",
-        ),
+        ("timestamp=39 sequence=8 worker=16 tick=10ms epoch=2014-09-01T00:00:00Z", 65535, "10 milliseconds"),
         ("timestamp=31 worker=22 sequence=10 tick=1s", 4_194_303, "1 second"),
-        (
-            "timestamp=41 worker=3 sequence=9 epoch=2019-12-24T16:00:00Z",
-            7,
-            "1 millisecond",
-        ),
+        ("timestamp=41 worker=3 sequence=9 epoch=2019-12-24T16:00:00Z", 7, "1 millisecond"),
     ] {
         let cluster = Cluster::options()
             .set(&format!("pg_snowflake.layout = '{layout}'"))
             .set(&format!("pg_snowflake.worker_id = {worker}"))
             .start();
-        let lists = cluster.sessions(3, |_, client| {
-            ids(&client.query("SELECT snowflake_next(300)", &[]).unwrap())
-        });
+        let lists = cluster.sessions(3, |_, client| ids(&client.query("SELECT snowflake_next(300)", &[]).unwrap()));
         lists.iter().for_each(|list| check::rising(list));
         assert_eq!(check::distinct(&lists), 900);
         let query = format!(
@@ -247,20 +182,46 @@ fn layouts_of_ones_own_generate_and_decode() {
 
 #[test]
 fn the_epoch_can_be_set_apart_from_the_layout() {
-    let cluster = Cluster::options()
-        .set("pg_snowflake.epoch = '2020-02-20T00:00:00Z'")
-        .start();
+    let cluster = Cluster::options().set("pg_snowflake.epoch = '2020-02-20T00:00:00Z'").start();
     let row = cluster
         .client()
-        .query_one(
-            "SELECT snowflake_timestamp(0)::text, snowflake_timestamp(snowflake_next()) - now() < '1 s'",
-            &[],
-        )
+        .query_one("SELECT snowflake_timestamp(0)::text, snowflake_timestamp(snowflake_next()) - now() < '1 s'", &[])
         .unwrap();
-    assert_eq!(
-        (row.get::<_, String>(0).as_str(), row.get(1)),
-        ("2020-02-20 00:00:00+00", true)
-    );
+    assert_eq!((row.get::<_, String>(0).as_str(), row.get(1)), ("2020-02-20 00:00:00+00", true));
+}
+
+#[test]
+fn looking_at_the_status_makes_no_id() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    let query = "SELECT last_time::text, reserved_until::text, reservations, waits, errors FROM snowflake_status";
+    client.query_one("SELECT snowflake_next()", &[]).unwrap();
+    let mut look = || {
+        let row = client.query_one(query, &[]).unwrap();
+        (row.get::<_, String>(0), row.get::<_, String>(1), [2, 3, 4].map(|column| row.get::<_, i64>(column)))
+    };
+    let before = look();
+    assert_eq!(before.2, [1, 0, 0]);
+    thread::sleep(Duration::from_millis(1500)); // beyond the reservation
+    assert_eq!(look(), before);
+}
+
+/// One insert every two seconds needs a reservation each; a busy server about one a second, however many write.
+#[test]
+fn reservations_are_written_about_once_in_their_time() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    let mut written = || -> i64 { client.query_one("SELECT reservations FROM snowflake_status", &[]).unwrap().get(0) };
+    let before = written();
+    let start = std::time::Instant::now();
+    cluster.sessions(16, |_, client| {
+        while start.elapsed() < Duration::from_secs(6) {
+            client.query("SELECT snowflake_next(10)", &[]).unwrap();
+        }
+    });
+    let count = written() - before;
+    // 6 s / 750 ms, and some slack for a machine that pauses.
+    assert!((5..=10).contains(&count), "{count} reservations in 6 s");
 }
 
 /// Sharding by `id % n` needs more than one remainder.
@@ -272,10 +233,7 @@ fn rare_ids_spread_over_remainders() {
         cluster.reload(&[("pg_snowflake.sequence_spread", spread)]);
         let rare = |_| {
             thread::sleep(Duration::from_millis(3));
-            client
-                .query_one("SELECT snowflake_next() % 16", &[])
-                .unwrap()
-                .get::<_, i64>(0)
+            client.query_one("SELECT snowflake_next() % 16", &[]).unwrap().get::<_, i64>(0)
         };
         (0..100).map(rare).collect::<BTreeSet<i64>>().len()
     };

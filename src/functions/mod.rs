@@ -4,3 +4,4 @@
 mod decode;
 mod next;
 mod range;
+mod status;

@@ -47,11 +47,7 @@ impl Iterator for Ids {
             }
         };
         if claim.count > 1 {
-            self.claim = Some(Claim {
-                first: Position(claim.first.0 + 1),
-                count: claim.count - 1,
-                ..claim
-            });
+            self.claim = Some(Claim { first: Position(claim.first.0 + 1), count: claim.count - 1, ..claim });
         }
         Some(settings::layout().compose(claim.first, claim.worker))
     }

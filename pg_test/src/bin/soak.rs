@@ -1,0 +1,22 @@
+//! `make soak SEED=1 MINUTES=10`: prints the seed, and ends with what was survived and made, or panics with the first
+//! duplicate.
+
+use std::env;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+fn main() {
+    let number = |name: &str, default: f64| match env::var(name) {
+        Ok(text) if !text.is_empty() => text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")),
+        _ => default,
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let seed = number("SEED", f64::from(now.subsec_micros())) as u64;
+    let minutes = number("MINUTES", 5.0);
+    println!("soak: SEED={seed} MINUTES={minutes}");
+    let report = pg_test::soak::run(seed, Duration::from_secs_f64(minutes * 60.0));
+    for (fault, count) in &report.survived {
+        println!("{count:6} {fault:?}");
+    }
+    let faults: usize = report.survived.values().sum();
+    println!("soak: SEED={seed}: {faults} faults survived, {} IDs made, 0 duplicates", report.made);
+}

@@ -1,0 +1,466 @@
+//! What comes back from a backup, a dump or an upgrade keeps the promise, too: no ID is given twice, over all that was
+//! ever given or stored.
+//!
+//! A copy of a database holds what was in it at one moment, and all that it can know is from before. So the promise
+//! has two halves, and each test cuts the life of the old server in two at the moment of its copy:
+//!
+//! * IDs given *before* that moment are never given again, whatever the new server's clock says: they are below the
+//!   reservation, and the copy has it. Tests that set the clock back count these IDs, those that the new server has
+//!   stored, and those that it gives.
+//! * IDs given *after* that moment left no trace in the copy. Only the clock can tell the new server that time has
+//!   passed, so it must be right; and the old server must be gone, as it has the same worker ID. Tests with the clock
+//!   right count everything. What the old server gave after the moment is not counted where the clock is back: the new
+//!   server goes on just above the reservation, and that may be where the old one went on, too.
+
+use pg_test::load::{self, Record, TABLE};
+use pg_test::{Cluster, Installation, Options, Stop, check, ids, run};
+use postgres::Client;
+use postgres::error::DbError;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// Has a clock, and waits long enough for IDs after it went back.
+fn options() -> Options {
+    Cluster::options().with_clock().set("pg_snowflake.max_wait = '20s'")
+}
+
+fn started(options: Options) -> Cluster {
+    let cluster = options.create();
+    start(&cluster);
+    cluster
+}
+
+fn start(cluster: &Cluster) {
+    cluster.start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
+}
+
+// The old server and the new one.
+
+/// What a server gave under a load.
+struct Given {
+    record: Record,
+    began: Instant,
+    /// The last ID, above all others.
+    last: i64,
+}
+
+/// The life of an old server, before the moment of the copy and after it.
+struct Past {
+    before: Given,
+    after: Given,
+}
+
+/// What the new server's clock says.
+#[derive(Clone, Copy)]
+enum Clock {
+    Right,
+    Back,
+}
+
+/// An ID that is stored, once the server makes IDs.
+fn next(cluster: &Cluster) -> i64 {
+    cluster.retry(|client| Ok(client.query_one("INSERT INTO stored (session) VALUES (-1) RETURNING id", &[])?.get(0)))
+}
+
+/// A load while this runs.
+fn load(cluster: &Cluster, during: impl FnOnce()) -> Given {
+    let began = Instant::now();
+    let ((), record) = load::run_during(6, || cluster, during);
+    Given { record, began, last: next(cluster) }
+}
+
+/// Starts the new server, has it give IDs, and counts.
+fn go_on(new: &Cluster, clock: Clock, past: Past) {
+    match clock {
+        Clock::Right => go_on_with_the_clock_right(new, past),
+        Clock::Back => {
+            new.step_clock("-60s");
+            start(new);
+            go_on_behind(new, past.before);
+        }
+    }
+}
+
+fn go_on_with_the_clock_right(new: &Cluster, Past { before, after }: Past) {
+    let mut record = before.record;
+    record.add(after.record);
+    // The old server may have been ahead of the clock by its burst, which is 100 ms.
+    thread::sleep(millis(150));
+    start(new);
+    first_is_above(new, after.last);
+    record.add(load(new, || thread::sleep(millis(700))).record);
+    count(&record, new);
+}
+
+/// The new server is up, its clock is 60 s back.
+fn go_on_behind(new: &Cluster, before: Given) {
+    let mut record = before.record;
+    first_is_above(new, before.last);
+    record.add(load(new, || thread::sleep(millis(500))).record);
+    // Once more over the time in which the old server was at work: here its very IDs would come again.
+    new.step_clock(&format!("-{}s", before.began.elapsed().as_secs() + 1));
+    record.add(load(new, || thread::sleep(millis(1500))).record);
+    count(&record, new);
+}
+
+fn first_is_above(new: &Cluster, last: i64) {
+    let first = next(new);
+    let query = "SELECT coalesce(max(id), 0) FROM stored WHERE id <> $1";
+    let stored: i64 = new.client().query_one(query, &[&first]).unwrap().get(0);
+    check::rising(&[last, first]);
+    check::rising(&[stored, first]);
+}
+
+fn count(record: &Record, new: &Cluster) {
+    let count = record.check(&[new]);
+    assert!(count > 5_000, "{count}");
+    assert!(record.refused.is_empty(), "{:?}", record.refused);
+}
+
+// Base backup.
+
+/// Fills an empty place with a copy of a server under load. It is the copy of the moment when the backup ends, or of one
+/// shortly before. So one load ends while files are still being copied, and the next begins before the end.
+fn back_up_under_load(primary: &Cluster, copy: &Cluster) -> Past {
+    thread::scope(|scope| {
+        // There are 20 MB and more.
+        let backup = scope.spawn(|| copy.copy_from(primary, &["--max-rate=8M"]));
+        let before = load(primary, || {
+            let copying = "SELECT count(*) FROM pg_stat_progress_basebackup WHERE phase = 'streaming database files'";
+            while primary.client().query_one(copying, &[]).unwrap().get::<_, i64>(0) == 0 {
+                assert!(!backup.is_finished(), "the backup was over too soon");
+                thread::sleep(millis(5));
+            }
+            thread::sleep(millis(700));
+        });
+        assert!(!backup.is_finished(), "the backup was over too soon");
+        let after = load(primary, || {
+            backup.join().unwrap();
+            thread::sleep(millis(300));
+        });
+        Past { before, after }
+    })
+}
+
+fn base_backup(clock: Clock) {
+    let primary = options().start();
+    primary.client().batch_execute(TABLE).unwrap();
+    let copy = Cluster::empty(Installation::under_test(), true);
+    let past = back_up_under_load(&primary, &copy);
+    primary.stop(Stop::Kill);
+    go_on(&copy, clock, past);
+    assert!(copy.log().contains("The server was recovered from a backup."), "{}", copy.log());
+}
+
+#[test]
+fn a_base_backup_goes_on_with_the_clock_right() {
+    base_backup(Clock::Right);
+}
+
+#[test]
+fn a_base_backup_goes_on_with_the_clock_back() {
+    base_backup(Clock::Back);
+}
+
+// Recovery to a point in time.
+
+fn recover_to_a_point_in_time(clock: Clock) {
+    // The server's commands run in its data directory. The archive is beside it.
+    let archive = "archive_command = 'mkdir -p ../archive && cp %p ../archive/%f'";
+    let primary = options().set("archive_mode = on").set(archive).start();
+    primary.client().batch_execute(TABLE).unwrap();
+    let restored = Cluster::empty(Installation::under_test(), true);
+    restored.copy_from(&primary, &[]);
+    let before = load(&primary, || thread::sleep(millis(700)));
+    primary.client().batch_execute("SELECT pg_create_restore_point('here')").unwrap();
+    let after = load(&primary, || thread::sleep(millis(700)));
+    // Archives all that is not archived yet.
+    primary.stop(Stop::Fast);
+
+    let restore = format!("restore_command = 'cp {}/archive/%f %p'", primary.socket().display());
+    let target = "recovery_target_name = 'here'\nrecovery_target_action = 'promote'";
+    restored.append("postgresql.auto.conf", &format!("\n{restore}\n{target}\n"));
+    restored.append("recovery.signal", "");
+    let last_before: i64 = before.last;
+    go_on(&restored, clock, Past { before, after });
+    let log = restored.log();
+    assert!(log.contains("recovery stopping at restore point \"here\""), "{log}");
+    assert!(log.contains("The server was recovered from a backup."), "{log}");
+    let query = "SELECT count(*) FROM stored WHERE id = $1";
+    assert_eq!(
+        restored.client().query_one(query, &[&last_before]).unwrap().get::<_, i64>(0),
+        1,
+        "it stopped too early"
+    );
+}
+
+#[test]
+fn a_recovery_to_a_point_in_time_goes_on_with_the_clock_right() {
+    recover_to_a_point_in_time(Clock::Right);
+}
+
+#[test]
+fn a_recovery_to_a_point_in_time_goes_on_with_the_clock_back() {
+    recover_to_a_point_in_time(Clock::Back);
+}
+
+// Dump and restore.
+
+/// A kind of dump, and how it is restored.
+#[derive(Clone, Copy)]
+enum Dump {
+    Custom,
+    Plain,
+}
+
+impl Dump {
+    /// Dumps a database, and returns the file.
+    fn of(self, server: &Cluster) -> PathBuf {
+        let (format, name) = match self {
+            Self::Custom => ("--format=custom", "dump.custom"),
+            Self::Plain => ("--format=plain", "dump.sql"),
+        };
+        let file = server.socket().join(name);
+        run(server.program("pg_dump").arg(format).arg("--file").arg(&file));
+        file
+    }
+
+    fn restore(self, file: &Path, server: &Cluster) {
+        match self {
+            Self::Custom => run(server.program("pg_restore").args(["--exit-on-error", "--dbname=postgres"]).arg(file)),
+            Self::Plain => {
+                run(server.program("psql").args(["--no-psqlrc", "--set=ON_ERROR_STOP=1", "--file"]).arg(file))
+            }
+        };
+    }
+}
+
+/// What was given before the dump is counted; the load that goes on during the dump shows that its rows come with a
+/// reservation that is not older than they are.
+fn dump_and_restore(dump: Dump) {
+    let old = options().start();
+    old.client().batch_execute(TABLE).unwrap();
+    let before = load(&old, || thread::sleep(millis(700)));
+    let mut file = PathBuf::new();
+    load(&old, || file = dump.of(&old));
+    old.stop(Stop::Fast);
+
+    let new = options().create();
+    new.step_clock("-60s");
+    start(&new);
+    dump.restore(&file, &new);
+    let layouts =
+        "SELECT count(*), count(DISTINCT layout), min(layout) = snowflake_server_layout() FROM snowflake_layout";
+    let row = new.client().query_one(layouts, &[]).unwrap();
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1), row.get(2)), (2, 1, true), "one from here, one from there");
+    go_on_behind(&new, before);
+    let why = "The reservation was set by the creation of the extension, the restore of a dump, or pg_upgrade.";
+    assert!(new.log().contains(why), "{}", new.log());
+}
+
+#[test]
+fn a_custom_dump_is_restored_with_the_clock_back() {
+    dump_and_restore(Dump::Custom);
+}
+
+#[test]
+fn a_plain_dump_is_restored_with_the_clock_back() {
+    dump_and_restore(Dump::Plain);
+}
+
+// Layouts.
+
+const OTHER_LAYOUT: &str = "timestamp=41 worker=9 sequence=13";
+const SERVER_LAYOUT: &str = "SELECT snowflake_server_layout()";
+const LAYOUTS: &str = "SELECT string_agg(layout, ', ' ORDER BY layout) FROM snowflake_layout";
+const NEXT: &str = "SELECT snowflake_next()";
+
+/// The line of postgresql.conf. The last such line counts.
+fn layout_line(layout: &str) -> String {
+    format!("pg_snowflake.layout = '{layout}'\n")
+}
+
+/// Restarts a server with another layout.
+fn restart_with(cluster: &Cluster, layout: &str) {
+    cluster.stop(Stop::Fast);
+    cluster.append("postgresql.conf", &layout_line(layout));
+    start(cluster);
+}
+
+fn text(cluster: &Cluster, query: &str) -> String {
+    cluster.client().query_one(query, &[]).unwrap().get(0)
+}
+
+fn many(cluster: &Cluster) -> Vec<i64> {
+    ids(&cluster.client().query("SELECT snowflake_next(1000)", &[]).unwrap())
+}
+
+fn refused(client: &mut Client, query: &str, code: &str) -> DbError {
+    let error = client.query(query, &[]).expect_err(query);
+    let error = error.as_db_error().unwrap();
+    assert_eq!(error.code().code(), code, "{query}: {error:?}");
+    error.clone()
+}
+
+/// All ways to make an ID are refused, with both layouts in the detail.
+fn making_is_refused(cluster: &Cluster, server_layout: &str, database_layout: &str) {
+    let mut client = cluster.client();
+    for query in [NEXT, "SELECT snowflake_next(5)"] {
+        let error = refused(&mut client, query, "55000");
+        let (message, also) = if text(cluster, LAYOUTS).contains(server_layout) {
+            ("this database has several layouts on record", "both this and ")
+        } else {
+            ("the layout of this server is not the layout of this database", "")
+        };
+        assert_eq!(error.message(), message);
+        let detail = format!("The server has \"{server_layout}\", the database has {also}\"{database_layout}\"");
+        assert!(error.detail().unwrap().starts_with(&detail), "{error:?}");
+    }
+}
+
+fn adopting_is_refused(cluster: &Cluster) {
+    let before = text(cluster, LAYOUTS);
+    let error = refused(&mut cluster.client(), "SELECT snowflake_adopt_layout()", "55000");
+    assert_eq!(error.message(), "IDs were made in this database already");
+    assert_eq!(text(cluster, LAYOUTS), before, "nothing has changed");
+}
+
+#[test]
+fn a_dump_is_refused_by_a_server_of_another_layout() {
+    let old = options().start();
+    let mut list = many(&old);
+    let old_layout = text(&old, SERVER_LAYOUT);
+    let file = Dump::Custom.of(&old);
+
+    let new = started(options().set(&layout_line(OTHER_LAYOUT)));
+    Dump::Custom.restore(&file, &new);
+    let new_layout = text(&new, SERVER_LAYOUT);
+    assert!(old_layout.starts_with("timestamp=41 worker=10 sequence=12"), "{old_layout}");
+    assert!(new_layout.starts_with(OTHER_LAYOUT), "{new_layout}");
+    making_is_refused(&new, &new_layout, &old_layout);
+    adopting_is_refused(&new);
+
+    // What the hint says, step by step: the right layout, a restart, and the row of the other one deleted.
+    restart_with(&new, "default");
+    making_is_refused(&new, &old_layout, &new_layout);
+    new.client().execute("DELETE FROM snowflake_layout WHERE layout = $1", &[&new_layout]).unwrap();
+    list.extend(many(&new));
+    check::rising(&list);
+}
+
+#[test]
+fn a_layout_is_adopted_before_the_first_id_only() {
+    let cluster = options().start();
+    let old_layout = text(&cluster, SERVER_LAYOUT);
+    let unused = Dump::Custom.of(&cluster);
+    restart_with(&cluster, OTHER_LAYOUT);
+    let new_layout = text(&cluster, SERVER_LAYOUT);
+    // The session that was refused goes on after the adoption.
+    let mut session = cluster.client();
+    refused(&mut session, NEXT, "55000");
+    making_is_refused(&cluster, &new_layout, &old_layout);
+    assert_eq!(text(&cluster, "SELECT snowflake_adopt_layout()"), new_layout);
+    let mut list: Vec<i64> = ids(&session.query(NEXT, &[]).unwrap());
+    list.extend(many(&cluster));
+    adopting_is_refused(&cluster);
+
+    // The same for a change back, and IDs go on where it is undone.
+    restart_with(&cluster, "default");
+    making_is_refused(&cluster, &old_layout, &new_layout);
+    adopting_is_refused(&cluster);
+    cluster.step_clock("-60s");
+    restart_with(&cluster, OTHER_LAYOUT);
+    list.extend(many(&cluster));
+    check::rising(&list);
+
+    // A dump without IDs binds nobody: of the two rows that are there after its restore, one is left.
+    let restored = started(options().set(&layout_line(OTHER_LAYOUT)));
+    Dump::Custom.restore(&unused, &restored);
+    making_is_refused(&restored, &new_layout, &old_layout);
+    assert_eq!(text(&restored, "SELECT snowflake_adopt_layout()"), new_layout);
+    assert_eq!(text(&restored, LAYOUTS), new_layout);
+    check::rising(&many(&restored));
+}
+
+#[test]
+fn only_a_superuser_adopts_a_layout() {
+    let cluster = options().start();
+    cluster.client().batch_execute("CREATE ROLE nobody LOGIN").unwrap();
+    let mut nobody = cluster.client_of("nobody", "postgres");
+    for query in [
+        "SELECT snowflake_adopt_layout()",
+        "SELECT snowflake_adoptable_layout()",
+        "SELECT setval('snowflake_reservation', 1)",
+        "UPDATE snowflake_layout SET layout = ''",
+    ] {
+        refused(&mut nobody, query, "42501");
+    }
+    assert_eq!(text(&cluster, "SELECT snowflake_adopt_layout()"), text(&cluster, SERVER_LAYOUT));
+    assert!(nobody.query_one(NEXT, &[]).is_ok());
+}
+
+// Upgrade.
+
+/// The newest PostgreSQL, with pg_snowflake in it.
+fn newest() -> Installation {
+    let pg_config = std::env::var("NEWEST_PG_CONFIG").expect(
+        "NEWEST_PG_CONFIG must be the pg_config of the PostgreSQL to upgrade to: bring it by \
+         `scripts/fetch-postgres 18 DIR`, and run `make install PG_CONFIG=...` for it",
+    );
+    Installation::of(&pg_config)
+}
+
+fn upgrade(old: &Cluster, new: &Cluster) {
+    let mut upgrade = newest().program("pg_upgrade", &[]);
+    upgrade.arg("--old-bindir").arg(Installation::under_test().bin()).arg("--new-bindir").arg(newest().bin());
+    upgrade.arg("--old-datadir").arg(old.data()).arg("--new-datadir").arg(new.data());
+    upgrade.args(["--username=postgres", "--no-sync", "--socketdir"]).arg(new.socket());
+    // It wants to be able to write where it runs.
+    let output = upgrade.current_dir(new.socket()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", logged_errors(&new.data().join("pg_upgrade_output.d")));
+}
+
+/// The lines of pg_upgrade's many files that say what went wrong.
+fn logged_errors(directory: &Path) -> String {
+    run(Command::new("sh").args(["-c", r#"grep -r -h -i "error:" "$0" || echo "no error in $0""#]).arg(directory))
+}
+
+/// PostgreSQL 15.20 keeps the version of a column among the column's options. 18.6, which is older, takes it for an
+/// option that it does not know: no table at all can be upgraded to it. A column without a version is one that was made
+/// before 15.20.
+fn forget_versions_of_columns(old: &Cluster) {
+    let query = "UPDATE pg_attribute SET attoptions = NULL WHERE attoptions::text LIKE '{pg_attver=%'";
+    old.client().execute(query, &[]).unwrap();
+}
+
+#[test]
+#[ignore = "needs NEWEST_PG_CONFIG"]
+fn an_upgraded_server_goes_on_with_the_clock_back() {
+    // As clusters of PostgreSQL 15 are: pg_upgrade wants both to be alike.
+    let new = options().on(newest()).initdb("--no-data-checksums").create();
+    let old = options().start();
+    old.client().batch_execute(TABLE).unwrap();
+    let before = load(&old, || thread::sleep(millis(700)));
+    let floor = reservation(&old);
+    forget_versions_of_columns(&old);
+    old.stop(Stop::Fast);
+
+    upgrade(&old, &new);
+    new.step_clock("-60s");
+    start(&new);
+    assert_eq!(reservation(&new), floor);
+    assert!(floor.1, "IDs were made");
+    go_on_behind(&new, before);
+}
+
+fn reservation(cluster: &Cluster) -> (i64, bool) {
+    let row = cluster.client().query_one("SELECT last_value, is_called FROM snowflake_reservation", &[]).unwrap();
+    (row.get(0), row.get(1))
+}

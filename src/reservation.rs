@@ -104,8 +104,11 @@ fn whole_millis(micros: i64) -> UnixMicros {
 
 /// Says from where this database's IDs go on in this run, and why.
 fn log_start(found: Stored, start: Start) {
-    // SAFETY: the name is of the database that this session is connected to, and NUL-terminated.
-    let database = unsafe { CStr::from_ptr(pg_sys::get_database_name(pg_sys::MyDatabaseId)) }.to_string_lossy();
+    // SAFETY: NULL or a NUL-terminated name.
+    let database = unsafe {
+        let name = pg_sys::get_database_name(pg_sys::MyDatabaseId);
+        if name.is_null() { "".into() } else { CStr::from_ptr(name).to_string_lossy() }
+    };
     let instant = timestamptz::display(timestamptz::to_datum(found.until));
     let ahead = found.until.0 - clock::now().0;
     let place = match ahead {

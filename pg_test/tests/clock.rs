@@ -179,7 +179,7 @@ fn strict_settings_refuse_at_once() {
     cluster.step_clock("-0.5s");
     let start = Instant::now();
     let (code, message, ..) = parts(&next(&mut client).unwrap_err());
-    assert!(start.elapsed() < Duration::from_millis(400), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     assert_eq!(code, "55000");
     assert!(message.contains(" ms behind the last ID"), "{message}");
     cluster.step_clock("+0s");
@@ -212,11 +212,11 @@ fn a_short_wait_bridges_a_short_step_only() {
         cluster.step_clock("+0s");
         last = next(&mut client).unwrap().max(last);
     }
-    assert!(bridged >= 15, "{bridged} of 20 steps of 3 ms were bridged");
+    assert!(bridged >= 5, "{bridged} of 20 steps of 3 ms were bridged");
     cluster.step_clock("-0.5s");
     let start = Instant::now();
     assert_eq!(next(&mut client).unwrap_err().code().unwrap().code(), "55000");
-    assert!(start.elapsed() < Duration::from_millis(400), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
 
 #[test]

@@ -25,3 +25,29 @@ CREATE FUNCTION snowflake_between(id bigint, since timestamptz, until timestampt
     RETURN id >= snowflake_min_id(since) AND id <= snowflake_max_id_before(until);
 COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz) IS
     'whether the time of a snowflake ID is at or after since and before until; can use an index on the ID';
+
+-- The same for a layout that the call names.
+
+CREATE FUNCTION snowflake_min_id(at timestamptz, layout text) RETURNS bigint
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_min_id_in_wrapper';
+COMMENT ON FUNCTION snowflake_min_id(timestamptz, text) IS
+    'lowest snowflake ID of the given layout whose time is at or after the given one';
+
+CREATE FUNCTION snowflake_max_id(at timestamptz, layout text) RETURNS bigint
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_in_wrapper';
+COMMENT ON FUNCTION snowflake_max_id(timestamptz, text) IS
+    'highest snowflake ID of the given layout whose time is at or before the given one';
+
+CREATE FUNCTION snowflake_max_id_before(at timestamptz, layout text) RETURNS bigint
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_before_in_wrapper';
+COMMENT ON FUNCTION snowflake_max_id_before(timestamptz, text) IS
+    'highest snowflake ID of the given layout whose time is before the given one';
+
+CREATE FUNCTION snowflake_between(id bigint, since timestamptz, until timestamptz, layout text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 3
+    RETURN id >= snowflake_min_id(since, layout) AND id <= snowflake_max_id_before(until, layout);
+COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz, text) IS
+    'whether the time of a snowflake ID of the given layout is at or after since and before until; can use an index on the ID';

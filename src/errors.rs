@@ -5,7 +5,8 @@ use crate::settings;
 use crate::timestamptz::{self, duration};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use snowflake_core::{Field, NotAnId, WorkerError};
+use snowflake_core::notation::{self, NotationError};
+use snowflake_core::{Field, Layout, NotAnId, WorkerError};
 use std::ffi::CStr;
 
 /// Why a call fails.
@@ -41,6 +42,8 @@ pub enum Error {
     Exhausted,
     /// A negative number of IDs is asked for.
     NegativeCount(i32),
+    /// The text given as a layout is none.
+    NotALayout(String, NotationError),
     /// The number is no ID of the layout.
     NotAnId(NotAnId),
     /// The bound of a range, a finite `timestamptz`, lies outside the layout's time.
@@ -66,13 +69,19 @@ impl Error {
     #[cold]
     #[inline(never)]
     pub fn raise(self) -> ! {
-        self.report().report(PgLogLevel::ERROR);
+        self.raise_in(settings::layout())
+    }
+
+    /// Ends a call that was about IDs of this layout.
+    #[cold]
+    #[inline(never)]
+    pub fn raise_in(self, layout: &Layout) -> ! {
+        self.report(layout).report(PgLogLevel::ERROR);
         unreachable!("reporting an ERROR does not return")
     }
 
-    fn report(self) -> ErrorReport {
+    fn report(self, layout: &Layout) -> ErrorReport {
         use PgSqlErrorCode::*;
-        let layout = settings::layout();
         let error = |code, message: &str| ErrorReport::new(code, message.to_owned(), "");
         match self {
             Self::NotPreloaded => {
@@ -160,15 +169,20 @@ impl Error {
                 error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("count must not be negative: {count}"))
                     .set_hint("Ask for 0 or more IDs.")
             }
+            Self::NotALayout(text, problem) => {
+                error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("\"{text}\" is not a layout"))
+                    .set_detail(sentence(&problem.to_string()))
+                    .set_hint(layout_hint())
+            }
             Self::NotAnId(NotAnId(id)) => {
                 error(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, &format!("{id} is not a snowflake ID"))
                     .set_detail(format!("IDs of the layout \"{layout}\" range from 0 to {}.", layout.max_id()))
                     .set_hint("Leave such numbers out, for example with WHERE id >= 0.")
             }
             Self::Bound(instant) => {
-                outside(instant).set_hint("For a range without a bound, use '-infinity' or 'infinity'.")
+                outside(instant, layout).set_hint("For a range without a bound, use '-infinity' or 'infinity'.")
             }
-            Self::Time(instant) => outside(instant),
+            Self::Time(instant) => outside(instant, layout),
             Self::Infinite => error(ERRCODE_DATETIME_FIELD_OVERFLOW, "an ID cannot have an infinite time")
                 .set_hint("Use a finite timestamp."),
             Self::Part(part) => {
@@ -188,14 +202,28 @@ impl Error {
 }
 
 /// A finite `timestamptz` that no ID can have.
-fn outside(instant: i64) -> ErrorReport {
-    let layout = settings::layout();
+fn outside(instant: i64, layout: &Layout) -> ErrorReport {
     let message = format!("{} is outside the time of snowflake IDs", timestamptz::display(instant));
     ErrorReport::new(PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW, message, "").set_detail(format!(
         "IDs of the layout \"{layout}\" have times from {} to before {}.",
         timestamptz::display(timestamptz::to_datum(layout.epoch())),
         timestamptz::display(timestamptz::to_datum(layout.end()))
     ))
+}
+
+/// What can be given as a layout.
+pub fn layout_hint() -> String {
+    let names: Vec<&str> = notation::BUILT_IN.iter().map(|built_in| built_in.name).collect();
+    format!(
+        "Use a built-in layout ({}), or fields from high to low such as \"timestamp=41 worker=9 sequence=13\".",
+        names.join(", ")
+    )
+}
+
+/// A message of the core as a sentence: `no built-in …` becomes `No built-in ….`
+pub fn sentence(message: &str) -> String {
+    let mut chars = message.chars();
+    chars.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
 }
 
 /// The line for postgresql.conf that adds this library to those that are preloaded now.

@@ -5,6 +5,7 @@
 //!
 //! * [`functions`]: what SQL calls; the SQL objects themselves stand in `sql/`
 //! * [`generator`]: claims positions, and waits or gives up as the settings say
+//! * [`layouts`]: layouts that queries name
 //! * [`reservation`]: what is durable of the line; on it, [`catalog`], [`page`] and [`replication`]
 //! * [`shared`]: the shared memory of the server: the line, and the lock for transitions
 //! * [`settings`]: the `pg_snowflake.*` parameters
@@ -20,6 +21,7 @@ mod clock;
 mod errors;
 mod functions;
 mod generator;
+mod layouts;
 mod page;
 mod replication;
 mod reservation;
@@ -35,7 +37,8 @@ pgrx::pg_module_magic!(name, version);
 
 // For cargo pgrx, which makes the install script from these; `make install` strings the same files together.
 extension_sql_file!("../sql/10-decode.sql", name = "decode");
-extension_sql_file!("../sql/20-range.sql", name = "range", requires = ["decode"]);
+extension_sql_file!("../sql/15-layouts.sql", name = "layouts", requires = ["decode"]);
+extension_sql_file!("../sql/20-range.sql", name = "range", requires = ["layouts"]);
 extension_sql_file!("../sql/30-next.sql", name = "next", requires = ["range"]);
 extension_sql_file!("../sql/40-reservation.sql", name = "reservation", requires = ["next"]);
 extension_sql_file!("../sql/50-status.sql", name = "status", requires = ["reservation"]);

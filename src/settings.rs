@@ -4,6 +4,7 @@
 //! repeat them; they are parsed once. A wrong value of a parameter that says which IDs are made stops the server from
 //! starting: PostgreSQL alone would warn, and go on with the default.
 
+use crate::errors::{layout_hint, sentence};
 use crate::{admission, clock};
 use once_cell::sync::OnceCell;
 use pgrx::pg_sys::panic::ErrorReport;
@@ -116,18 +117,29 @@ pub fn init(preloading: bool) {
             None,
         );
     }
-    match configured_layout() {
-        Ok(layout) => LAYOUT.get_or_init(|| layout),
-        Err(detail) => {
-            let level = if preloading { PgLogLevel::FATAL } else { PgLogLevel::ERROR };
-            let code = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
-            ErrorReport::new(code, "pg_snowflake.epoch does not fit pg_snowflake.layout", "")
-                .set_detail(detail)
-                .set_hint("Set an earlier epoch, or a layout with a narrower timestamp.")
-                .report(level);
-            return;
-        }
+    let invalid = |message, detail: String, hint: &str| {
+        let level = if preloading { PgLogLevel::FATAL } else { PgLogLevel::ERROR };
+        let code = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+        ErrorReport::new(code, message, "").set_detail(detail).set_hint(hint).report(level);
     };
+    match configured_layout() {
+        Ok(layout) => {
+            // Without preloading no IDs are made, and those that there are can be read.
+            if preloading && clock::now() >= layout.end() {
+                let detail = format!("The layout \"{layout}\" ended at {}.", layout.end());
+                invalid(
+                    "the time of pg_snowflake.layout is over",
+                    detail,
+                    "Set a layout, or an epoch, with a later end.",
+                );
+            }
+            LAYOUT.get_or_init(|| layout);
+        }
+        Err(detail) => {
+            let hint = "Set an earlier epoch, or a layout with a narrower timestamp.";
+            invalid("pg_snowflake.epoch does not fit pg_snowflake.layout", detail, hint);
+        }
+    }
 
     // SAFETY: as above.
     unsafe {
@@ -259,17 +271,14 @@ unsafe extern "C-unwind" fn check_layout(
 ) -> bool {
     // SAFETY: a check hook gets a valid string.
     let value = unsafe { CStr::from_ptr(*value) }.to_string_lossy();
-    match value.parse::<Layout>() {
-        Ok(_) => true,
-        Err(error) => {
-            let names: Vec<&str> = notation::BUILT_IN.iter().map(|(name, _)| *name).collect();
-            let hint = format!(
-                "Use a built-in layout ({}), or fields from high to low such as \"timestamp=41 worker=9 sequence=13\".",
-                names.join(", ")
-            );
-            refuse("pg_snowflake.layout", &format!("\"{value}\""), &sentence(&error.to_string()), &hint)
-        }
-    }
+    let problem = match value.parse::<Layout>() {
+        Ok(layout) => match layout.check_makes_ids() {
+            Ok(()) => return true,
+            Err(error) => format!("{error}, so IDs can only be read in this layout, not made"),
+        },
+        Err(error) => error.to_string(),
+    };
+    refuse("pg_snowflake.layout", &format!("\"{value}\""), &sentence(&problem), &layout_hint())
 }
 
 #[pg_guard]
@@ -383,10 +392,4 @@ fn set_check_message(detail: &str, hint: &str) {
         pg_sys::GUC_check_errdetail_string = copy(detail);
         pg_sys::GUC_check_errhint_string = copy(hint);
     }
-}
-
-/// A message of the core as a sentence: `no built-in …` becomes `No built-in ….`
-fn sentence(message: &str) -> String {
-    let mut chars = message.chars();
-    chars.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
 }

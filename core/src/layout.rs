@@ -59,7 +59,7 @@ pub struct Parts {
     pub datacenter: Option<u32>,
     /// `None` where the layout has no such field.
     pub worker: Option<u32>,
-    /// Which of the IDs of its tick this one is.
+    /// Which of the IDs of its tick this one is; 0 where the layout has no such field.
     pub sequence: u32,
 }
 
@@ -130,10 +130,8 @@ impl Layout {
             shift += width;
         }
         let [timestamp, datacenter, worker, sequence] = placed;
-        for (field, bits) in [(Field::Timestamp, timestamp), (Field::Sequence, sequence)] {
-            if bits.width == 0 {
-                return Err(LayoutError::Missing(field));
-            }
+        if timestamp.width == 0 {
+            return Err(LayoutError::Missing(Field::Timestamp));
         }
         if fields[0].0 != Field::Timestamp {
             return Err(LayoutError::TimestampNotHighest);
@@ -149,6 +147,31 @@ impl Layout {
             return Err(LayoutError::EndsTooLate);
         }
         Ok(Self { timestamp, datacenter, worker, sequence, tick_micros, epoch })
+    }
+
+    /// Whether IDs can be made in the layout, rather than only read.
+    ///
+    /// # Errors
+    /// [`LayoutError::Missing`] where it has no sequence, which tells the IDs of one tick apart, or no worker, which tells
+    /// those of two servers apart.
+    pub const fn check_makes_ids(&self) -> Result<(), LayoutError> {
+        if self.sequence.width == 0 {
+            Err(LayoutError::Missing(Field::Sequence))
+        } else if self.worker.width == 0 {
+            Err(LayoutError::Missing(Field::Worker))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether all IDs are integers that JavaScript and others who count in double precision have exactly: below 2^53.
+    pub const fn fits_double(&self) -> bool {
+        self.max_id() < 1 << 53
+    }
+
+    /// How many IDs one worker can make in a second, rounded down.
+    pub const fn ids_per_second(&self) -> u64 {
+        (self.sequence.max() + 1) * 1_000_000 / self.tick_micros as u64
     }
 
     /// The same layout with another epoch.

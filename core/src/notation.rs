@@ -16,12 +16,100 @@ pub const DEFAULT_EPOCH: UnixMicros = UnixMicros::from_millis(1_704_067_200_000)
 /// The name of the layout used where none is set.
 pub const DEFAULT_NAME: &str = "default";
 
-/// Built-in layouts: name and notation.
-pub const BUILT_IN: &[(&str, &str)] = &[
-    // 1,024 workers with 4,096 IDs a millisecond each, until 2093.
-    (DEFAULT_NAME, "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z"),
-    // github.com/twitter-archive/snowflake, tag snowflake-2010: IdWorker.scala.
-    ("twitter", "timestamp=41 datacenter=5 worker=5 sequence=12 tick=1ms epoch=2010-11-04T01:42:54.657Z"),
+/// A layout that others use, or have used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuiltIn {
+    /// The name under which it is known here.
+    pub name: &'static str,
+    /// What it is, in the notation of this module.
+    pub notation: &'static str,
+    /// Where it is described, and what stands for its fields.
+    pub source: &'static str,
+}
+
+const fn built_in(name: &'static str, notation: &'static str, source: &'static str) -> BuiltIn {
+    BuiltIn { name, notation, source }
+}
+
+/// All built-in layouts. Where a scheme has 64 bits, its timestamp is one bit shorter here: a `bigint` is signed, and
+/// the bit is not used before the layout's last instant.
+pub const BUILT_IN: &[BuiltIn] = &[
+    built_in(DEFAULT_NAME, "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z", "pg_snowflake"),
+    built_in(
+        "twitter",
+        "timestamp=41 datacenter=5 worker=5 sequence=12 tick=1ms epoch=2010-11-04T01:42:54.657Z",
+        "twitter-archive/snowflake, tag snowflake-2010, IdWorker.scala",
+    ),
+    built_in(
+        "discord",
+        "timestamp=41 worker=5 datacenter=5 sequence=12 tick=1ms epoch=2015-01-01T00:00:00Z",
+        "discord/discord-api-docs, Reference: Snowflakes; the process is the datacenter, the increment the sequence",
+    ),
+    built_in(
+        "instagram",
+        "timestamp=40 worker=13 sequence=10 tick=1ms epoch=2011-08-24T21:07:01.721Z",
+        "Instagram Engineering, Sharding & IDs at Instagram, 2012; the shard is the worker",
+    ),
+    built_in(
+        "mastodon",
+        "timestamp=47 sequence=16 tick=1ms epoch=1970-01-01T00:00:00Z",
+        "mastodon/mastodon, lib/mastodon/snowflake.rb; the tail, partly a hash, is the sequence",
+    ),
+    built_in(
+        "sonyflake",
+        "timestamp=39 sequence=8 worker=16 tick=10ms epoch=2014-09-01T00:00:00Z",
+        "sony/sonyflake, v1; the machine is the worker",
+    ),
+    built_in(
+        "sonyflake2",
+        "timestamp=39 sequence=8 worker=16 tick=10ms epoch=2025-01-01T00:00:00Z",
+        "sony/sonyflake, v2; the machine is the worker",
+    ),
+    built_in(
+        "leaf",
+        "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2010-11-04T01:42:54.657Z",
+        "Meituan-Dianping/Leaf, SnowflakeIDGenImpl",
+    ),
+    built_in(
+        "bwmarrin",
+        "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2010-11-04T01:42:54.657Z",
+        "bwmarrin/snowflake, with its default widths and epoch; the node is the worker, the step the sequence",
+    ),
+    built_in(
+        "baidu",
+        "timestamp=28 worker=22 sequence=13 tick=1s epoch=2016-05-19T16:00:00Z",
+        "baidu/uid-generator, DefaultUidGenerator: 2016-05-20 in UTC+8",
+    ),
+    built_in(
+        "cosid",
+        "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2019-12-24T16:00:00Z",
+        "Ahoo-Wang/CosId, MillisecondSnowflakeId; the machine is the worker",
+    ),
+    built_in(
+        "cosid-js",
+        "timestamp=41 worker=3 sequence=9 tick=1ms epoch=2019-12-24T16:00:00Z",
+        "Ahoo-Wang/CosId, SafeJavaScriptSnowflakeId; the machine is the worker",
+    ),
+    built_in(
+        "yitter",
+        "timestamp=47 worker=6 sequence=6 tick=1ms epoch=2020-02-19T18:20:02Z",
+        "yitter/IdGenerator, with its default widths and base time",
+    ),
+    built_in(
+        "tsid",
+        "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2020-01-01T00:00:00Z",
+        "f4b6a3/tsid-creator, TSID-1024; the node is the worker, the counter the sequence",
+    ),
+    built_in(
+        "cockroach",
+        "timestamp=48 worker=15 tick=10us epoch=2015-01-01T00:00:00Z",
+        "cockroachdb/cockroach, unique_rowid(); the node is the worker",
+    ),
+    built_in(
+        "pgedge",
+        "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2023-01-01T00:00:00Z",
+        "pgEdge/snowflake; the node is the worker, the count the sequence",
+    ),
 ];
 
 /// The layout used where none is set.
@@ -87,8 +175,8 @@ impl FromStr for Layout {
     type Err = NotationError;
 
     fn from_str(text: &str) -> Result<Self, NotationError> {
-        if let Some((_, notation)) = BUILT_IN.iter().find(|(name, _)| *name == text) {
-            return parse(notation);
+        if let Some(built_in) = BUILT_IN.iter().find(|built_in| built_in.name == text) {
+            return parse(built_in.notation);
         }
         if !text.contains('=') {
             return Err(NotationError { at: 1, problem: Problem::UnknownName(text.to_owned()) });
@@ -174,9 +262,9 @@ mod tests {
 
     #[test]
     fn built_in_layouts_read_and_write_themselves() {
-        for (name, notation) in BUILT_IN {
-            let layout: Layout = name.parse().unwrap();
-            assert_eq!(layout.to_string(), *notation, "{name}");
+        for built_in in BUILT_IN {
+            let layout: Layout = built_in.name.parse().unwrap();
+            assert_eq!(layout.to_string(), built_in.notation, "{}", built_in.name);
         }
     }
 
@@ -203,7 +291,7 @@ mod tests {
             ),
             ("timestamp=41 tick=1ms sequence=12", "field sequence stands after tick or epoch, at character 23"),
             ("timestamp=41 worker=11 sequence=12", "the fields have 64 bits together, more than 63"),
-            ("timestamp=41 worker=10", "field sequence is missing"),
+            ("worker=10 sequence=12", "field timestamp is missing"),
             ("timestamp=41 worker=10 sequence=0", "field sequence must have at least 1 bit"),
             ("timestamp=41 worker=0 sequence=12", "field worker must have at least 1 bit"),
             ("worker=10 timestamp=41 sequence=12", "the timestamp must be the first field, so that IDs sort by time"),

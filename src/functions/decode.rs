@@ -1,40 +1,68 @@
-//! Reading IDs, and making them from their parts: sql/10-decode.sql.
+//! Reading IDs, and making them from their parts: sql/10-decode.sql, sql/15-layouts.sql. Each function exists for the
+//! layout of the server and, with `_in`, for one that the call names.
 
 use crate::errors::Error;
-use crate::settings;
 use crate::timestamptz::{self, Instant};
+use crate::{layouts, settings};
 use pgrx::prelude::*;
 use snowflake_core::layout::EncodeError;
-use snowflake_core::{Field, NotAnId, Parts};
+use snowflake_core::{Field, Layout, NotAnId, Parts};
 
 /// The value, or the error that ends the call.
-fn or_raise<T>(result: Result<T, NotAnId>) -> T {
-    result.unwrap_or_else(|error| Error::from(error).raise())
+#[inline]
+fn or_raise<T>(result: Result<T, NotAnId>, layout: &Layout) -> T {
+    result.unwrap_or_else(|error| Error::from(error).raise_in(layout))
 }
 
-fn field(id: i64, field: Field) -> Option<i32> {
+#[inline]
+fn timestamp(layout: &Layout, id: i64) -> i64 {
+    timestamptz::to_datum(or_raise(layout.timestamp(id), layout))
+}
+
+#[inline]
+fn field(layout: &Layout, id: i64, field: Field) -> Option<i32> {
     // At most 31 bits wide.
-    or_raise(settings::layout().field(id, field)).map(|value| value as i32)
+    or_raise(layout.field(id, field), layout).map(|value| value as i32)
 }
 
 #[pg_extern(sql = "")]
 fn snowflake_timestamp(id: i64) -> i64 {
-    timestamptz::to_datum(or_raise(settings::layout().timestamp(id)))
+    timestamp(settings::layout(), id)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_timestamp_in(id: i64, layout: &str) -> i64 {
+    timestamp(&layouts::named(layout), id)
 }
 
 #[pg_extern(sql = "")]
 fn snowflake_datacenter(id: i64) -> Option<i32> {
-    field(id, Field::Datacenter)
+    field(settings::layout(), id, Field::Datacenter)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_datacenter_in(id: i64, layout: &str) -> Option<i32> {
+    field(&layouts::named(layout), id, Field::Datacenter)
 }
 
 #[pg_extern(sql = "")]
 fn snowflake_worker(id: i64) -> Option<i32> {
-    field(id, Field::Worker)
+    field(settings::layout(), id, Field::Worker)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_worker_in(id: i64, layout: &str) -> Option<i32> {
+    field(&layouts::named(layout), id, Field::Worker)
 }
 
 #[pg_extern(sql = "")]
 fn snowflake_sequence(id: i64) -> Option<i32> {
-    field(id, Field::Sequence)
+    field(settings::layout(), id, Field::Sequence)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_sequence_in(id: i64, layout: &str) -> Option<i32> {
+    field(&layouts::named(layout), id, Field::Sequence)
 }
 
 /// Not STRICT, since a layout may lack the datacenter; NULL where the timestamp or the sequence is.
@@ -45,26 +73,42 @@ fn snowflake_encode(
     sequence: Option<i32>,
     datacenter_id: Option<i32>,
 ) -> Option<i64> {
-    let (timestamp, sequence) = (timestamp?, sequence?);
-    match encode(timestamp, worker_id, sequence, datacenter_id) {
-        Ok(id) => Some(id),
-        Err(error) => error.raise(),
-    }
+    Some(encode(settings::layout(), timestamp?, worker_id, sequence?, datacenter_id))
 }
 
-fn encode(timestamp: i64, worker: Option<i32>, sequence: i32, datacenter: Option<i32>) -> Result<i64, Error> {
-    let Instant::At(instant) = Instant::from_datum(timestamp) else {
-        return Err(Error::Infinite);
+/// As [`snowflake_encode`]; NULL where the layout is, too. A sequence that is NULL is one that the layout lacks.
+#[pg_extern(sql = "")]
+fn snowflake_encode_in(
+    timestamp: Option<i64>,
+    worker_id: Option<i32>,
+    sequence: Option<i32>,
+    datacenter_id: Option<i32>,
+    layout: Option<&str>,
+) -> Option<i64> {
+    let layout = layouts::named(layout?);
+    let sequence = match sequence {
+        None if layout.max(Field::Sequence) == 0 => 0,
+        sequence => sequence?,
     };
-    let part = |field, value: i32| u32::try_from(value).map_err(|_| Error::NegativePart(field, value));
-    let parts = Parts {
-        timestamp: instant,
-        datacenter: datacenter.map(|value| part(Field::Datacenter, value)).transpose()?,
-        worker: worker.map(|value| part(Field::Worker, value)).transpose()?,
-        sequence: part(Field::Sequence, sequence)?,
+    Some(encode(&layout, timestamp?, worker_id, sequence, datacenter_id))
+}
+
+fn encode(layout: &Layout, timestamp: i64, worker: Option<i32>, sequence: i32, datacenter: Option<i32>) -> i64 {
+    let try_encode = || {
+        let Instant::At(instant) = Instant::from_datum(timestamp) else {
+            return Err(Error::Infinite);
+        };
+        let part = |field, value: i32| u32::try_from(value).map_err(|_| Error::NegativePart(field, value));
+        let parts = Parts {
+            timestamp: instant,
+            datacenter: datacenter.map(|value| part(Field::Datacenter, value)).transpose()?,
+            worker: worker.map(|value| part(Field::Worker, value)).transpose()?,
+            sequence: part(Field::Sequence, sequence)?,
+        };
+        layout.encode(&parts).map_err(|error| match error {
+            EncodeError::Time(_) => Error::Time(timestamp),
+            EncodeError::Worker(error) => Error::Part(error),
+        })
     };
-    settings::layout().encode(&parts).map_err(|error| match error {
-        EncodeError::Time(_) => Error::Time(timestamp),
-        EncodeError::Worker(error) => Error::Part(error),
-    })
+    try_encode().unwrap_or_else(|error| error.raise_in(layout))
 }

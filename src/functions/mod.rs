@@ -2,6 +2,7 @@
 //! that it is (see [`crate::timestamptz`]).
 
 mod decode;
+mod layouts;
 mod next;
 mod range;
 mod status;

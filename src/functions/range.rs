@@ -1,33 +1,61 @@
-//! The IDs that bound a range of time: sql/20-range.sql. An infinite instant gives a bound beyond all IDs.
+//! The IDs that bound a range of time: sql/20-range.sql. An infinite instant gives a bound beyond all IDs. Each function
+//! exists for the layout of the server and, with `_in`, for one that the call names.
 
 use crate::errors::Error;
-use crate::settings;
 use crate::timestamptz::Instant;
+use crate::{layouts, settings};
 use pgrx::prelude::*;
 use snowflake_core::{Layout, OutOfRange, UnixMicros};
 
 type Find = fn(&Layout, UnixMicros) -> Result<i64, OutOfRange>;
 
 /// What `find` finds; below or above all IDs where the instant is infinite.
-fn bound(timestamptz: i64, find: Find, below_all: i64) -> i64 {
+fn bound(layout: &Layout, timestamptz: i64, find: Find, below_all: i64) -> i64 {
     match Instant::from_datum(timestamptz) {
         Instant::Past => below_all,
         Instant::Future => i64::MAX,
-        Instant::At(instant) => find(settings::layout(), instant).unwrap_or_else(|_| Error::Bound(timestamptz).raise()),
+        Instant::At(instant) => find(layout, instant).unwrap_or_else(|_| Error::Bound(timestamptz).raise_in(layout)),
     }
+}
+
+fn min_id(layout: &Layout, at: i64) -> i64 {
+    bound(layout, at, Layout::lowest_id_from, 0)
+}
+
+fn max_id(layout: &Layout, at: i64) -> i64 {
+    bound(layout, at, Layout::highest_id_until, -1)
+}
+
+fn max_id_before(layout: &Layout, at: i64) -> i64 {
+    bound(layout, at, Layout::highest_id_before, -1)
 }
 
 #[pg_extern(sql = "")]
 fn snowflake_min_id(at: i64) -> i64 {
-    bound(at, Layout::lowest_id_from, 0)
+    min_id(settings::layout(), at)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_min_id_in(at: i64, layout: &str) -> i64 {
+    min_id(&layouts::named(layout), at)
 }
 
 #[pg_extern(sql = "")]
 fn snowflake_max_id(at: i64) -> i64 {
-    bound(at, Layout::highest_id_until, -1)
+    max_id(settings::layout(), at)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_max_id_in(at: i64, layout: &str) -> i64 {
+    max_id(&layouts::named(layout), at)
 }
 
 #[pg_extern(sql = "")]
 fn snowflake_max_id_before(at: i64) -> i64 {
-    bound(at, Layout::highest_id_before, -1)
+    max_id_before(settings::layout(), at)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_max_id_before_in(at: i64, layout: &str) -> i64 {
+    max_id_before(&layouts::named(layout), at)
 }

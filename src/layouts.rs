@@ -1,0 +1,32 @@
+//! Layouts that queries name. A text is parsed once in a session, and found again by comparing it.
+
+use crate::errors::Error;
+use snowflake_core::Layout;
+use std::cell::RefCell;
+
+/// How many texts are kept. A query has few; one that makes them up row by row must not fill the memory.
+const KEPT: usize = 16;
+
+thread_local! {
+    static KNOWN: RefCell<Vec<(String, Layout)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The layout of this text: a built-in name, or notation. Ends the call where it is neither.
+#[inline]
+pub fn named(text: &str) -> Layout {
+    let known = KNOWN.with_borrow(|known| known.iter().find(|(name, _)| name == text).map(|(_, layout)| *layout));
+    known.unwrap_or_else(|| parse(text))
+}
+
+#[cold]
+fn parse(text: &str) -> Layout {
+    let layout = match text.parse() {
+        Ok(layout) => layout,
+        Err(error) => Error::NotALayout(text.to_owned(), error).raise(),
+    };
+    KNOWN.with_borrow_mut(|known| {
+        known.truncate(KEPT - 1);
+        known.insert(0, (text.to_owned(), layout));
+    });
+    layout
+}

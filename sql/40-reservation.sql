@@ -8,11 +8,11 @@ CREATE SEQUENCE snowflake_reservation AS bigint NO CYCLE;
 REVOKE ALL ON SEQUENCE snowflake_reservation FROM PUBLIC;
 COMMENT ON SEQUENCE snowflake_reservation IS
     'instant up to which snowflake IDs of this database are reserved; not for use';
-CREATE FUNCTION snowflake_first_reservation() RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED COST 10
-    AS 'MODULE_PATHNAME', 'snowflake_first_reservation_wrapper';
-SELECT pg_catalog.setval('snowflake_reservation', snowflake_first_reservation(), false);
-DROP FUNCTION snowflake_first_reservation();
+CREATE FUNCTION snowflake_begin_reservation(relation regclass) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 100
+    AS 'MODULE_PATHNAME', 'snowflake_begin_reservation_wrapper';
+SELECT snowflake_begin_reservation('snowflake_reservation');
+DROP FUNCTION snowflake_begin_reservation(regclass);
 SELECT pg_catalog.pg_extension_config_dump('snowflake_reservation', '');
 
 -- No key: a restored dump brings a row of its own beside the one from here, and all must say the same.

@@ -6,6 +6,7 @@ use crate::timestamptz::{self, duration};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::notation::{self, NotationError};
+use snowflake_core::text::{FORMS, TextError};
 use snowflake_core::{Field, Layout, NotAnId, WorkerError};
 use std::ffi::CStr;
 
@@ -44,6 +45,19 @@ pub enum Error {
     NegativeCount(i32),
     /// The text given as a layout is none.
     NotALayout(String, NotationError),
+    /// There is no text form of that name.
+    NoSuchForm(String),
+    /// The number is negative, and has no text.
+    NoText(i64),
+    /// The text is no ID in the form.
+    NotInForm {
+        /// The text.
+        text: String,
+        /// The form's name.
+        form: &'static str,
+        /// What is wrong.
+        problem: TextError,
+    },
     /// The number is no ID of the layout.
     NotAnId(NotAnId),
     /// The bound of a range, a finite `timestamptz`, lies outside the layout's time.
@@ -173,6 +187,23 @@ impl Error {
                 error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("\"{text}\" is not a layout"))
                     .set_detail(sentence(&problem.to_string()))
                     .set_hint(layout_hint())
+            }
+            Self::NoSuchForm(name) => {
+                let names: Vec<&str> = FORMS.iter().map(|form| form.name).collect();
+                error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("\"{name}\" is not a text form"))
+                    .set_hint(format!("Use one of {}.", names.join(", ")))
+            }
+            Self::NoText(id) => {
+                error(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, &format!("{id} has no text form"))
+                    .set_detail(format!("IDs range from 0 to {}.", i64::MAX))
+            }
+            Self::NotInForm { text, form, problem } => {
+                let code = match problem {
+                    TextError::TooLarge => ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                    _ => ERRCODE_INVALID_TEXT_REPRESENTATION,
+                };
+                error(code, &format!("\"{text}\" is not a snowflake ID in the form {form}"))
+                    .set_detail(sentence(&problem.to_string()))
             }
             Self::NotAnId(NotAnId(id)) => {
                 error(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, &format!("{id} is not a snowflake ID"))

@@ -42,6 +42,8 @@ extension_sql_file!("../sql/20-range.sql", name = "range", requires = ["layouts"
 extension_sql_file!("../sql/30-next.sql", name = "next", requires = ["range"]);
 extension_sql_file!("../sql/40-reservation.sql", name = "reservation", requires = ["next"]);
 extension_sql_file!("../sql/50-status.sql", name = "status", requires = ["reservation"]);
+extension_sql_file!("../sql/60-text.sql", name = "text", requires = ["status"]);
+extension_sql_file!("../sql/70-time.sql", name = "time", requires = ["text"]);
 
 /// Runs once in a process: in the postmaster where the library is preloaded, else in the session that first calls
 /// one of the functions. Without preloading there is no shared memory to claim from, but decoding works.

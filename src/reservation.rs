@@ -57,7 +57,7 @@ fn reserve_on(mut page: Page, layout: &Layout, needs: Tick) -> Tick {
             // After a raise, the next claim needs a tick above it.
             let next = Tick(layout.tick_of(shared::line().last()).0 + 1);
             let wanted = layout.start_of(needs.max(next).min(layout.last_tick()));
-            let enough = found.run == run && found.until.0 > wanted.0 + ahead / 4;
+            let enough = found.used && found.run == run && found.until.0 > wanted.0 + ahead / 4;
             let new = Stored { until: found.until.max(whole_millis(wanted.0 + ahead)), run, used: true };
             reserved = if enough { found.until } else { new.until };
             transitions.highest_reserved = transitions.highest_reserved.max(reserved);
@@ -78,12 +78,23 @@ fn reserve_on(mut page: Page, layout: &Layout, needs: Tick) -> Tick {
     Tick(limit).max(needs).min(layout.last_tick())
 }
 
-/// Where the reservation of a database that gets the extension begins: above all that any database of this server has
-/// reserved in this run, as it may have been this one, before the extension was dropped; and at the clock, the best
-/// that is known of earlier runs then.
-pub fn first() -> UnixMicros {
-    let now = whole_millis(clock::now().0);
-    if shared::exists() { now.max(shared::transitions().highest_reserved) } else { now }
+/// Begins the reservation of a database that gets the extension: above all that any database of this server has reserved
+/// in this run, as it may have been this one, before the extension was dropped; and at the clock, the best that is known
+/// of earlier runs then. It is of this run, so the line stays where it is.
+pub fn begin(relation: pg_sys::Oid) {
+    let Some(mut page) = Page::open_to_write(relation) else { Error::NotCreated.raise() };
+    let change = page.prepare();
+    let (run, highest) = if shared::exists() {
+        let transitions = shared::transitions();
+        (transitions.run, transitions.highest_reserved)
+    } else {
+        (0, UnixMicros(0))
+    };
+    let until = whole_millis(clock::now().0).max(highest);
+    let position = change.apply(|_| Some(Stored { until, run, used: false }));
+    page.close();
+    // SAFETY: waits for the disk; all locks are released.
+    unsafe { pg_sys::XLogFlush(position) };
 }
 
 /// This database's reservation as it stands, whatever the layout. Changes nothing.

@@ -4,6 +4,7 @@
 //! * [`layout`]: how 63 bits are divided; an ID from its parts and back; the IDs that bound an instant
 //! * [`notation`]: layouts by name, and as text such as `timestamp=41 worker=10 sequence=12`
 //! * [`line`](mod@line): the one word of shared state, and claiming from it without a lock
+//! * [`text`]: IDs as text
 //! * [`time`]: instants, and their one written form
 //!
 //! Read them in that order. A server has one line; a *position* on it is `tick << sequence bits | sequence`. The
@@ -14,6 +15,7 @@
 pub mod layout;
 pub mod line;
 pub mod notation;
+pub mod text;
 pub mod time;
 
 pub use layout::{Field, Layout, LayoutError, NotAnId, OutOfRange, Parts, Position, Tick, WorkerBits, WorkerError};

@@ -183,6 +183,21 @@ fn two_databases_crash_together() {
     }
     pg_test::check::rising(&lists.concat());
 
+    // The extension in one more database does not move the line.
+    let lead = |cluster: &Cluster| -> f64 {
+        let lead = "SELECT extract(epoch FROM lead)::float8 FROM snowflake_status";
+        cluster.client().query_one(lead, &[]).unwrap().get(0)
+    };
+    cluster.client().query_one("SELECT snowflake_next()", &[]).unwrap();
+    let before = lead(&cluster);
+    for number in 0..5 {
+        cluster.client().batch_execute(&format!("CREATE DATABASE more{number}")).unwrap();
+        let mut more = cluster.client_of("postgres", &format!("more{number}"));
+        more.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+        lists.push(pg_test::ids(&more.query("SELECT snowflake_next(10)", &[]).unwrap()));
+    }
+    assert!(lead(&cluster) <= before + 0.1, "{before} became {}", lead(&cluster));
+
     // A copy of a database has a copy of its reservation.
     cluster.client().batch_execute("CREATE DATABASE copy TEMPLATE other").unwrap();
     let mut copy = cluster.client_of("postgres", "copy");

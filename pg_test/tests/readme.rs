@@ -69,8 +69,10 @@ fn examples_print_what_they_say() {
     let mut client = cluster.client();
     client.batch_execute("DROP EXTENSION pg_snowflake").unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut docs: Vec<_> = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    docs.sort_unstable();
     let mut files = vec![root.join("README.md")];
-    files.extend(std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+    files.extend(docs);
     let mut count = 0;
     for file in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "md")) {
         for block in blocks(&std::fs::read_to_string(file).unwrap()) {

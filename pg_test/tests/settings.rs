@@ -65,11 +65,7 @@ fn a_start_with_a_wrong_identity_ends() {
             "pg_snowflake.epoch does not fit pg_snowflake.layout",
             "year 9999",
         ),
-        (
-            "pg_snowflake.layout = 'baidu'",
-            "the time of pg_snowflake.layout is over",
-            "ended at 2024-11-20T13:24:16Z",
-        ),
+        ("pg_snowflake.layout = 'baidu'", "the time of pg_snowflake.layout is over", "ended at 2024-11-20T13:24:16Z"),
         ("pg_snowflake.layout = 'cockroach'", "\"pg_snowflake.layout\": \"cockroach\"", "sequence is missing"),
         ("pg_snowflake.layout = 'mastodon'", "\"pg_snowflake.layout\": \"mastodon\"", "worker is missing"),
         ("pg_snowflake.worker_id = 1024", "\"pg_snowflake.worker_id\": 1024", "from 0 to 1023"),

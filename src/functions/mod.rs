@@ -6,3 +6,4 @@ mod layouts;
 mod next;
 mod range;
 mod status;
+mod text;

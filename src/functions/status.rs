@@ -17,10 +17,10 @@ fn snowflake_server_layout() -> String {
     settings::layout().to_string()
 }
 
-/// What the reservation of a database begins with, in milliseconds since 1970; for the install script.
+/// Begins the reservation of the database; for the install script.
 #[pg_extern(sql = "")]
-fn snowflake_first_reservation() -> i64 {
-    reservation::first().0 / 1000
+fn snowflake_begin_reservation(relation: pg_sys::Oid) {
+    reservation::begin(relation);
 }
 
 /// The layout of this server, where no ID was made in this database yet.

@@ -1,0 +1,144 @@
+//! Any steps of the clock, the bounds and the worker: what holds of every claim. The steps are those of
+//! `tests/line.rs`, with wider numbers.
+
+#![no_main]
+
+use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
+use libfuzzer_sys::fuzz_target;
+use snowflake_core::{Bounds, Field, Layout, Line, Pace, Position, Refusal, Tick};
+use std::ops::RangeInclusive;
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    #[arbitrary(with = within(25..=31))]
+    timestamp: u32,
+    #[arbitrary(with = within(1..=20))]
+    sequence: u32,
+    worker_first: bool,
+    #[arbitrary(with = within(0..=3))]
+    tick: usize,
+    steps: Vec<Step>,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Step {
+    Pass(u32),
+    Jump(i32),
+    Set(i64),
+    Claim(u16),
+    ClaimAll,
+    Switch(#[arbitrary(with = within(0..=7))] u32),
+    Bounds(u32, u32, #[arbitrary(with = within(0..=20))] u32),
+    Limit(i16),
+    Raise(i16),
+    RaiseTo(i64),
+}
+
+fn within<T: arbitrary::unstructured::Int>(
+    range: RangeInclusive<T>,
+) -> impl Fn(&mut Unstructured) -> arbitrary::Result<T> {
+    move |bytes| bytes.int_in_range(range.clone())
+}
+
+fuzz_target!(|input: Input| {
+    let (sequence, tick) = (input.sequence, ["1ms", "10ms", "1s", "10us"][input.tick]);
+    let rest = match input.worker_first {
+        true => format!("worker=3 sequence={sequence}"),
+        false => format!("sequence={sequence} worker=3"),
+    };
+    let layout: Layout = format!("timestamp={} {rest} tick={tick}", input.timestamp).parse().unwrap();
+    let (line, mut pace) = (Line::new(), Pace::default());
+    line.switch_worker(&layout, layout.place_worker(None, Some(1)).unwrap());
+    let tick_of = |position: Position| layout.tick_of(position).0;
+
+    let mut wall = layout.start_of(Tick(1000));
+    let mut monotonic = 0_i64;
+    let mut bounds = Bounds { now: Tick(0), max_burst: 100, max_lead: 600_000, limit: layout.last_tick(), spread: 1 };
+    let mut last_id = -1;
+    let mut opened_at: Option<i64> = None;
+    for step in input.steps {
+        let before = line.last();
+        let want = match step {
+            Step::Pass(micros) => {
+                wall.0 = wall.0.saturating_add(micros.into());
+                monotonic += i64::from(micros);
+                continue;
+            }
+            Step::Jump(micros) => {
+                wall.0 = wall.0.saturating_add(micros.into());
+                continue;
+            }
+            Step::Set(micros) => {
+                wall.0 = micros;
+                continue;
+            }
+            Step::Switch(worker) => {
+                line.switch_worker(&layout, layout.place_worker(None, Some(worker)).unwrap());
+                assert!(line.last() > before);
+                continue;
+            }
+            Step::Bounds(max_burst, max_lead, spread) => {
+                bounds.max_burst = max_burst.into();
+                bounds.max_lead = max_lead.into();
+                bounds.spread = (1 << spread).min(layout.max(Field::Sequence) + 1);
+                continue;
+            }
+            Step::Limit(ahead) => {
+                bounds.limit = Tick(tick_of(before) + i64::from(ahead)).min(layout.last_tick());
+                continue;
+            }
+            Step::Raise(ahead) => {
+                raise(&line, &layout, Tick(tick_of(before) + i64::from(ahead)));
+                continue;
+            }
+            Step::RaiseTo(tick) => {
+                raise(&line, &layout, Tick(tick));
+                continue;
+            }
+            Step::Claim(want) => u64::from(want) + 1,
+            Step::ClaimAll => u64::MAX,
+        };
+
+        bounds.now = layout.tick_at(wall);
+        let mut claimed = line.claim(&layout, &bounds, want);
+        let must_open = claimed == Err(Refusal::Behind);
+        if must_open {
+            claimed = line.open(&layout, &bounds, want, &mut pace, monotonic);
+        }
+        let claim = match claimed {
+            Ok(claim) => claim,
+            Err(refusal) => {
+                assert_ne!(refusal, Refusal::Behind, "open never says Behind");
+                assert_eq!(line.last(), before, "a refusal claims nothing");
+                if let Refusal::TooEarly { wait } = refusal {
+                    assert!((1..=layout.tick_micros()).contains(&wait));
+                }
+                continue;
+            }
+        };
+        assert!(claim.first > before);
+        assert!((1..=want).contains(&claim.count));
+        let last = Position(claim.first.0 + claim.count - 1);
+        assert_eq!(line.last(), last);
+        let id = layout.compose(claim.first, claim.worker);
+        assert!(id > last_id, "{id} after {last_id}");
+        last_id = layout.compose(last, claim.worker);
+        assert!((0..=layout.max_id()).contains(&last_id));
+
+        assert!(tick_of(claim.first) >= bounds.now.0);
+        assert!(tick_of(last).saturating_sub(bounds.now.0) <= bounds.max_burst.max(bounds.max_lead));
+        assert!(tick_of(last) <= bounds.limit.0);
+        if must_open {
+            assert_eq!(tick_of(last), tick_of(before) + 1);
+            assert!(opened_at.is_none_or(|opened_at| monotonic - opened_at >= layout.tick_micros()));
+            opened_at = Some(monotonic);
+        }
+    }
+});
+
+fn raise(line: &Line, layout: &Layout, tick: Tick) {
+    let before = line.last();
+    line.raise(layout, tick);
+    assert!(line.last() >= before);
+    assert!(tick > layout.last_tick() || line.last().0 + 1 >= layout.position(tick.max(Tick(0)), 0).0);
+}

@@ -11,3 +11,14 @@ CREATE FUNCTION snowflake_age(id bigint, layout text) RETURNS interval
     RETURN pg_catalog.now() OPERATOR(pg_catalog.-) snowflake_timestamp(id, layout);
 COMMENT ON FUNCTION snowflake_age(bigint, text) IS
     'time from a snowflake ID of the given layout to the start of the transaction';
+
+CREATE FUNCTION snowflake_create_partitions(
+    parent regclass,
+    every interval,
+    since timestamptz,
+    until timestamptz
+) RETURNS SETOF regclass
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 1000 ROWS 12
+    AS 'MODULE_PATHNAME', 'snowflake_create_partitions_wrapper';
+COMMENT ON FUNCTION snowflake_create_partitions(regclass, interval, timestamptz, timestamptz) IS
+    'creates the partitions, by ID time, of a table that is partitioned by a range of snowflake IDs, where they are not there yet';

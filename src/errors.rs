@@ -45,6 +45,8 @@ pub enum Error {
     NegativeCount(i32),
     /// The text given as a layout is none.
     NotALayout(String, NotationError),
+    /// There is no table with this OID.
+    NoSuchTable(u32),
     /// There is no text form of that name.
     NoSuchForm(String),
     /// The number is negative, and has no text.
@@ -188,6 +190,8 @@ impl Error {
                     .set_detail(sentence(&problem.to_string()))
                     .set_hint(layout_hint())
             }
+            Self::NoSuchTable(oid) => error(ERRCODE_UNDEFINED_TABLE, &format!("there is no table with OID {oid}"))
+                .set_hint("Give the partitioned table, for example 'orders'."),
             Self::NoSuchForm(name) => {
                 let names: Vec<&str> = FORMS.iter().map(|form| form.name).collect();
                 error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("\"{name}\" is not a text form"))

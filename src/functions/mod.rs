@@ -4,6 +4,7 @@
 mod decode;
 mod layouts;
 mod next;
+mod partitions;
 mod range;
 mod status;
 mod text;

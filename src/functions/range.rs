@@ -18,7 +18,8 @@ fn bound(layout: &Layout, timestamptz: i64, find: Find, below_all: i64) -> i64 {
     }
 }
 
-fn min_id(layout: &Layout, at: i64) -> i64 {
+/// The lowest ID of the layout at or after a `timestamptz`.
+pub fn min_id(layout: &Layout, at: i64) -> i64 {
     bound(layout, at, Layout::lowest_id_from, 0)
 }
 

@@ -1,0 +1,102 @@
+//! What the fuzzer found worth keeping (`fuzz/`): inputs at the edge of what the notation and the text forms take.
+
+use snowflake_core::text::{FORMS, Form, TextError};
+use snowflake_core::{Layout, UnixMicros};
+
+#[test]
+fn layouts_at_the_edge() {
+    let year_2024 = "epoch=2024-01-01T00:00:00Z";
+    for (text, written) in [
+        ("timestamp=1", format!("timestamp=1 tick=1ms {year_2024}")),
+        ("timestamp=1 worker=31 sequence=31", format!("timestamp=1 worker=31 sequence=31 tick=1ms {year_2024}")),
+        ("timestamp=1 tick=60000000us", format!("timestamp=1 tick=60s {year_2024}")),
+        ("timestamp=1 tick=59999999us", format!("timestamp=1 tick=59999999us {year_2024}")),
+        ("\n\ttimestamp=3\r\n\x0Cworker=2 \r", format!("timestamp=3 worker=2 tick=1ms {year_2024}")),
+        (
+            "timestamp=57 tick=1us epoch=1970-01-01T00:00:00Z",
+            "timestamp=57 tick=1us epoch=1970-01-01T00:00:00Z".to_owned(),
+        ),
+        // Two ticks, and they are the last two microseconds that can be written.
+        (
+            "timestamp=1 tick=1us epoch=9999-12-31T23:59:59.999998Z",
+            "timestamp=1 tick=1us epoch=9999-12-31T23:59:59.999998Z".to_owned(),
+        ),
+        (
+            "timestamp=4 epoch=2024-02-29T23:59:59.999Z tick=1ms",
+            "timestamp=4 tick=1ms epoch=2024-02-29T23:59:59.999Z".to_owned(),
+        ),
+    ] {
+        let layout: Layout = text.parse().unwrap_or_else(|error| panic!("{text:?}: {error}"));
+        assert_eq!(layout.to_string(), written, "{text:?}");
+        assert_eq!(written.parse(), Ok(layout), "{text:?}");
+        let parts = layout.decode(layout.max_id()).unwrap();
+        assert_eq!(layout.encode(&parts), Ok(layout.max_id()), "{text:?}");
+        assert!(layout.end().0 <= UnixMicros::MAX_WRITTEN.0 + 1, "{text:?}");
+    }
+}
+
+#[test]
+fn a_long_notation_reads() {
+    let spaces = " \t\r\n".repeat(10_000);
+    let layout: Layout = format!("{spaces}timestamp=41{spaces}sequence=12{spaces}").parse().unwrap();
+    assert_eq!(layout.to_string(), "timestamp=41 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z");
+    let error = format!("{spaces}timestamp=41 worker={}", "9".repeat(10_000)).parse::<Layout>().unwrap_err();
+    assert_eq!(error.at, 40_000 + "timestamp=41 worker=".len() + 1);
+}
+
+#[test]
+fn texts_that_are_no_layout() {
+    for (text, at) in [
+        (" default", 1),
+        ("=", 1),
+        ("=1", 1),
+        ("tick=", 6),
+        ("timestamp= sequence=1", 11),
+        ("timestamp==1", 11),
+        ("timestamp=1=1", 11),
+        ("timestamp=4294967296", 11),
+        ("timestamp=4294967295", 1),
+        ("timestamp=1 datacenter=1 worker=31 sequence=31", 1),
+        ("timestamp=1 tick=s", 18),
+        ("timestamp=1 tick=60000001us", 1),
+        ("timestamp=1 tick=9223372036854775807us", 1),
+        ("timestamp=1 tick=9223372036854775807s", 18),
+        ("timestamp=1 tick=88860000000000000000us", 18),
+        ("timestamp=1 tick=1us epoch=9999-12-31T23:59:59.999999Z", 1),
+        ("timestamp=58 tick=1us epoch=1970-01-01T00:00:00Z", 1),
+        ("timestamp=1 epoch=2023-02-29T00:00:00Z", 19),
+        ("timestamp=1 epoch=2016-06-31T00:00:00Z", 19),
+        ("timestamp=1 epoch=1969-12-31T23:59:59.999999Z", 19),
+        // Other digits, other spaces, and characters of two to four bytes: places count characters.
+        ("timestamp=\u{FF14}\u{FF11}", 11),
+        ("timestamp=1\u{A0}sequence=1", 11),
+        ("timestamp=1\u{B}sequence=1", 11),
+        ("timestamp=1 \u{20AC}=2", 13),
+        ("timestamp=1 epoch=\u{1F984}", 19),
+        ("timestamp=1 tick=1\u{3BC}s", 18),
+        ("\u{20AC}\u{1F984}=\u{FC} timestamp=x", 1),
+    ] {
+        let error = text.parse::<Layout>().expect_err(text);
+        assert_eq!(error.at, at, "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn other_ways_to_write_an_epoch_are_refused_or_read_back() {
+    for epoch in [
+        "2016-12-31T23:59:60Z",
+        "9999-12-31T23:59:60Z",
+        "2024-01-01T00:00:00.Z",
+        "2024-01-01T00:00:00.0000009Z",
+        "9999-10-31T23:59:59.999999999Z",
+        "2024-01-01T00:00:00+00:00",
+        "2024-01-01T00:00:00-00:00",
+        "2024-01-01t00:00:00z",
+        "2024-01-01T24:00:00Z",
+        "0000-01-01T00:00:00Z",
+    ] {
+        if let Ok(layout) = format!("timestamp=1 epoch={epoch}").parse::<Layout>() {
+            assert_eq!(layout.to_string().parse(), Ok(layout), "{epoch}");
+        }
+    }
+}

@@ -100,3 +100,51 @@ fn other_ways_to_write_an_epoch_are_refused_or_read_back() {
         }
     }
 }
+
+#[test]
+fn texts_at_the_edge() {
+    for (name, text, read) in [
+        ("decimal", "9223372036854775807", Ok(i64::MAX)),
+        ("decimal", "9999999999999999999", Err(TextError::TooLarge)),
+        ("hex", "7FFFFFFFffffffff", Ok(i64::MAX)),
+        ("base32", "7zzzzzzzzzzzz", Ok(i64::MAX)),
+        ("base32", "oOiIlL0000000", Ok(33825 << 35)),
+        ("base36", "0", Ok(0)),
+        ("base36", "00", Err(TextError::NotShortest)),
+        ("base36", "1Y2P0IJ32E8E7", Ok(i64::MAX)),
+        ("base36", "14294967296z", Ok(146475180927379979)),
+        ("base58", "NQm6nKp8qFD", Err(TextError::TooLarge)),
+        ("base58-bwmarrin", "1", Ok(0)),
+        ("base58-bwmarrin", "11", Err(TextError::NotShortest)),
+        ("base58-bwmarrin", "B1BF5qq", Ok(1332807940640)),
+        ("base64url", "f_________8", Ok(i64::MAX)),
+        ("base64url", "f__________", Err(TextError::TooLarge)),
+        ("base64url", "60000000us4", Err(TextError::TooLarge)),
+        ("shortcode", "H__________", Ok(i64::MAX)),
+        ("shortcode", "IAAAAAAAAAA", Err(TextError::TooLarge)),
+        ("shortcode", "qqq5BF5qqq1", Err(TextError::TooLarge)),
+        // Characters that have digits or letters of the form as relatives, and ones of several bytes.
+        ("hex", "\u{FF11}", Err(TextError::Foreign { character: '\u{FF11}', at: 1 })),
+        ("base36", "1\u{212A}", Err(TextError::Foreign { character: '\u{212A}', at: 2 })), // Kelvin sign
+        ("base36", "\u{17F}", Err(TextError::Foreign { character: '\u{17F}', at: 1 })),    // long s
+        ("base32", "00\u{131}0000000000", Err(TextError::Foreign { character: '\u{131}', at: 3 })), // i without dot
+        ("base62", "0T5\u{1F984}", Err(TextError::Foreign { character: '\u{1F984}', at: 4 })),
+        ("base62", "0T5jFDIkmm\0", Err(TextError::Foreign { character: '\0', at: 11 })),
+    ] {
+        assert_eq!(Form::named(name).unwrap().read(text), read, "{name} {text:?}");
+    }
+}
+
+#[test]
+fn long_texts_are_refused() {
+    for form in FORMS {
+        // The highest digit of each form, and its zero, many times: the number does not wrap around.
+        let highest = form.write(i64::MAX).unwrap();
+        let zero = form.write(0).unwrap();
+        for length in [20, 64, 100_000] {
+            let text = highest.chars().last().unwrap().to_string().repeat(length);
+            assert!(form.read(&text).is_err(), "{} {length}", form.name);
+            assert!(form.read(&zero.repeat(length)).is_err(), "{} {length}", form.name);
+        }
+    }
+}

@@ -36,6 +36,11 @@ CREATE TABLE hourly (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 SELECT * FROM snowflake_create_partitions('hourly', '6 h', '2026-03-29 00:00', '2026-03-30 00:00');
 SELECT count(*) FROM snowflake_create_partitions('hourly', '6 h', '2026-03-29 00:00', '2026-03-29 00:00');
 
+-- As pg_partman calls its encoder and decoder.
+SELECT snowflake_time_encoder('2026-03-29 00:00'), snowflake_time_decoder(snowflake_time_encoder('2026-03-29 00:00')),
+       snowflake_time_decoder('0296433277501440000'), snowflake_time_decoder(NULL) IS NULL AS unknown;
+SELECT snowflake_time_decoder('296433277501440000');
+
 -- What cannot be.
 SELECT snowflake_create_partitions('hourly', '1 year', '2023-01-01', '2026-01-01');
 SELECT snowflake_create_partitions('hourly', '0 h', '2026-01-01', '2026-01-02');

@@ -3,29 +3,37 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use snowflake_core::text::FORMS;
+use snowflake_core::text::{FORMS, Form};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&first, rest)) = data.split_first() else { return };
     let form = &FORMS[usize::from(first) % FORMS.len()];
-
     if let Ok(text) = std::str::from_utf8(rest) {
-        match form.read(text) {
-            Ok(id) => {
-                assert!(id >= 0);
-                // The same but for case and aliases.
-                let written = form.write(id).unwrap();
-                assert_eq!(written.len(), text.len());
-                assert_eq!(form.read(&written), Ok(id));
-            }
-            Err(error) => assert!(!error.to_string().is_empty()),
-        }
+        read(form, text);
     }
 
-    if let Some(bytes) = rest.first_chunk() {
-        let number = i64::from_le_bytes(*bytes);
-        let id = number & i64::MAX;
-        assert_eq!(form.read(&form.write(id).unwrap()), Ok(id));
-        assert_eq!(form.write(number).is_none(), number < 0);
+    let Some((bytes, rest)) = rest.split_first_chunk() else { return };
+    let number = i64::from_le_bytes(*bytes);
+    assert_eq!(form.write(number).is_none(), number < 0);
+    let text = form.write(number & i64::MAX).unwrap();
+    assert_eq!(form.read(&text), Ok(number & i64::MAX));
+
+    // The same text with another character somewhere: nearly an ID, or one again.
+    if let [place, character, ..] = *rest {
+        let place = usize::from(place) % text.len();
+        read(form, &format!("{}{}{}", &text[..place], char::from(character), &text[place + 1..]));
     }
 });
+
+fn read(form: &Form, text: &str) {
+    match form.read(text) {
+        Ok(id) => {
+            assert!(id >= 0);
+            // The same but for case and aliases.
+            let written = form.write(id).unwrap();
+            assert_eq!(written.len(), text.len());
+            assert_eq!(form.read(&written), Ok(id));
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}

@@ -28,7 +28,7 @@ const VECTORS: &[Vector] = &[
     ("yitter", 129053495681099, "2021-02-18T10:20:03.094Z", None, Some(1), 11, "yitter/IdGenerator, README"),
     ("tsid", 38390726480144748, "2020-04-15T22:31:02.458Z", None, Some(74), 2412, "f4b6a3/tsid-creator"),
     ("tsid", 38358284406638839, "2020-04-15T20:22:07.665Z", None, Some(4), 2295, "f4b6a3/tsid-creator"),
-    ("cockroach", 235191684988928001, "2017-04-10T17:26:46.210240Z", None, Some(1), 0, "cockroachdb/cockroach#15721"),
+    ("cockroach", 235191684988928001, "2017-04-10T17:26:46.210Z", None, Some(1), 0, "cockroachdb/cockroach#15721"),
 ];
 
 fn at(text: &str) -> UnixMicros {

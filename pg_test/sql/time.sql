@@ -20,7 +20,7 @@ SELECT tableoid::regclass, snowflake_timestamp(id) < now() + interval '1 s' AS p
 EXPLAIN (COSTS OFF) SELECT * FROM events WHERE snowflake_between(id, '2026-02-01', '2026-02-02');
 PREPARE later (timestamptz) AS SELECT count(*) FROM events WHERE snowflake_between(id, $1, 'infinity');
 SET plan_cache_mode = force_generic_plan;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE later('2026-03-01');
+EXPLAIN (COSTS OFF) EXECUTE later('2026-03-01');
 
 -- Partitions for a range of time, made at once; those that are there are left alone.
 CREATE SCHEMA "Odd Schema";

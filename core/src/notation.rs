@@ -230,13 +230,16 @@ fn parse(text: &str) -> Result<Layout, NotationError> {
 fn parse_tick(text: &str) -> Option<i64> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (count, unit) = text.split_at(digits);
+    if !is_digits(count) {
+        return None;
+    }
     let (_, micros) = UNITS.iter().find(|(name, _)| *name == unit)?;
     count.parse::<i64>().ok()?.checked_mul(*micros)
 }
 
-/// `parse` alone would take `+12` too, a second way to write 12.
+/// `parse` alone would take `+12` and `012` too, further ways to write 12.
 fn is_digits(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_digit())
+    text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'))
 }
 
 /// The notation, whole: reads back as the same layout.
@@ -281,6 +284,8 @@ mod tests {
             ("", "no built-in layout is named \"\", at character 1"),
             ("timestamp=41 worker=x sequence=12", "\"x\" is not a number of bits, at character 21"),
             ("timestamp=41 worker=+9 sequence=12", "\"+9\" is not a number of bits, at character 21"),
+            ("timestamp=41 worker=09 sequence=12", "\"09\" is not a number of bits, at character 21"),
+            ("timestamp=41 sequence=12 tick=01ms", "\"01ms\" is not a tick such as 1ms, 10ms or 1s, at character 31"),
             ("timestamp=41 worker sequence=12", "\"worker\" is not of the form key=value, at character 14"),
             ("timestamp=41 shard=9 sequence=12", "\"shard\" is not a field, nor tick or epoch, at character 14"),
             ("timestamp=41 sequence=12 tick=1h", "\"1h\" is not a tick such as 1ms, 10ms or 1s, at character 31"),

@@ -78,8 +78,10 @@ pub enum TextError {
     },
     /// A form without leading zeros, and a zero first; or no digit at all.
     NotShortest,
-    /// The number is above 2^63 - 1, or its last digit has bits below it.
+    /// The number is above 2^63 - 1.
     TooLarge,
+    /// The last digit has bits below the number, which would be lost.
+    BitsBelow,
 }
 
 impl std::error::Error for TextError {}
@@ -91,6 +93,7 @@ impl fmt::Display for TextError {
             Self::Length { found, width } => write!(f, "the text has {found} characters, and the form {width}"),
             Self::NotShortest => f.write_str("the form has at least one digit, and no leading zeros"),
             Self::TooLarge => f.write_str("the number is above 9223372036854775807"),
+            Self::BitsBelow => f.write_str("the last character has bits below the number"),
         }
     }
 }
@@ -140,7 +143,7 @@ impl Form {
             _ => {}
         }
         if number & ((1 << self.padding) - 1) != 0 {
-            return Err(TextError::TooLarge);
+            return Err(TextError::BitsBelow);
         }
         i64::try_from(number >> self.padding).map_err(|_| TextError::TooLarge)
     }

@@ -16,10 +16,12 @@ impl UnixMicros {
         Self(ms * 1000)
     }
 
-    /// Reads `2024-01-01T00:00:00Z`, optionally with a fraction of a second. UTC only, from 1970 to 9999.
+    /// Reads what is written: `2024-01-01T00:00:00Z`, with three or six decimals where they are not zero. UTC only, from
+    /// 1970 to 9999. Other spellings of an instant, such as a 60th second, are refused, not mended.
     pub fn parse(text: &str) -> Option<Self> {
         let since_1970 = humantime::parse_rfc3339(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
-        i64::try_from(since_1970.as_micros()).ok().map(Self)
+        let instant = i64::try_from(since_1970.as_micros()).ok().map(Self)?;
+        (instant.to_string() == text).then_some(instant)
     }
 }
 
@@ -62,9 +64,19 @@ mod tests {
 
     #[test]
     fn other_forms_are_refused() {
-        for text in
-            ["", "2024-01-01", "2024-01-01 00:00:00", "1288834974657", "2024-13-01T00:00:00Z", "1969-12-31T23:59:59Z"]
-        {
+        for text in [
+            "",
+            "2024-01-01",
+            "2024-01-01 00:00:00",
+            "1288834974657",
+            "2024-13-01T00:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "2024-01-01T00:00:00.000Z",
+            "2024-01-01T00:00:00.5Z",
+            "2024-01-01T00:00:00.0000009Z",
+            "2024-01-01T00:00:60Z",
+            "2024-01-01T00:00:00+00:00",
+        ] {
             assert_eq!(UnixMicros::parse(text), None, "{text}");
         }
     }

@@ -118,7 +118,7 @@ fn texts_at_the_edge() {
         ("base58-bwmarrin", "11", Err(TextError::NotShortest)),
         ("base58-bwmarrin", "B1BF5qq", Ok(1332807940640)),
         ("base64url", "f_________8", Ok(i64::MAX)),
-        ("base64url", "f__________", Err(TextError::TooLarge)),
+        ("base64url", "f__________", Err(TextError::BitsBelow)),
         ("base64url", "60000000us4", Err(TextError::TooLarge)),
         ("shortcode", "H__________", Ok(i64::MAX)),
         ("shortcode", "IAAAAAAAAAA", Err(TextError::TooLarge)),

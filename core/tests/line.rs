@@ -12,6 +12,8 @@ struct Server {
     wall: UnixMicros,
     monotonic: i64,
     bounds: Bounds,
+    /// Whether the last claim had to open a tick.
+    opened: bool,
 }
 
 impl Server {
@@ -21,12 +23,14 @@ impl Server {
         let limit = layout.last_tick();
         let bounds = Bounds { now: Tick(0), max_burst, max_lead, limit, spread: 1 };
         line.switch_worker(&layout, layout.place_worker(None, Some(1)).unwrap());
-        Self { layout, line, pace, wall: layout.start_of(Tick(1000)), monotonic: 0, bounds }
+        Self { layout, line, pace, wall: layout.start_of(Tick(1000)), monotonic: 0, bounds, opened: false }
     }
 
     fn claim(&mut self, want: u64) -> Result<Claim, Refusal> {
         self.bounds.now = self.layout.tick_at(self.wall);
-        match self.line.claim(&self.layout, &self.bounds, want) {
+        let claim = self.line.claim(&self.layout, &self.bounds, want);
+        self.opened = claim == Err(Refusal::Behind);
+        match claim {
             Err(Refusal::Behind) => self.line.open(&self.layout, &self.bounds, want, &mut self.pace, self.monotonic),
             done => done,
         }
@@ -308,8 +312,9 @@ proptest! {
                 Step::Claim(want) => {
                     let before = server.line.last();
                     let bounds = Bounds { now: layout.tick_at(server.wall), ..server.bounds };
-                    let must_open = server.line.claim(&layout, &bounds, 0) == Err(Refusal::Behind);
-                    match server.claim(want) {
+                    let claim = server.claim(want);
+                    let must_open = server.opened;
+                    match claim {
                         Err(Refusal::Behind) => prop_assert!(false, "open never says Behind"),
                         Err(_) => prop_assert_eq!(server.line.last(), before, "a refusal claims nothing"),
                         Ok(claim) => {

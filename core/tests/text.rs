@@ -60,7 +60,7 @@ fn what_is_no_id_is_an_error() {
         ("base62", "ÄÖÜ", TextError::Foreign { character: 'Ä', at: 1 }),
         ("base62", "0T5jFDIkmm", TextError::Length { found: 10, width: 11 }),
         ("base64url", "__________8", TextError::TooLarge),
-        ("base64url", "AAAAAAAAAAB", TextError::TooLarge), // bits below the number
+        ("base64url", "AAAAAAAAAAB", TextError::BitsBelow),
         ("shortcode", "ABjNLpA1AhXM", TextError::NotShortest),
     ] {
         assert_eq!(form(name).read(text), Err(error), "{name} {text}");

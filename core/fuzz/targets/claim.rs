@@ -1,5 +1,5 @@
 //! Any steps of the clock, the bounds and the worker: what holds of every claim. The steps are those of
-//! `tests/line.rs`, with wider numbers.
+//! `tests/line.rs`, with other ranges.
 
 #![no_main]
 
@@ -24,11 +24,12 @@ struct Input {
 enum Step {
     Pass(u32),
     Jump(i32),
+    JumpTicks(i8),
     Set(i64),
     Claim(u16),
     ClaimAll,
     Switch(#[arbitrary(with = within(0..=7))] u32),
-    Bounds(u32, u32, #[arbitrary(with = within(0..=20))] u32),
+    Bounds(u8, u8, #[arbitrary(with = within(0..=20))] u32),
     Limit(i16),
     Raise(i16),
     RaiseTo(i64),
@@ -66,6 +67,10 @@ fuzz_target!(|input: Input| {
             }
             Step::Jump(micros) => {
                 wall.0 = wall.0.saturating_add(micros.into());
+                continue;
+            }
+            Step::JumpTicks(ticks) => {
+                wall.0 = wall.0.saturating_add(i64::from(ticks) * layout.tick_micros());
                 continue;
             }
             Step::Set(micros) => {

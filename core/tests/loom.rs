@@ -50,15 +50,18 @@ fn claims(layout: &Layout, line: &Line, now: i64, wants: &[u64]) -> Vec<i64> {
     ids
 }
 
+/// The same in a thread of its own.
+fn spawn_claims(layout: Layout, line: &Arc<Line>, now: i64, wants: &'static [u64]) -> thread::JoinHandle<Vec<i64>> {
+    let line = Arc::clone(line);
+    thread::spawn(move || claims(&layout, &line, now, wants))
+}
+
 #[test]
 fn two_threads_claim_one_and_many() {
     loom::model(|| {
         let layout = layout();
         let line = line(&layout);
-        let other = {
-            let line = Arc::clone(&line);
-            thread::spawn(move || claims(&layout, &line, 10, &[1, 2]))
-        };
+        let other = spawn_claims(layout, &line, 10, &[1, 2]);
         let mine = claims(&layout, &line, 11, &[1, 1]);
         assert_eq!(check(vec![mine, other.join().unwrap()]), 5);
     });
@@ -71,13 +74,7 @@ fn three_threads_with_clocks_apart() {
     model.check(|| {
         let layout = layout();
         let line = line(&layout);
-        let others: Vec<_> = [9, 11]
-            .into_iter()
-            .map(|now| {
-                let line = Arc::clone(&line);
-                thread::spawn(move || claims(&layout, &line, now, &[1, 1]))
-            })
-            .collect();
+        let others: Vec<_> = [9, 11].into_iter().map(|now| spawn_claims(layout, &line, now, &[1, 1])).collect();
         let mut threads = vec![claims(&layout, &line, 10, &[1, 2])];
         threads.extend(others.into_iter().map(|other| other.join().unwrap()));
         check(threads);
@@ -91,10 +88,7 @@ fn a_switch_of_the_worker_divides_the_line() {
     loom::model(|| {
         let layout = layout();
         let line = line(&layout);
-        let other = {
-            let line = Arc::clone(&line);
-            thread::spawn(move || claims(&layout, &line, 10, &[1, 1]))
-        };
+        let other = spawn_claims(layout, &line, 10, &[1, 1]);
         line.switch_worker(&layout, worker(&layout, 1));
         line.switch_worker(&layout, worker(&layout, 2));
         let mine = claims(&layout, &line, 10, &[1]);
@@ -117,10 +111,7 @@ fn a_raise_is_a_floor_for_all_later_claims() {
     loom::model(|| {
         let layout = layout();
         let line = line(&layout);
-        let other = {
-            let line = Arc::clone(&line);
-            thread::spawn(move || claims(&layout, &line, 10, &[1, 2]))
-        };
+        let other = spawn_claims(layout, &line, 10, &[1, 2]);
         line.raise(&layout, Tick(12));
         let mine = claims(&layout, &line, 10, &[1]);
         assert!(mine[0] >= 12 << 3, "{mine:?}");

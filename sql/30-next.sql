@@ -2,13 +2,13 @@
 
 CREATE FUNCTION snowflake_next() RETURNS bigint
     LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL SAFE COST 1
-    AS 'MODULE_PATHNAME', 'snowflake_next_wrapper';
+    AS 'MODULE_PATHNAME', 'snowflake_next';
 COMMENT ON FUNCTION snowflake_next() IS
     'next snowflake ID of this server';
 
 -- PARALLEL RESTRICTED: in FROM, parallel workers would each make IDs of their own for what is one scan.
 CREATE FUNCTION snowflake_next(count integer) RETURNS SETOF bigint
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED COST 1 ROWS 1000
-    AS 'MODULE_PATHNAME', 'snowflake_next_many_wrapper';
+    AS 'MODULE_PATHNAME', 'snowflake_next_many';
 COMMENT ON FUNCTION snowflake_next(integer) IS
     'next snowflake IDs of this server, as many as asked for, in increasing order';

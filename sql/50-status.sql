@@ -6,6 +6,7 @@ CREATE FUNCTION snowflake_status() RETURNS TABLE (
     layout text,
     epoch timestamptz,
     layout_end timestamptz,
+    clock_source text,
     last_time timestamptz,
     lead interval,
     reserved_until timestamptz,

@@ -1,14 +1,15 @@
-//! Claims positions for this session. The hot path is a clock read and one compare-and-swap on the shared line; it
-//! needs the session to be *admitted*, and everything out of the ordinary happens on the slow path behind it.
+//! Claims positions for this session. The hot path is one compare-and-swap on the shared line, and a look at the clock, or
+//! only at the processor's counter, which says that the clock's tick is still the same. It needs the session to be *admitted*,
+//! and everything out of the ordinary happens on the slow path behind it.
 //!
 //! A session is admitted when the library is preloaded, the server is not in recovery, a worker is set, and the
 //! reservation of its database reaches far enough. A change of the settings, or of the reservation's relation, withdraws
 //! the admission, so that the next claim looks at them anew.
 
 use crate::errors::Error;
-use crate::{admission, clock, reservation, settings, shared, wait};
+use crate::{admission, clock, reservation, settings, shared, tsc, wait};
 use pgrx::pg_sys;
-use snowflake_core::{Bounds, Claim, Field, Layout, Refusal, Tick, UnixMicros, WorkerError};
+use snowflake_core::{Bounds, Claim, Field, Layout, Refusal, Tick, UnixMicros, Window, WorkerError};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A clock that stands still for this long while a call waits for it counts as behind, in microseconds.
@@ -18,15 +19,29 @@ const STANDSTILL: i64 = 1_000_000;
 ///
 /// # Errors
 /// Where no ID can be made, or not before `pg_snowflake.max_wait` is over. Nothing was claimed then.
-#[inline]
 pub fn claim(want: u64) -> Result<Claim, Error> {
-    let layout = settings::layout();
-    if let Some(bounds) = admission::bounds(layout.tick_at(clock::now()))
-        && let Ok(claim) = shared::line().claim(layout, &bounds, want)
-    {
-        return Ok(claim);
-    }
-    claim_slowly(want)
+    claim_at_once(want).map_or_else(|| claim_slowly(want), Ok)
+}
+
+/// As [`claim`], for the ordinary case; `None` in all others. Neither waits nor panics.
+#[inline(always)]
+pub fn claim_at_once(want: u64) -> Option<Claim> {
+    let count = admission::count();
+    let window = admission::window(count).or_else(|| read_clock(count))?;
+    shared::line().claim_in(&window, want)
+}
+
+/// The window of the clock's tick; `None` while the session is not admitted. `count` was read just now.
+#[inline(never)]
+fn read_clock(count: u64) -> Option<Window> {
+    let now = clock::now();
+    admission::window_at(now, count).or_else(|| {
+        let layout = settings::layout();
+        let tick = layout.tick_at(now);
+        let window = admission::bounds(tick)?.window(layout);
+        admission::keep(&window, layout.start_of(tick)..layout.start_of(Tick(tick.0 + 1)));
+        admission::window_at(now, count)
+    })
 }
 
 #[cold]
@@ -156,13 +171,14 @@ fn admit(layout: &Layout, needs: Tick) -> Result<(), Error> {
     }
     use_newest_worker(layout)?;
     let limit = reservation::reserve(layout, needs)?;
-    admission::grant(&Bounds {
+    let bounds = Bounds {
         now: Tick(0),
         max_burst: layout.ticks_in(settings::max_burst()),
         max_lead: layout.ticks_in(settings::max_lead()),
         limit,
         spread: settings::sequence_spread().min(layout.max(Field::Sequence) + 1),
-    });
+    };
+    admission::grant(&bounds, if settings::uses_tsc() { tsc::per_micro() } else { 0 });
     Ok(())
 }
 

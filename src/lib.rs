@@ -10,7 +10,7 @@
 //! * [`shared`]: the shared memory of the server: the line, and the lock for transitions
 //! * [`settings`]: the `pg_snowflake.*` parameters
 //! * [`admission`]: what this process may claim until a setting changes
-//! * [`clock`], [`wait`], [`timestamptz`]: time, as the system and PostgreSQL have it
+//! * [`clock`], [`tsc`], [`wait`], [`timestamptz`]: time, as the system, the processor and PostgreSQL have it
 //! * [`errors`]: every error a user can see, with SQLSTATE, detail and hint
 
 use pgrx::prelude::*;
@@ -28,6 +28,7 @@ mod reservation;
 mod settings;
 mod shared;
 mod timestamptz;
+mod tsc;
 mod wait;
 
 #[cfg(not(panic = "unwind"))]
@@ -53,6 +54,7 @@ pub extern "C-unwind" fn _PG_init() {
     let preloading = unsafe { pg_sys::process_shared_preload_libraries_in_progress };
     settings::init(preloading);
     if preloading {
+        tsc::init();
         shared::init();
     }
 }

@@ -5,11 +5,11 @@
 //! starting: PostgreSQL alone would warn, and go on with the default.
 
 use crate::errors::{layout_hint, sentence};
-use crate::{admission, clock};
+use crate::{admission, clock, tsc};
 use once_cell::sync::OnceCell;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
 use snowflake_core::{Field, Layout, UnixMicros, WorkerBits, WorkerError, notation};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
@@ -27,6 +27,8 @@ static MAX_WAIT: GucSetting<i32> = GucSetting::<i32>::new(5_000);
 static RESERVE_AHEAD: GucSetting<i32> = GucSetting::<i32>::new(1_000);
 static SEQUENCE_SPREAD: GucSetting<i32> = GucSetting::<i32>::new(64);
 
+static CLOCK_SOURCE: GucSetting<ClockSource> = GucSetting::<ClockSource>::new(ClockSource::Auto);
+
 static LAYOUT: OnceCell<Layout> = OnceCell::new();
 
 /// When this process last read the worker's parameters, by the monotonic clock.
@@ -34,6 +36,17 @@ static WORKER_READ_AT: AtomicI64 = AtomicI64::new(0);
 
 /// Whether [`init`] runs in the postmaster.
 static PRELOADING: AtomicBool = AtomicBool::new(false);
+
+/// How a session finds out that the clock's tick is over.
+#[derive(Clone, Copy, Debug, PostgresGucEnum)]
+enum ClockSource {
+    /// By the processor's counter where it is fit for that, else by the clock.
+    #[name = c"auto"]
+    Auto,
+    /// By the clock, for each claim.
+    #[name = c"system"]
+    System,
+}
 
 /// The worker as this process knows it. Processes read a changed configuration one after the other, so that two of
 /// them may know different ones for a while: the later `read_at` is right.
@@ -80,6 +93,11 @@ pub fn reserve_ahead() -> i64 {
 /// `pg_snowflake.sequence_spread`, a power of two.
 pub fn sequence_spread() -> u64 {
     u64::from(SEQUENCE_SPREAD.get().unsigned_abs())
+}
+
+/// Whether the processor's counter saves sessions reading the clock.
+pub fn uses_tsc() -> bool {
+    matches!(CLOCK_SOURCE.get(), ClockSource::Auto) && tsc::usable()
 }
 
 /// Defines the parameters and reads the layout. In the postmaster, a wrong value ends the start.
@@ -234,6 +252,18 @@ pub fn init(preloading: bool) {
             GucContext::Sighup,
             GucFlags::default(),
             Some(check_spread),
+            Some(assign_pacing),
+            None,
+        );
+        GucRegistry::define_enum_guc_with_hooks(
+            c"pg_snowflake.clock_source",
+            c"How sessions find out that the clock has moved on.",
+            c"\"auto\" uses the processor's time-stamp counter where the kernel does, too, and reads the clock at least once \
+              a millisecond. \"system\" reads the clock for every ID.",
+            &CLOCK_SOURCE,
+            GucContext::Sighup,
+            GucFlags::default(),
+            None,
             Some(assign_pacing),
             None,
         );

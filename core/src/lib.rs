@@ -19,5 +19,5 @@ pub mod text;
 pub mod time;
 
 pub use layout::{Field, Layout, LayoutError, NotAnId, OutOfRange, Parts, Position, Tick, WorkerBits, WorkerError};
-pub use line::{Bounds, Claim, Line, Pace, Refusal};
+pub use line::{Bounds, Claim, Line, Pace, Refusal, Window};
 pub use time::UnixMicros;

@@ -14,8 +14,11 @@
 //!     lead > max_lead               TooFarAhead: wait, or give up
 //! ```
 //!
-//! `claim` takes no lock. `open`, `raise` and `switch_worker` are *transitions*: their caller holds the one lock that guards
-//! the [`Pace`].
+//! What an ordinary claim may take depends on the clock's tick only, so it is worked out once for all claims of a tick: the
+//! [`Window`].
+//!
+//! `claim` and `claim_in` take no lock. `open`, `raise` and `switch_worker` are *transitions*: their caller holds the one lock
+//! that guards the [`Pace`].
 
 use crate::layout::{Layout, Position, Tick, WorkerBits};
 use sync::{AtomicU64, Ordering};
@@ -57,6 +60,18 @@ pub struct Bounds {
     /// A tick that starts afresh starts at a sequence below this, where the last one ended modulo it; so the
     /// sequences of rare IDs are spread too. A power of two, at most the number of sequences; 1: always 0.
     pub spread: u64,
+}
+
+/// [`Bounds`] worked out for ordinary claims, those at most `max_burst` ahead of the clock: the positions that are open to them
+/// while the clock's tick lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The first position of the clock's tick.
+    pub floor: Position,
+    /// The first position that is out of reach.
+    pub end: Position,
+    /// `spread - 1`: the bits of the position after the last one that a tick that starts afresh takes over.
+    pub spread_mask: u64,
 }
 
 /// Positions that are the caller's alone: `count` of them, from `first` on, with the worker that makes their IDs.
@@ -147,6 +162,13 @@ impl Line {
         self.advance(|last| bounds.room(layout, last, want))
     }
 
+    /// As [`Self::claim`] with the bounds that the window was made of, and cheaper. `None` where that is refused, or is no
+    /// ordinary claim.
+    #[inline]
+    pub fn claim_in(&self, window: &Window, want: u64) -> Option<Claim> {
+        self.advance(|last| window.room(last, want).ok_or(())).ok()
+    }
+
     /// Claims as [`Self::claim`] does and, where the clock is behind and the last tick is full, opens the next tick
     /// and claims from its start; at most one tick per tick of real time, which `monotonic` tells (microseconds).
     /// The caller holds the lock for transitions.
@@ -180,7 +202,7 @@ impl Line {
 
     /// Moves the line to the end of what `room` finds after the last position: the first position and their count.
     #[inline(always)]
-    fn advance(&self, mut room: impl FnMut(Position) -> Result<(Position, u64), Refusal>) -> Result<Claim, Refusal> {
+    fn advance<E>(&self, mut room: impl FnMut(Position) -> Result<(Position, u64), E>) -> Result<Claim, E> {
         // Acquire, here and on failure: the word's slot must be seen as it was when the word was written.
         let mut word = self.word.load(Ordering::Acquire);
         loop {
@@ -241,41 +263,62 @@ const fn position(word: u64) -> Position {
     Position(word & !SLOT)
 }
 
-impl Bounds {
-    /// The first position after `last` that a claim gets, and how many, at most `want`.
+impl Window {
+    /// The position after `last` that a claim begins with, open or not.
     #[inline]
-    fn room(&self, layout: &Layout, last: Position, want: u64) -> Result<(Position, u64), Refusal> {
-        if self.now > layout.last_tick() {
-            return Err(Refusal::Exhausted);
-        }
-        let last_tick = layout.tick_of(last);
+    const fn first_after(&self, last: Position) -> Position {
         let next = last.0 + 1;
-        let first =
-            if self.now > last_tick { layout.position(self.now, next & (self.spread - 1)) } else { Position(next) };
-        let tick = layout.tick_of(first);
+        Position(if next < self.floor.0 { self.floor.0 | next & self.spread_mask } else { next })
+    }
+
+    /// The first position after `last` that a claim gets, and how many, at most `want`. `None` where none is open.
+    #[inline]
+    fn room(&self, last: Position, want: u64) -> Option<(Position, u64)> {
+        let first = self.first_after(last);
+        (first < self.end).then(|| (first, want.min(self.end.0 - first.0)))
+    }
+}
+
+impl Bounds {
+    /// What is open to ordinary claims while the clock's tick lasts.
+    pub fn window(&self, layout: &Layout) -> Window {
+        // The first position of a tick; of those that the layout lacks, that of the nearest.
+        let start_of = |tick: i64| layout.position(Tick(tick.clamp(0, layout.last_tick().0 + 1)), 0);
+        let ceiling = self.now.0.saturating_add(self.max_burst).min(self.limit.0);
+        Window { floor: start_of(self.now.0), end: start_of(ceiling.saturating_add(1)), spread_mask: self.spread - 1 }
+    }
+
+    /// The first position after `last` that a claim gets, and how many, at most `want`.
+    fn room(&self, layout: &Layout, last: Position, want: u64) -> Result<(Position, u64), Refusal> {
+        let window = self.window(layout);
+        if let Some(room) = window.room(last, want) {
+            return Ok(room);
+        }
+        let first = window.first_after(last);
+        let (last_tick, tick) = (layout.tick_of(last), layout.tick_of(first));
         if tick > layout.last_tick() {
             return Err(Refusal::Exhausted);
         }
         let lead = self.lead_of(tick);
-        let ceiling = if lead <= self.max_burst {
-            Tick(self.now.0 + self.max_burst).min(layout.last_tick())
-        } else if self.lead_of(last_tick) <= self.max_burst {
-            return Err(Refusal::Full { until: Tick(tick.0 - self.max_burst) });
-        } else if lead > self.max_lead {
-            return Err(Refusal::TooFarAhead { lead });
-        } else if tick > last_tick && tick <= self.limit {
-            return Err(Refusal::Behind);
-        } else {
-            last_tick
-        };
+        if lead > self.max_burst {
+            if self.lead_of(last_tick) <= self.max_burst {
+                return Err(Refusal::Full { until: Tick(tick.0 - self.max_burst) });
+            }
+            if lead > self.max_lead {
+                return Err(Refusal::TooFarAhead { lead });
+            }
+            if tick > last_tick && tick <= self.limit {
+                return Err(Refusal::Behind);
+            }
+        }
         if tick > self.limit {
             return Err(Refusal::Limit { needs: tick });
         }
-        Ok((first, want.min(layout.last_position(ceiling.min(self.limit)).0 - first.0 + 1)))
+        // The line is ahead of the clock, and its last tick is not full.
+        Ok((first, want.min(layout.last_position(last_tick).0 - first.0 + 1)))
     }
 
     /// How many ticks ahead of the clock a tick is; negative where it is behind.
-    #[inline]
     const fn lead_of(&self, tick: Tick) -> i64 {
         tick.0.saturating_sub(self.now.0)
     }

@@ -312,7 +312,22 @@ proptest! {
                 Step::Claim(want) => {
                     let before = server.line.last();
                     let bounds = Bounds { now: layout.tick_at(server.wall), ..server.bounds };
-                    let claim = server.claim(want);
+                    let ordinary = server.line.claim_in(&bounds.window(&layout), want);
+                    let claim = match ordinary {
+                        Some(claim) => {
+                            server.opened = false;
+                            prop_assert!(server.tick(server.line.last()) - layout.tick_at(server.wall).0 <= bounds.max_burst);
+                            Ok(claim)
+                        }
+                        None => {
+                            prop_assert_eq!(server.line.last(), before);
+                            server.claim(want)
+                        }
+                    };
+                    if let (None, Ok(claim)) = (ordinary, claim) {
+                        let ahead = server.tick(claim.first).saturating_sub(layout.tick_at(server.wall).0);
+                        prop_assert!(ahead > bounds.max_burst, "{claim:?} is ordinary");
+                    }
                     let must_open = server.opened;
                     match claim {
                         Err(Refusal::Behind) => prop_assert!(false, "open never says Behind"),

@@ -35,5 +35,5 @@ SELECT snowflake_next() > 0 AS made;
 
 -- Without the extension, or with half of it, its functions say so.
 DROP EXTENSION pg_snowflake;
-CREATE FUNCTION stray() RETURNS bigint LANGUAGE c AS '$libdir/pg_snowflake', 'snowflake_next_wrapper';
+CREATE FUNCTION stray() RETURNS bigint LANGUAGE c AS '$libdir/pg_snowflake', 'snowflake_next';
 SELECT stray();

@@ -286,3 +286,30 @@ fn more_than_the_layout_holds_waits_and_loses_nothing() {
     let ticks = (max >> 11) - (min >> 11) + 1;
     assert!((125..=160).contains(&ticks), "250 IDs took {ticks} ticks");
 }
+
+#[test]
+fn an_id_says_the_millisecond_in_which_it_was_made() {
+    let kernel = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    let has_tsc = cfg!(target_arch = "x86_64") && kernel.is_ok_and(|source| source.trim() == "tsc");
+    for (setting, used) in [("auto", if has_tsc { "tsc" } else { "system" }), ("system", "system")] {
+        // Wide enough that no tick is ever full.
+        let cluster = Cluster::options()
+            .set("pg_snowflake.layout = 'timestamp=41 worker=1 sequence=21'")
+            .set(&format!("pg_snowflake.clock_source = '{setting}'"))
+            .start();
+        let mut client = cluster.client();
+        // So long that every session renews its admission, and has seen the counter's rate.
+        let wrong = "SELECT count(*) FILTER (WHERE snowflake_timestamp(id) < date_trunc('milliseconds', before)), \
+                            count(*) FILTER (WHERE snowflake_timestamp(id) > after), \
+                            count(*), max(after) - min(before) > '1 s' AND count(DISTINCT id) = count(*) \
+                     FROM (SELECT clock_timestamp() AS before, snowflake_next() AS id, clock_timestamp() AS after, \
+                                  CASE WHEN n % 1000 = 0 THEN pg_sleep(0.001) END \
+                           FROM generate_series(1, 1000000) AS n OFFSET 0) AS ids";
+        let row = client.query_one(wrong, &[]).unwrap();
+        let counts: [i64; 3] = [row.get(0), row.get(1), row.get(2)];
+        assert_eq!(counts, [0, 0, 1_000_000], "too early, too late, all, with {setting}");
+        assert!(row.get::<_, bool>(3), "{setting}");
+        let source: String = client.query_one("SELECT clock_source FROM snowflake_status", &[]).unwrap().get(0);
+        assert_eq!(source, used);
+    }
+}

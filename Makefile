@@ -10,9 +10,9 @@ LIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 EXTENSIONDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)/extension
 BUILD = PGRX_PG_CONFIG_PATH=$(PG_CONFIG) $(CARGO)
 FEATURES = --no-default-features --features pg$(MAJOR)
-OUT = target/install
+STAGE = target/install
 
-.PHONY: help deps deps-test build install uninstall demo test soak lint versions clean
+.PHONY: help deps deps-test build install uninstall demo test soak bench microbench lint versions clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -26,14 +26,14 @@ deps-test:
 
 build: deps ## build the library and the install script for the PostgreSQL of PG_CONFIG
 	$(BUILD) build --release $(FEATURES)
-	@rm -rf $(OUT) && mkdir -p $(OUT)
-	@cp target/release/libpg_snowflake.so $(OUT)/pg_snowflake.so
-	@sed 's/@CARGO_VERSION@/$(VERSION)/' pg_snowflake.control > $(OUT)/pg_snowflake.control
+	@rm -rf $(STAGE) && mkdir -p $(STAGE)
+	@cp target/release/libpg_snowflake.so $(STAGE)/pg_snowflake.so
+	@sed 's/@CARGO_VERSION@/$(VERSION)/' pg_snowflake.control > $(STAGE)/pg_snowflake.control
 	@{ printf '%s\n' '\echo Use "CREATE EXTENSION pg_snowflake" to load this file. \quit'; cat sql/[0-9]*.sql; } \
-		> $(OUT)/pg_snowflake--$(VERSION).sql
+		> $(STAGE)/pg_snowflake--$(VERSION).sql
 
 install: build ## build, and install into the PostgreSQL of PG_CONFIG
-	@scripts/install $(OUT) '$(LIBDIR)' '$(EXTENSIONDIR)'
+	@scripts/install $(STAGE) '$(LIBDIR)' '$(EXTENSIONDIR)'
 
 uninstall: ## remove what install put there
 	@sudo=; [ -w '$(LIBDIR)' ] || sudo=sudo; set -ex; \
@@ -48,6 +48,12 @@ test: deps-test install ## everything: core, model check, regress files, cluster
 
 soak: deps-test install ## faults at random, for MINUTES=5 from SEED
 	@SEED='$(SEED)' MINUTES='$(MINUTES)' $(CARGO) run -q -p pg_test --bin soak
+
+bench: deps-test install ## side by side with what else makes IDs; QUICK=1 for less, RESULTS=directory to write to
+	@QUICK='$(QUICK)' RESULTS='$(RESULTS)' $(CARGO) run -q --release -p snowflake_bench
+
+microbench: ## the core alone, by criterion, which compares with the run before
+	$(CARGO) bench -p snowflake_core
 
 lint: deps ## formatting, clippy, the SQL files
 	$(CARGO) fmt --all --check

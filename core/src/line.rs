@@ -21,14 +21,22 @@
 //! that guards the [`Pace`].
 
 use crate::layout::{Layout, Position, Tick, WorkerBits};
-use sync::{AtomicU64, Ordering};
+use sync::{AtomicU64, Ordering, back_off};
 
 #[cfg(not(loom))]
 mod sync {
     pub use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Leaves the word to others for a fraction of a microsecond: each then claims several times before the word's cache
+    /// line goes to another core again, which takes longer than a claim.
+    #[cold]
+    pub fn back_off() {
+        (0..32).for_each(|_| std::hint::spin_loop());
+    }
 }
 #[cfg(loom)]
 mod sync {
+    pub use loom::hint::spin_loop as back_off;
     pub use loom::sync::atomic::{AtomicU64, Ordering};
 }
 
@@ -203,16 +211,16 @@ impl Line {
     /// Moves the line to the end of what `room` finds after the last position: the first position and their count.
     #[inline(always)]
     fn advance<E>(&self, mut room: impl FnMut(Position) -> Result<(Position, u64), E>) -> Result<Claim, E> {
-        // Acquire, here and on failure: the word's slot must be seen as it was when the word was written.
-        let mut word = self.word.load(Ordering::Acquire);
         loop {
+            // Acquire: the word's slot must be seen as it was when the word was written.
+            let word = self.word.load(Ordering::Acquire);
             let worker = WorkerBits(self.workers[slot(word)].load(Ordering::Relaxed));
             let (first, count) = room(position(word))?;
             let next = word & SLOT | (first.0 + count - 1);
-            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Ok(Claim { first, count, worker }),
-                Err(found) => word = found,
+            if self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                return Ok(Claim { first, count, worker });
             }
+            back_off();
         }
     }
 

@@ -33,27 +33,44 @@ extern "C-unwind" fn snowflake_next_slowly(_call: pg_sys::FunctionCallInfo) -> p
 }
 
 /// `snowflake_next(count)`. Speaks PostgreSQL's protocol for sets itself, as funcapi.h describes it for value-per-call
-/// functions: a `SetOfIterator` costs as much for each ID as the ID does.
+/// functions: a `SetOfIterator` costs as much for each ID as the ID does. What is claimed is given without pgrx's guard.
 ///
 /// # Safety
 /// For PostgreSQL to call.
 #[unsafe(no_mangle)]
-#[pg_guard]
 pub unsafe extern "C-unwind" fn snowflake_next_many(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
-    // SAFETY: PostgreSQL calls with a call of its own; that results are a set, `init_MultiFuncCall` checks. It keeps the
-    // context of the set in `fn_extra` until the set ends, or is no longer read; what is allocated in it lives as long.
+    // SAFETY: PostgreSQL calls with a call of its own. The context of the set is where `begin` has put it.
     unsafe {
-        let info = (*call).flinfo;
-        if (*info).fn_extra.is_null() {
+        let context = (*(*call).flinfo).fn_extra.cast::<pg_sys::FuncCallContext>();
+        if !context.is_null()
+            && let Some(id) = (*(*context).user_fctx.cast::<Ids>()).claimed()
+        {
+            (*(*call).resultinfo.cast::<pg_sys::ReturnSetInfo>()).isDone = pg_sys::ExprDoneCond::ExprMultipleResult;
+            return id.into();
+        }
+        snowflake_next_block(call)
+    }
+}
+
+/// The first ID of a block, or the end of the set.
+#[cold]
+#[inline(never)]
+#[pg_guard]
+unsafe extern "C-unwind" fn snowflake_next_block(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: as above. That a set is wanted, `init_MultiFuncCall` checks. It keeps its context in `fn_extra` until the set
+    // ends, or is no longer read; what is allocated in it lives as long.
+    unsafe {
+        if (*(*call).flinfo).fn_extra.is_null() {
             let context = pg_sys::init_MultiFuncCall(call);
             let ids = pg_sys::MemoryContextAlloc((*context).multi_call_memory_ctx, size_of::<Ids>()).cast::<Ids>();
-            let count = fcinfo::pg_getarg::<i32>(call, 0).unwrap_or(0);
-            ids.write(Ids::new(count));
+            ids.write(Ids::new(fcinfo::pg_getarg(call, 0).unwrap_or(0)));
             (*context).user_fctx = ids.cast();
         }
-        let context = (*info).fn_extra.cast::<pg_sys::FuncCallContext>();
+        let context = (*(*call).flinfo).fn_extra.cast::<pg_sys::FuncCallContext>();
+        let ids = (*context).user_fctx.cast::<Ids>();
         let results = (*call).resultinfo.cast::<pg_sys::ReturnSetInfo>();
-        if let Some(id) = (*(*context).user_fctx.cast::<Ids>()).next() {
+        (*ids).claim();
+        if let Some(id) = (*ids).claimed() {
             (*results).isDone = pg_sys::ExprDoneCond::ExprMultipleResult;
             return id.into();
         }
@@ -72,22 +89,26 @@ struct Ids {
 }
 
 impl Ids {
+    /// A batch of so many. Ends the call where that is negative.
     fn new(count: i32) -> Self {
-        let Ok(left) = u64::try_from(count) else { Error::NegativeCount(count).raise() };
+        let left = u64::try_from(count).unwrap_or_else(|_| Error::NegativeCount(count).raise());
         Self { left, claim: Claim { first: Position(0), count: 0, worker: WorkerBits(0) } }
     }
 
-    fn next(&mut self) -> Option<i64> {
-        if self.claim.count == 0 {
-            if self.left == 0 {
-                return None;
-            }
+    /// The next one that is claimed. Does not panic.
+    #[inline(always)]
+    fn claimed(&mut self) -> Option<i64> {
+        self.claim.count = self.claim.count.checked_sub(1)?;
+        let position = self.claim.first;
+        self.claim.first = Position(position.0 + 1);
+        Some(settings::layout().compose(position, self.claim.worker))
+    }
+
+    /// Claims the next block, where one is left.
+    fn claim(&mut self) {
+        if self.left > 0 {
             self.claim = generator::claim(self.left.min(BLOCK)).unwrap_or_else(|error| error.raise());
             self.left -= self.claim.count;
         }
-        let position = self.claim.first;
-        self.claim.first = Position(position.0 + 1);
-        self.claim.count -= 1;
-        Some(settings::layout().compose(position, self.claim.worker))
     }
 }

@@ -1,0 +1,73 @@
+//! How much is measured.
+
+use std::time::Duration;
+
+/// The sizes of a run.
+pub struct Plan {
+    /// Whether this is the short run, whose figures are rough.
+    pub quick: bool,
+    /// Rounds of what takes a fraction of a second.
+    pub short_rounds: usize,
+    /// Rounds of what takes seconds.
+    pub long_rounds: usize,
+    /// Rounds of what takes seconds, and differs little.
+    pub many_long_rounds: usize,
+    /// How long a single expression is called for, about.
+    pub calls: Duration,
+    /// How many seconds a load of pgbench goes on.
+    pub load: u32,
+    /// Numbers of clients.
+    pub clients: &'static [usize],
+    /// How many IDs a batch has, where batches are compared.
+    pub batch: u32,
+    /// How many seconds' worth of IDs is made where the layout is the limit.
+    pub sustained: u32,
+    /// Rows that one INSERT makes.
+    pub inserted: u32,
+    /// Rows of the table that is decoded.
+    pub decoded: u32,
+    /// Numbers of databases.
+    pub databases: &'static [usize],
+    /// Numbers of clients where growth is measured; the first has all cores busy.
+    pub connections: &'static [usize],
+    /// How often what happens once is tried.
+    pub once: usize,
+}
+
+impl Plan {
+    /// The run that the documentation shows: some minutes.
+    pub const FULL: Self = Self {
+        quick: false,
+        short_rounds: 9,
+        long_rounds: 3,
+        many_long_rounds: 7,
+        calls: Duration::from_millis(100),
+        load: 3,
+        clients: &[1, 2, 8, 64],
+        batch: 2_000_000,
+        sustained: 4,
+        inserted: 1_000_000,
+        decoded: 10_000_000,
+        databases: &[1, 10, 100],
+        connections: &[2, 64, 200],
+        once: 30,
+    };
+
+    /// The run that takes less than a minute.
+    pub const QUICK: Self = Self {
+        quick: true,
+        short_rounds: 3,
+        long_rounds: 1,
+        many_long_rounds: 1,
+        calls: Duration::from_millis(25),
+        load: 1,
+        clients: &[2, 64],
+        batch: 400_000,
+        sustained: 1,
+        inserted: 100_000,
+        decoded: 1_000_000,
+        databases: &[1, 10],
+        connections: &[2, 200],
+        once: 5,
+    };
+}

@@ -1,0 +1,107 @@
+//! Contenders measured in turn, round by round, so that a machine that slows down slows all of them.
+
+use serde::Serialize;
+
+/// One contender.
+pub struct Trial<'a> {
+    name: String,
+    measure: Box<dyn FnMut() -> Vec<(&'static str, f64)> + 'a>,
+}
+
+impl<'a> Trial<'a> {
+    /// A contender, by its name in tables, and how to measure it once: each figure with its unit.
+    pub fn new(name: impl Into<String>, measure: impl FnMut() -> Vec<(&'static str, f64)> + 'a) -> Self {
+        Self { name: name.into(), measure: Box::new(measure) }
+    }
+}
+
+/// What was measured of one contender.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The contender.
+    pub name: String,
+    /// Its figures.
+    pub figures: Vec<Figure>,
+}
+
+/// One figure of a contender, over all rounds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figure {
+    /// What is counted, such as `ns` or `IDs/s`.
+    pub unit: &'static str,
+    /// The median of the rounds.
+    pub median: f64,
+    /// By round.
+    pub rounds: Vec<f64>,
+}
+
+impl Row {
+    /// The figure of this unit.
+    ///
+    /// # Panics
+    /// Where there is none.
+    pub fn figure(&self, unit: &str) -> &Figure {
+        let found = self.figures.iter().find(|figure| figure.unit == unit);
+        found.unwrap_or_else(|| panic!("{} has no figure in {unit}", self.name))
+    }
+}
+
+impl Figure {
+    /// A figure from its rounds.
+    pub fn new(unit: &'static str, rounds: Vec<f64>) -> Self {
+        Self { unit, median: median(&rounds), rounds }
+    }
+}
+
+/// Measures all contenders once, then again, for so many rounds.
+pub fn interleave(rounds: usize, mut trials: Vec<Trial>) -> Vec<Row> {
+    let mut all: Vec<Vec<(&'static str, Vec<f64>)>> = trials.iter().map(|_| Vec::new()).collect();
+    for _ in 0..rounds {
+        for (trial, figures) in trials.iter_mut().zip(&mut all) {
+            for (unit, value) in (trial.measure)() {
+                match figures.iter_mut().find(|(known, _)| *known == unit) {
+                    Some((_, values)) => values.push(value),
+                    None => figures.push((unit, vec![value])),
+                }
+            }
+        }
+    }
+    let row = |(trial, figures): (Trial, Vec<(&'static str, Vec<f64>)>)| Row {
+        name: trial.name,
+        figures: figures.into_iter().map(|(unit, rounds)| Figure::new(unit, rounds)).collect(),
+    };
+    trials.into_iter().zip(all).map(row).collect()
+}
+
+/// The middle value; of an even number, the mean of the two in the middle.
+///
+/// # Panics
+/// Where there are none.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contenders_take_turns() {
+        let order = std::cell::RefCell::new(String::new());
+        let trial = |name: &'static str| {
+            let order = &order;
+            Trial::new(name, move || {
+                order.borrow_mut().push_str(name);
+                vec![("ns", order.borrow().len() as f64)]
+            })
+        };
+        let rows = interleave(3, vec![trial("a"), trial("b")]);
+        assert_eq!(*order.borrow(), "ababab");
+        assert_eq!(rows[1].figure("ns").rounds, [2.0, 4.0, 6.0]);
+        assert_eq!(rows[1].figure("ns").median, 4.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+    }
+}

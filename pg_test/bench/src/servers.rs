@@ -1,0 +1,157 @@
+//! The servers of a run, which are alike but for the layout, and what is asked of them.
+
+use crate::contenders;
+use pg_test::{Cluster, run};
+use postgres::Client;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A layout whose sequence is never the limit: 2 million IDs a millisecond.
+pub const WIDE: &str = "timestamp=41 worker=1 sequence=21";
+
+/// All servers of a run.
+pub struct Servers {
+    /// With [`WIDE`].
+    pub wide: Cluster,
+    /// The same, but reads the clock for each ID.
+    pub clock: Cluster,
+    /// With the default layout.
+    pub default: Cluster,
+}
+
+/// What is said of every server in its configuration.
+const SETTINGS: [&str; 9] = [
+    "fsync = on",
+    "max_connections = 250",
+    "shared_buffers = 1GB",
+    "max_wal_size = 16GB",
+    "checkpoint_timeout = 1h",
+    "autovacuum = off",
+    "jit = off",
+    "pg_snowflake.worker_id = 1",
+    contenders::SETTINGS,
+];
+
+/// The settings that a reader of the results wants to know, besides those above.
+const SHOWN: [&str; 5] = [
+    "synchronous_commit",
+    "wal_sync_method",
+    "max_parallel_workers_per_gather",
+    "pg_snowflake.max_burst",
+    "pg_snowflake.reserve_ahead",
+];
+
+impl Servers {
+    /// Makes and starts them.
+    pub fn start() -> Self {
+        let server = |settings: &[&str]| {
+            let options = SETTINGS.iter().chain(settings).fold(Cluster::options(), |options, line| options.set(line));
+            options.start()
+        };
+        let wide = format!("pg_snowflake.layout = '{WIDE}'");
+        Self {
+            wide: server(&[&wide]),
+            clock: server(&[&wide, "pg_snowflake.clock_source = system"]),
+            default: server(&[]),
+        }
+    }
+}
+
+/// The machine, the versions and the settings.
+pub fn conditions(servers: &Servers) -> Vec<(&'static str, String)> {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("unknown");
+    let memory = read("/proc/meminfo");
+    let kilobytes: u64 = memory.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+    let mut client = servers.wide.client();
+    let mut ask = |query: &str| client.query_one(query, &[]).unwrap().get::<_, String>(0);
+    let processors = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let mut settings: String = SETTINGS[..7].join(", ");
+    for name in SHOWN {
+        let value = ask(&format!("SELECT current_setting('{name}')"));
+        let _ = write!(settings, ", {name} = {value}");
+    }
+    vec![
+        ("processor", format!("{}, {processors} cores", model.trim_start_matches([' ', '\t', ':']))),
+        ("memory", format!("{} GiB", kilobytes.div_ceil(1 << 20))),
+        ("kernel", format!("Linux {}", read("/proc/sys/kernel/osrelease").trim())),
+        (
+            "clock source of the kernel",
+            read("/sys/devices/system/clocksource/clocksource0/current_clocksource").trim().to_owned(),
+        ),
+        ("PostgreSQL", ask("SELECT current_setting('server_version')")),
+        ("pg_snowflake", ask("SELECT extversion FROM pg_extension WHERE extname = 'pg_snowflake'")),
+        ("its clock source", ask("SELECT clock_source FROM snowflake_status")),
+        ("settings", settings),
+        ("date", ask("SELECT current_date::text")),
+    ]
+}
+
+/// A table expression of so many rows, which are made as they are read. In FROM, `generate_series` would store them first,
+/// which takes longer than all that is measured here.
+pub fn rows(count: impl std::fmt::Display) -> String {
+    format!("(SELECT generate_series(1, {count}) OFFSET 0) AS rows")
+}
+
+/// How long a statement takes.
+pub fn time(client: &mut Client, statement: &str) -> Duration {
+    let start = Instant::now();
+    client.batch_execute(statement).unwrap();
+    start.elapsed()
+}
+
+/// The processor time that a process has used so far, in seconds.
+pub fn cpu(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // After the name, which may hold anything but is in parentheses; proc(5).
+    let fields: Vec<&str> = stat[stat.rfind(')').unwrap()..].split_whitespace().collect();
+    let ticks: f64 = fields[12].parse::<f64>().unwrap() + fields[13].parse::<f64>().unwrap();
+    ticks / 100.0
+}
+
+/// The process behind a session.
+pub fn process(client: &mut Client) -> u32 {
+    client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get::<_, i32>(0).unsigned_abs()
+}
+
+/// What a load of pgbench comes to.
+pub struct Load {
+    /// Statements a second, over all clients.
+    pub per_second: f64,
+    /// The latency that 99 % of the statements keep below, in milliseconds.
+    pub p99: f64,
+}
+
+/// Has pgbench run a statement over and over, by so many clients.
+pub fn pgbench(cluster: &Cluster, statement: &str, clients: usize, seconds: u32, options: &str) -> Load {
+    let directory = cluster.socket();
+    let (script, log) = (directory.join("script"), directory.join("latency"));
+    std::fs::write(&script, statement).unwrap();
+    remove_logs(directory);
+    let mut pgbench = cluster.program("pgbench");
+    pgbench.env("PGOPTIONS", options);
+    pgbench.args(["--no-vacuum", "--protocol=prepared", "--jobs=2", "--log", "--log-prefix"]).arg(log);
+    pgbench.arg(format!("--time={seconds}")).arg(format!("--client={clients}")).arg("--file").arg(script);
+    let output = run(&mut pgbench);
+    let rate = output.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next()?.parse().ok());
+    let mut latencies: Vec<u64> = Vec::new();
+    for file in logs(directory) {
+        let text = std::fs::read_to_string(file).unwrap();
+        latencies.extend(text.lines().filter_map(|line| line.split(' ').nth(2)?.parse::<u64>().ok()));
+    }
+    remove_logs(directory);
+    latencies.sort_unstable();
+    let p99 = latencies[latencies.len() * 99 / 100] as f64 / 1000.0;
+    Load { per_second: rate.unwrap_or_else(|| panic!("pgbench says no rate:\n{output}")), p99 }
+}
+
+fn logs(directory: &Path) -> Vec<std::path::PathBuf> {
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("latency.")).collect()
+}
+
+fn remove_logs(directory: &Path) {
+    logs(directory).iter().for_each(|file| std::fs::remove_file(file).unwrap());
+}

@@ -1,4 +1,4 @@
-//! The two clocks: what time it is, and how much time has passed.
+//! The clocks: what time it is, and how much time has passed.
 
 use snowflake_core::UnixMicros;
 
@@ -12,6 +12,13 @@ pub fn now() -> UnixMicros {
 /// Nanoseconds since some start that all processes of the machine share. Never goes back.
 pub fn monotonic_nanos() -> i64 {
     let time = read(libc::CLOCK_MONOTONIC);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// Nanoseconds since the machine was started; as [`monotonic_nanos`], but goes on while the machine is suspended.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub fn boot_nanos() -> i64 {
+    let time = read(libc::CLOCK_BOOTTIME);
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
@@ -32,8 +39,8 @@ pub fn offset() -> Option<i64> {
 #[inline]
 fn read(clock: libc::clockid_t) -> libc::timespec {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a timespec of our own. These two clocks exist on every system that PostgreSQL runs
-    // on, so the call does not fail.
+    // SAFETY: the pointer is to a timespec of our own. These clocks exist on every system that asks for them here, so the
+    // call does not fail.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time
 }

@@ -42,7 +42,9 @@ fn check(threads: Vec<Vec<i64>>) -> usize {
 fn claims(layout: &Layout, line: &Line, now: i64, wants: &[u64]) -> Vec<i64> {
     let mut ids = Vec::new();
     for &want in wants {
-        if let Ok(claim) = line.claim(layout, &bounds(now), want) {
+        let bounds = bounds(now);
+        let claim = line.claim_in(&bounds.window(layout), want);
+        if let Some(claim) = claim.or_else(|| line.claim(layout, &bounds, want).ok()) {
             let at = |n| layout.compose(snowflake_core::Position(claim.first.0 + n), claim.worker);
             ids.extend((0..claim.count).map(at));
         }

@@ -39,7 +39,7 @@ extern "C-unwind" fn snowflake_next_slowly(_call: pg_sys::FunctionCallInfo) -> p
 /// For PostgreSQL to call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn snowflake_next_many(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
-    // SAFETY: PostgreSQL calls with a call of its own. The context of the set is where `begin` has put it.
+    // SAFETY: PostgreSQL calls with a call of its own. The context of the set is as `snowflake_next_block` has left it.
     unsafe {
         let context = (*(*call).flinfo).fn_extra.cast::<pg_sys::FuncCallContext>();
         if !context.is_null()

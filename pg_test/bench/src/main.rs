@@ -50,6 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     add(clients::clients(&servers, &plan));
     add(inserts::many_rows(&servers, &plan, &contenders));
     add(inserts::single_rows(&servers, &plan, &contenders));
+    add(inserts::mixed_rows(&servers, &plan, &contenders));
     add(decoding::decoding(&servers, &plan));
     add(growth::databases(&servers, &plan));
     add(growth::connections(&servers, &plan));

@@ -10,8 +10,8 @@ pub struct Plan {
     pub short_rounds: usize,
     /// Rounds of what takes seconds.
     pub long_rounds: usize,
-    /// Rounds of what takes seconds, and differs little.
-    pub many_long_rounds: usize,
+    /// Rounds of what differs little.
+    pub mixed_rounds: usize,
     /// How long a single expression is called for, about.
     pub calls: Duration,
     /// How many seconds a load of pgbench goes on.
@@ -28,7 +28,7 @@ pub struct Plan {
     pub decoded: u32,
     /// Numbers of databases.
     pub databases: &'static [usize],
-    /// Numbers of clients where growth is measured; the first has all cores busy.
+    /// Numbers of clients where growth is measured; 2, which has all cores busy, is one of them.
     pub connections: &'static [usize],
     /// How often what happens once is tried.
     pub once: usize,
@@ -40,7 +40,7 @@ impl Plan {
         quick: false,
         short_rounds: 9,
         long_rounds: 3,
-        many_long_rounds: 7,
+        mixed_rounds: 15,
         calls: Duration::from_millis(100),
         load: 3,
         clients: &[1, 2, 8, 64],
@@ -49,7 +49,7 @@ impl Plan {
         inserted: 1_000_000,
         decoded: 10_000_000,
         databases: &[1, 10, 100],
-        connections: &[2, 64, 200],
+        connections: &[1, 2, 64, 200],
         once: 30,
     };
 
@@ -58,7 +58,7 @@ impl Plan {
         quick: true,
         short_rounds: 3,
         long_rounds: 1,
-        many_long_rounds: 1,
+        mixed_rounds: 2,
         calls: Duration::from_millis(25),
         load: 1,
         clients: &[2, 64],

@@ -53,11 +53,16 @@ impl Figure {
     }
 }
 
-/// Measures all contenders once, then again, for so many rounds.
+/// Measures all contenders once, then again, for so many rounds: one round in order, the next in reverse, so that none always
+/// comes after the same one.
 pub fn interleave(rounds: usize, mut trials: Vec<Trial>) -> Vec<Row> {
     let mut all: Vec<Vec<(&'static str, Vec<f64>)>> = trials.iter().map(|_| Vec::new()).collect();
-    for _ in 0..rounds {
-        for (trial, figures) in trials.iter_mut().zip(&mut all) {
+    for round in 0..rounds {
+        let mut order: Vec<_> = trials.iter_mut().zip(&mut all).collect();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for (trial, figures) in order {
             for (unit, value) in (trial.measure)() {
                 match figures.iter_mut().find(|(known, _)| *known == unit) {
                     Some((_, values)) => values.push(value),
@@ -99,9 +104,9 @@ mod tests {
             })
         };
         let rows = interleave(3, vec![trial("a"), trial("b")]);
-        assert_eq!(*order.borrow(), "ababab");
-        assert_eq!(rows[1].figure("ns").rounds, [2.0, 4.0, 6.0]);
-        assert_eq!(rows[1].figure("ns").median, 4.0);
+        assert_eq!(*order.borrow(), "abbaab");
+        assert_eq!(rows[1].figure("ns").rounds, [2.0, 3.0, 6.0]);
+        assert_eq!(rows[1].figure("ns").median, 3.0);
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
     }
 }

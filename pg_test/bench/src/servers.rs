@@ -104,11 +104,20 @@ pub fn time(client: &mut Client, statement: &str) -> Duration {
 
 /// The processor time that a process has used so far, in seconds.
 pub fn cpu(pid: u32) -> f64 {
+    cpu_times(pid)[..2].iter().sum()
+}
+
+/// The processor time of a process's children that have ended, in seconds: of a postmaster's, the sessions that were.
+pub fn cpu_of_ended(pid: u32) -> f64 {
+    cpu_times(pid)[2..].iter().sum()
+}
+
+/// utime, stime, cutime and cstime of proc(5), in seconds.
+fn cpu_times(pid: u32) -> [f64; 4] {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    // After the name, which may hold anything but is in parentheses; proc(5).
+    // The fields after the name, which may hold anything but is in parentheses.
     let fields: Vec<&str> = stat[stat.rfind(')').unwrap()..].split_whitespace().collect();
-    let ticks: f64 = fields[12].parse::<f64>().unwrap() + fields[13].parse::<f64>().unwrap();
-    ticks / 100.0
+    std::array::from_fn(|at| fields[12 + at].parse::<f64>().unwrap() / 100.0)
 }
 
 /// The process behind a session.
@@ -116,35 +125,67 @@ pub fn process(client: &mut Client) -> u32 {
     client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get::<_, i32>(0).unsigned_abs()
 }
 
-/// What a load of pgbench comes to.
+/// What a load of pgbench comes to, for one of its statements.
 pub struct Load {
-    /// Statements a second, over all clients.
+    /// How often it was run a second, over all clients.
     pub per_second: f64,
-    /// The latency that 99 % of the statements keep below, in milliseconds.
+    /// Its mean latency, in milliseconds.
+    pub mean: f64,
+    /// The latency that 99 % keep below, in milliseconds.
     pub p99: f64,
 }
 
 /// Has pgbench run a statement over and over, by so many clients.
 pub fn pgbench(cluster: &Cluster, statement: &str, clients: usize, seconds: u32, options: &str) -> Load {
+    pgbench_mixed(cluster, &[statement.to_owned()], clients, seconds, options).remove(0)
+}
+
+/// The same with several statements, of which each client runs one at random, again and again.
+pub fn pgbench_mixed(
+    cluster: &Cluster,
+    statements: &[String],
+    clients: usize,
+    seconds: u32,
+    options: &str,
+) -> Vec<Load> {
     let directory = cluster.socket();
-    let (script, log) = (directory.join("script"), directory.join("latency"));
-    std::fs::write(&script, statement).unwrap();
     remove_logs(directory);
     let mut pgbench = cluster.program("pgbench");
     pgbench.env("PGOPTIONS", options);
-    pgbench.args(["--no-vacuum", "--protocol=prepared", "--jobs=2", "--log", "--log-prefix"]).arg(log);
-    pgbench.arg(format!("--time={seconds}")).arg(format!("--client={clients}")).arg("--file").arg(script);
+    pgbench.args(["--no-vacuum", "--protocol=prepared", "--jobs=2", "--log"]);
+    pgbench.arg("--log-prefix").arg(directory.join("latency"));
+    pgbench.arg(format!("--time={seconds}")).arg(format!("--client={clients}"));
+    for (number, statement) in statements.iter().enumerate() {
+        let script = directory.join(format!("script{number}"));
+        std::fs::write(&script, statement).unwrap();
+        pgbench.arg("--file").arg(script);
+    }
     let output = run(&mut pgbench);
     let rate = output.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next()?.parse().ok());
-    let mut latencies: Vec<u64> = Vec::new();
+    let rate: f64 = rate.unwrap_or_else(|| panic!("pgbench says no rate:\n{output}"));
+
+    // A line of the log: client, transaction, microseconds, number of the script, and when it was.
+    let mut latencies: Vec<Vec<u64>> = vec![Vec::new(); statements.len()];
     for file in logs(directory) {
-        let text = std::fs::read_to_string(file).unwrap();
-        latencies.extend(text.lines().filter_map(|line| line.split(' ').nth(2)?.parse::<u64>().ok()));
+        for line in std::fs::read_to_string(file).unwrap().lines() {
+            let field = |at| line.split(' ').nth(at).and_then(|field| field.parse::<u64>().ok());
+            // The last line may be cut where pgbench was stopped by its time.
+            if let (Some(micros), Some(script)) = (field(2), field(3)) {
+                latencies[usize::try_from(script).unwrap()].push(micros);
+            }
+        }
     }
     remove_logs(directory);
-    latencies.sort_unstable();
-    let p99 = latencies[latencies.len() * 99 / 100] as f64 / 1000.0;
-    Load { per_second: rate.unwrap_or_else(|| panic!("pgbench says no rate:\n{output}")), p99 }
+    let all: usize = latencies.iter().map(Vec::len).sum();
+    let load = |mut micros: Vec<u64>| {
+        micros.sort_unstable();
+        Load {
+            per_second: rate * micros.len() as f64 / all as f64,
+            mean: micros.iter().sum::<u64>() as f64 / micros.len() as f64 / 1000.0,
+            p99: micros[micros.len() * 99 / 100] as f64 / 1000.0,
+        }
+    };
+    latencies.into_iter().map(load).collect()
 }
 
 fn logs(directory: &Path) -> Vec<std::path::PathBuf> {

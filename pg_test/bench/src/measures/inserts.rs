@@ -3,8 +3,8 @@
 use crate::contenders::{CLOCK, Contender, OURS, UUID_V4};
 use crate::plan::Plan;
 use crate::results::{Goal, Group};
-use crate::rounds::{Trial, interleave};
-use crate::servers::{Servers, pgbench, time};
+use crate::rounds::{Figure, Row, Trial, interleave};
+use crate::servers::{Servers, pgbench, pgbench_mixed, time};
 use pg_test::Cluster;
 
 const BIGSERIAL: &str = "bigserial";
@@ -24,10 +24,12 @@ fn keys(contenders: &[Contender]) -> Vec<(String, String)> {
     keys
 }
 
-fn create(server: &Cluster, key: &str) -> postgres::Client {
+/// An empty table whose primary key is of this kind, and a session.
+fn create_table(server: &Cluster, table: &str, key: &str) -> postgres::Client {
     let mut client = server.client();
-    let table = format!("DROP TABLE IF EXISTS rows; CREATE TABLE rows (id {key} PRIMARY KEY, item text); CHECKPOINT");
-    client.batch_execute(&table).unwrap();
+    let create =
+        format!("DROP TABLE IF EXISTS {table}; CREATE TABLE {table} (id {key} PRIMARY KEY, item text); CHECKPOINT");
+    client.batch_execute(&create).unwrap();
     client
 }
 
@@ -36,7 +38,7 @@ pub fn many_rows(servers: &Servers, plan: &Plan, contenders: &[Contender]) -> Gr
     let (server, count) = (&servers.default, plan.inserted);
     let trial = |(name, key): (String, String)| {
         Trial::new(name, move || {
-            let mut client = create(server, &key);
+            let mut client = create_table(server, "rows", &key);
             let insert = format!("INSERT INTO rows (item) SELECT 'lamp' FROM generate_series(1, {count})");
             let seconds = time(&mut client, &insert).as_secs_f64();
             let size = "SELECT pg_relation_size('rows_pkey')::float8 / 1048576";
@@ -57,30 +59,70 @@ pub fn many_rows(servers: &Servers, plan: &Plan, contenders: &[Contender]) -> Gr
     group
 }
 
-/// 64 clients, a row a transaction; with `synchronous_commit` off and on.
-pub fn single_rows(servers: &Servers, plan: &Plan, contenders: &[Contender]) -> Group {
-    const MODES: [&str; 2] = ["off", "on"];
-    let server = &servers.default;
-    let mut trials = Vec::new();
-    for mode in MODES {
-        let few = keys(contenders).into_iter().filter(|(name, _)| [OURS, BIGSERIAL, UUID_V4].contains(&name.as_str()));
-        for (name, key) in few {
-            trials.push(Trial::new(with_commit(&name, mode), move || {
-                drop(create(server, &key));
-                let insert = "INSERT INTO rows (item) VALUES ('lamp')";
-                let load = pgbench(server, insert, 64, plan.load, &format!("-c synchronous_commit={mode}"));
-                vec![("rows/s", load.per_second), ("p99 ms", load.p99)]
-            }));
-        }
-    }
-    let about = "pgbench, 64 clients, one row a transaction, prepared statements. Default layout.";
-    let mut group = Group::new("Rows of 64 clients", about, interleave(plan.many_long_rounds, trials));
-    for mode in MODES {
-        group.compare(&with_commit(OURS, mode), &with_commit(BIGSERIAL, mode), "rows/s", Goal::AtLeast(1.0));
-    }
-    group
+const CLIENTS: usize = 64;
+
+/// `synchronous_commit`.
+const MODES: [&str; 2] = ["off", "on"];
+
+/// The keys that many clients insert.
+fn few_keys(contenders: &[Contender]) -> impl Iterator<Item = (String, String)> {
+    keys(contenders).into_iter().filter(|(name, _)| [OURS, BIGSERIAL, UUID_V4].contains(&name.as_str()))
 }
 
 fn with_commit(name: &str, mode: &str) -> String {
     format!("{name}, synchronous_commit {mode}")
+}
+
+/// 64 clients, a row a transaction.
+pub fn single_rows(servers: &Servers, plan: &Plan, contenders: &[Contender]) -> Group {
+    let server = &servers.default;
+    let mut trials = Vec::new();
+    for mode in MODES {
+        for (name, key) in few_keys(contenders) {
+            trials.push(Trial::new(with_commit(&name, mode), move || {
+                drop(create_table(server, "rows", &key));
+                let insert = "INSERT INTO rows (item) VALUES ('lamp')";
+                let load = pgbench(server, insert, CLIENTS, plan.load, &format!("-c synchronous_commit={mode}"));
+                vec![("rows/s", load.per_second), ("p99 ms", load.p99)]
+            }));
+        }
+    }
+    let about = "pgbench, 64 clients, one row a transaction, prepared statements. Default layout. The disk makes runs differ by \
+                 more than the keys do: the next table compares them within each run.";
+    Group::new("Rows of 64 clients", about, interleave(plan.long_rounds, trials))
+}
+
+/// 64 clients, a row a transaction, into a table that each transaction draws: so what differs is the key alone.
+pub fn mixed_rows(servers: &Servers, plan: &Plan, contenders: &[Contender]) -> Group {
+    let server = &servers.default;
+    let mut rows = Vec::new();
+    for mode in MODES {
+        let names: Vec<_> = few_keys(contenders).map(|(name, _)| name).collect();
+        let mut rounds = vec![[Vec::new(), Vec::new()]; names.len()];
+        for _ in 0..plan.mixed_rounds {
+            let mut statements = Vec::new();
+            for (number, (_, key)) in few_keys(contenders).enumerate() {
+                let table = format!("rows{number}");
+                create_table(server, &table, &key);
+                statements.push(format!("INSERT INTO {table} (item) VALUES ('lamp')"));
+            }
+            let options = format!("-c synchronous_commit={mode}");
+            let loads = pgbench_mixed(server, &statements, CLIENTS, plan.load, &options);
+            for ([means, p99s], load) in rounds.iter_mut().zip(loads) {
+                means.push(load.mean);
+                p99s.push(load.p99);
+            }
+        }
+        rows.extend(names.iter().zip(rounds).map(|(name, [means, p99s])| Row {
+            name: with_commit(name, mode),
+            figures: vec![Figure::new("mean ms", means), Figure::new("p99 ms", p99s)],
+        }));
+    }
+    let about = "The same, but each transaction draws one of three tables, which have the three keys: latencies under the same \
+                 conditions at the same time.";
+    let mut group = Group::new("Rows of 64 clients, keys mixed", about, rows);
+    for mode in MODES {
+        group.compare(&with_commit(OURS, mode), &with_commit(BIGSERIAL, mode), "mean ms", Goal::AtMost(1.0));
+    }
+    group
 }

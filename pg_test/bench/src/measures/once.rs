@@ -8,31 +8,37 @@ use std::cell::RefCell;
 use std::thread;
 use std::time::Duration;
 
+const NEXT: &str = "SELECT snowflake_next()";
+
 /// The latency of single statements, as the client sees it.
 pub fn once(servers: &Servers, plan: &Plan) -> Group {
     let server = &servers.wide;
     server.reload(&[("pg_snowflake.reserve_ahead", "100")]);
-    let calls = |name: &'static str, statement: &'static str| {
-        Trial::new(name, move || {
-            let mut client = server.client();
-            let first = micros(&mut client, statement);
-            vec![("first µs", first), ("second µs", micros(&mut client, statement))]
-        })
-    };
     let session = || RefCell::new(server.client());
     let (renews, adopts, commits) = (session(), session(), session());
     commits.borrow_mut().batch_execute("CREATE TABLE flushed (n integer)").unwrap();
     // After so long, what was reserved has passed.
     let pause = || thread::sleep(Duration::from_millis(120));
-    let twice = |client: &RefCell<postgres::Client>| {
-        let first = micros(&mut client.borrow_mut(), "SELECT snowflake_next()");
-        vec![("first µs", first), ("second µs", micros(&mut client.borrow_mut(), "SELECT snowflake_next()"))]
-    };
+    let renew = || micros(&mut renews.borrow_mut(), NEXT);
     let renewal = || {
         pause();
-        twice(&renews)
+        vec![("first µs", renew()), ("second µs", renew())]
     };
-    let adoption = || twice(&adopts);
+    let adoption = || {
+        pause();
+        renew();
+        let mut client = adopts.borrow_mut();
+        vec![("first µs", micros(&mut client, NEXT)), ("second µs", micros(&mut client, NEXT))]
+    };
+    let renew = &renew;
+    let new_session = |name: &'static str, statement: &'static str| {
+        Trial::new(name, move || {
+            let mut client = server.client();
+            renew();
+            let first = micros(&mut client, statement);
+            vec![("first µs", first), ("second µs", micros(&mut client, statement))]
+        })
+    };
     let commit = || {
         pause();
         let mut client = commits.borrow_mut();
@@ -45,9 +51,9 @@ pub fn once(servers: &Servers, plan: &Plan) -> Group {
     let trials = vec![
         Trial::new("snowflake_next() that renews the reservation", renewal),
         Trial::new("snowflake_next() of a session that finds it renewed", adoption),
-        calls("snowflake_next() in a new session", "SELECT snowflake_next()"),
-        calls("nextval in a new session", "SELECT nextval('plain')"),
-        calls("clock_timestamp() in a new session", "SELECT clock_timestamp()"),
+        new_session("snowflake_next() in a new session", NEXT),
+        new_session("nextval in a new session", "SELECT nextval('plain')"),
+        new_session("clock_timestamp() in a new session", "SELECT clock_timestamp()"),
         Trial::new("INSERT of a row with a flush, then without", commit),
     ];
     let about = "Microseconds of a statement, and of the same one right after it, round trip included. A renewal writes one WAL \

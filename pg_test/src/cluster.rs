@@ -1,6 +1,6 @@
 //! A cluster: its data directory, its server, its clock.
 
-use crate::programs::{Installation, all, kill, output_of, run, server_user};
+use crate::programs::{Installation, all, kill, output_of, run, server_user, stop_process};
 use postgres::{Client, NoTls, Row};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -187,6 +187,8 @@ impl Cluster {
             Stop::Immediate => drop(run(self.pg_ctl("stop").arg("--mode=immediate"))),
             Stop::Kill => {
                 let pid = self.postmaster();
+                // Stopped first, or a session that it starts meanwhile would be missed, and outlive it.
+                stop_process(pid);
                 let children = output_of(Command::new("ps").args(["--ppid", &pid.to_string(), "-o", "pid="]));
                 let mut pids = vec![pid];
                 pids.extend(children.split_whitespace().map(|child| child.parse::<u32>().unwrap()));

@@ -88,6 +88,19 @@ pub fn kill(pid: u32) {
     let _ = Command::new("sh").args(["-c", "kill -KILL $0", &pid.to_string()]).output();
 }
 
+/// Has a process stand still, and waits until it does. One that is gone already stands still.
+pub fn stop_process(pid: u32) {
+    run(Command::new("sh").args(["-c", "kill -STOP $0 || true", &pid.to_string()]));
+    let runs = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let state = status.lines().find_map(|line| line.strip_prefix("State:"));
+        state.is_some_and(|state| !state.contains("stopped") && !state.contains("zombie"))
+    };
+    while runs() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
 /// All that a program wrote.
 pub fn all(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat()

@@ -311,7 +311,15 @@ fn an_id_says_the_millisecond_in_which_it_was_made() {
         let counts: [i64; 3] = [row.get(0), row.get(1), row.get(2)];
         assert_eq!(counts, [0, 0, 1_000_000], "too early, too late, all, with {setting}");
         assert!(row.get::<_, bool>(3), "{setting}");
-        let source: String = client.query_one("SELECT clock_source FROM snowflake_status", &[]).unwrap().get(0);
-        assert_eq!(source, used);
+        let source = |client: &mut Client| -> String {
+            client.query_one("SELECT clock_source FROM snowflake_status", &[]).unwrap().get(0)
+        };
+        assert_eq!(source(&mut client), used);
+
+        // Changed while sessions run.
+        let before = next(&mut client).unwrap();
+        cluster.reload(&[("pg_snowflake.clock_source", "system")]);
+        assert_eq!(source(&mut cluster.client()), "system");
+        assert!(next(&mut client).unwrap() > before);
     }
 }

@@ -62,6 +62,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     for ratio in results.groups.iter().flat_map(|group| &group.ratios).filter(|ratio| !ratio.met) {
         println!("not met: {} is {:.3}, should be {}", ratio.what, ratio.ratio, ratio.goal);
     }
+    if plan.quick {
+        println!("a quick run: the figures are rough");
+    }
     println!("{:.0} s; tables, JSON and charts are in {}", start.elapsed().as_secs_f64(), out.display());
     Ok(())
 }

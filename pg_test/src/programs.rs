@@ -96,7 +96,9 @@ pub fn stop_process(pid: u32) {
         let state = status.lines().find_map(|line| line.strip_prefix("State:"));
         state.is_some_and(|state| !state.contains("stopped") && !state.contains("zombie"))
     };
+    let start = std::time::Instant::now();
     while runs() {
+        assert!(start.elapsed() < std::time::Duration::from_secs(20), "{pid} does not stand still");
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }

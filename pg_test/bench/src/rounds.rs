@@ -51,6 +51,11 @@ impl Figure {
     pub fn new(unit: &'static str, rounds: Vec<f64>) -> Self {
         Self { unit, median: median(&rounds), rounds }
     }
+
+    /// This less another, round by round.
+    pub fn less(&self, other: &Self) -> Self {
+        Self::new(self.unit, self.rounds.iter().zip(&other.rounds).map(|(one, other)| one - other).collect())
+    }
 }
 
 /// Measures all contenders once, then again, for so many rounds: one round in order, the next in reverse, so that none always

@@ -3,7 +3,7 @@
 use crate::contenders::{CACHED_SEQUENCE, CLOCK, Contender, OURS, SEQUENCE};
 use crate::plan::Plan;
 use crate::results::{Goal, Group};
-use crate::rounds::{Figure, Trial, interleave, median};
+use crate::rounds::{Trial, interleave};
 use crate::servers::{Servers, WIDE, rows, time};
 use postgres::Client;
 use std::cell::RefCell;
@@ -29,8 +29,7 @@ pub fn one_call(servers: &Servers, plan: &Plan, contenders: &[Contender]) -> Gro
     let mut rows = interleave(plan.short_rounds, trials);
     let of_loop = rows.remove(0).figures.remove(0);
     for row in &mut rows {
-        let net = row.figures[0].rounds.iter().zip(&of_loop.rounds).map(|(gross, of_loop)| gross - of_loop);
-        row.figures[0] = Figure::new("ns", net.collect());
+        row.figures[0] = row.figures[0].less(&of_loop);
     }
     let about = format!(
         "Nanoseconds a call: `SELECT count(*) FROM (SELECT f(), f(), ... FROM generate_series(1, n) OFFSET 0) s` with {CALLS} \
@@ -98,11 +97,8 @@ pub fn batch(servers: &Servers, plan: &Plan) -> Group {
          come; in FROM, it stores all that they return first."
     );
     let mut group = Group::new("Many IDs in a statement", about, rows);
-    let net = |name: &str| {
-        let pairs =
-            group.row(name).unwrap().figure("ns").rounds.iter().zip(&group.row(LOOP).unwrap().figure("ns").rounds);
-        median(&pairs.map(|(gross, of_loop)| gross - of_loop).collect::<Vec<_>>())
-    };
+    let nanos = |name: &str| group.row(name).unwrap().figure("ns");
+    let net = |name: &str| nanos(name).less(nanos(LOOP)).median;
     let ratio = net(BATCH) / net(SINGLE);
     group.state(format!("{BATCH} / {SINGLE}, each less the loop"), ratio, Goal::AtMost(0.333));
     group

@@ -3,6 +3,9 @@
 CREATE FUNCTION snowflake_status() RETURNS TABLE (
     worker_id integer,
     datacenter_id integer,
+    previous_worker_id integer,
+    previous_datacenter_id integer,
+    previous_until timestamptz,
     layout text,
     epoch timestamptz,
     layout_end timestamptz,
@@ -10,7 +13,6 @@ CREATE FUNCTION snowflake_status() RETURNS TABLE (
     last_time timestamptz,
     lead interval,
     reserved_until timestamptz,
-    run bigint,
     started_at timestamptz,
     started_after text,
     reservations bigint,
@@ -18,6 +20,8 @@ CREATE FUNCTION snowflake_status() RETURNS TABLE (
     wait_time interval,
     clock_steps bigint,
     largest_clock_step interval,
+    clock_leaps bigint,
+    clock_leap interval,
     errors bigint
 )
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED COST 100 ROWS 1

@@ -4,13 +4,16 @@
 //! What is open to ordinary claims changes with the clock's tick only. So its window is kept until the tick is over, and
 //! while the processor's counter says that it cannot be over yet, the clock need not even be read.
 
-use crate::tsc;
+use crate::{shared, tsc};
 use snowflake_core::{Bounds, Position, Tick, UnixMicros, Window};
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// Without a look at the clock, no more time than this may pass, in microseconds: so soon a clock that is set is noticed.
 const LONGEST_WITHOUT_CLOCK: i64 = 1000;
+
+/// The limit while nothing is granted.
+const NOTHING: i64 = i64::MIN;
 
 /// Atomics only because a static must be sound for threads; a backend has one.
 #[repr(C, align(64))]
@@ -27,11 +30,13 @@ struct Admission {
     until: AtomicI64,
     /// How many counts pass in a microsecond; 0: the counter is not used.
     per_micro: AtomicU64,
-    /// The bounds; `limit` is negative while nothing is granted.
+    /// The bounds; `limit` is [`NOTHING`] while nothing is granted.
     limit: AtomicI64,
     max_burst: AtomicI64,
     max_lead: AtomicI64,
     spread: AtomicU64,
+    /// [`shared::admissions`] before the grant.
+    at: AtomicU64,
 }
 
 static ADMISSION: Admission = Admission {
@@ -43,10 +48,11 @@ static ADMISSION: Admission = Admission {
     since: AtomicI64::new(0),
     until: AtomicI64::new(0),
     per_micro: AtomicU64::new(0),
-    limit: AtomicI64::new(-1),
+    limit: AtomicI64::new(NOTHING),
     max_burst: AtomicI64::new(0),
     max_lead: AtomicI64::new(0),
     spread: AtomicU64::new(1),
+    at: AtomicU64::new(0),
 };
 
 /// The processor's counter, for the two functions below; to be read before the clock is.
@@ -92,10 +98,16 @@ pub fn keep(window: &Window, tick: Range<UnixMicros>) {
     ADMISSION.until.store(tick.end.0, Relaxed);
 }
 
+/// Whether a grant, if there is one, still holds: nothing has happened on the server for which sessions must be admitted anew.
+#[inline]
+pub fn is_current() -> bool {
+    ADMISSION.limit.load(Relaxed) == NOTHING || ADMISSION.at.load(Relaxed) == shared::admissions()
+}
+
 /// The bounds of a claim, with the clock at tick `now`; `None` while nothing is granted.
 pub fn bounds(now: Tick) -> Option<Bounds> {
     let limit = ADMISSION.limit.load(Relaxed);
-    (limit >= 0).then(|| Bounds {
+    (limit != NOTHING && is_current()).then(|| Bounds {
         now,
         max_burst: ADMISSION.max_burst.load(Relaxed),
         max_lead: ADMISSION.max_lead.load(Relaxed),
@@ -105,9 +117,10 @@ pub fn bounds(now: Tick) -> Option<Bounds> {
 }
 
 /// Grants these bounds until they are withdrawn; `now` does not count. `per_micro` is the rate of the counter, 0 where it
-/// is not to be used.
-pub fn grant(bounds: &Bounds, per_micro: u64) {
+/// is not to be used; `at` is what [`shared::admissions`] was before anything was looked up for it.
+pub fn grant(bounds: &Bounds, per_micro: u64, at: u64) {
     withdraw();
+    ADMISSION.at.store(at, Relaxed);
     ADMISSION.max_burst.store(bounds.max_burst, Relaxed);
     ADMISSION.max_lead.store(bounds.max_lead, Relaxed);
     ADMISSION.spread.store(bounds.spread, Relaxed);
@@ -115,9 +128,20 @@ pub fn grant(bounds: &Bounds, per_micro: u64) {
     ADMISSION.limit.store(bounds.limit.0, Relaxed);
 }
 
+/// Raises the limit of what is granted; nothing, where the grant was withdrawn meanwhile.
+pub fn extend(limit: Tick) {
+    if ADMISSION.limit.load(Relaxed) != NOTHING {
+        ADMISSION.limit.store(limit.0, Relaxed);
+        // The window was made with the old limit.
+        ADMISSION.counts.store(0, Relaxed);
+        ADMISSION.until.store(0, Relaxed);
+        ADMISSION.since.store(0, Relaxed);
+    }
+}
+
 /// Takes the grant back.
 pub fn withdraw() {
-    ADMISSION.limit.store(-1, Relaxed);
+    ADMISSION.limit.store(NOTHING, Relaxed);
     ADMISSION.counts.store(0, Relaxed);
     ADMISSION.until.store(0, Relaxed);
     ADMISSION.since.store(0, Relaxed);

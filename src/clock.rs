@@ -15,25 +15,25 @@ pub fn monotonic_nanos() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Nanoseconds since the machine was started; as [`monotonic_nanos`], but goes on while the machine is suspended.
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-pub fn boot_nanos() -> i64 {
-    let time = read(libc::CLOCK_BOOTTIME);
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
-}
-
 /// [`monotonic_nanos`] in microseconds.
 pub fn monotonic_micros() -> i64 {
     monotonic_nanos() / 1000
 }
 
-/// [`now`] less [`monotonic_micros`]: changes only when the clock is stepped, as both are slewed alike. `None` where the
-/// process was interrupted between reading them.
-pub fn offset() -> Option<i64> {
-    let before = monotonic_micros();
-    let now = now().0;
-    let after = monotonic_micros();
-    (after - before < 500).then_some(now - before)
+/// Nanoseconds since the machine was started; as [`monotonic_nanos`], but where the system has such a clock, goes on while the
+/// machine is suspended.
+pub fn boot_nanos() -> i64 {
+    #[cfg(target_os = "linux")]
+    let time = read(libc::CLOCK_BOOTTIME);
+    #[cfg(not(target_os = "linux"))]
+    let time = read(libc::CLOCK_MONOTONIC);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// [`boot_nanos`] in microseconds.
+#[inline]
+pub fn boot_micros() -> i64 {
+    boot_nanos() / 1000
 }
 
 #[inline]

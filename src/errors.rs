@@ -7,8 +7,14 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::notation::{self, NotationError};
 use snowflake_core::text::{FORMS, TextError};
-use snowflake_core::{Field, Layout, NotAnId, WorkerError};
+use snowflake_core::{Field, Layout, NotAnId, UnixMicros, WorkerError};
 use std::ffi::CStr;
+
+/// The parameter that says how many replication origins may be in use.
+#[cfg(not(feature = "pg18"))]
+const SLOTS: &str = "max_replication_slots";
+#[cfg(feature = "pg18")]
+const SLOTS: &str = "max_active_replication_origins";
 
 /// Why a call fails.
 #[derive(Clone, Debug)]
@@ -19,10 +25,15 @@ pub enum Error {
     InRecovery,
     /// The extension is not created in this database, or was dropped a moment ago.
     NotCreated,
-    /// The layout recorded in the database is another one than the server's: this, or text that is none.
-    OtherLayout(String),
-    /// The database has the server's layout on record, and this one, too.
-    SeveralLayouts(String),
+    /// The layout on record in the database is another one than the server's: this.
+    OtherLayout(Layout),
+    /// What the database has on record is no layout.
+    NoRecord {
+        /// What stands for the fields and the tick.
+        form: i64,
+        /// What stands for the epoch.
+        epoch: i64,
+    },
     /// The layout cannot be adopted, as IDs were made in another one.
     LayoutInUse,
     /// The configuration names no worker.
@@ -39,8 +50,43 @@ pub enum Error {
         /// For how long, in microseconds.
         waited: i64,
     },
-    /// The clock is past the layout's last instant.
-    Exhausted,
+    /// The line is at the layout's last instant.
+    Exhausted {
+        /// What time it is.
+        now: UnixMicros,
+    },
+    /// What came into this database from elsewhere is too far ahead of the clock.
+    CopyTooFar {
+        /// By how much, in microseconds.
+        ahead: i64,
+    },
+    /// The server has no slots for replication origins.
+    NoSlots,
+    /// All slots for replication origins are taken.
+    SlotsFull,
+    /// A session holds the replication origin.
+    OriginInUse,
+    /// The replication origin is gone.
+    NoOrigin,
+    /// The replication origin has no value.
+    NoProgress,
+    /// The process that creates the replication origin could not be started.
+    NoWorkerSlot,
+    /// The system gives no random number.
+    NoRandomNumber,
+    /// The caller is no superuser.
+    NotSuperuser,
+    /// The line and the reservation are below this ID.
+    NothingToRewind(i64),
+    /// A query of the extension's own failed.
+    Query(String),
+    /// A table holds IDs above the one that the server is to go back to.
+    RowsAbove {
+        /// The table and column, as SQL writes them.
+        column: String,
+        /// The highest of its IDs.
+        highest: i64,
+    },
     /// A negative number of IDs is asked for.
     NegativeCount(i32),
     /// The text given as a layout is none.
@@ -114,35 +160,37 @@ impl Error {
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "extension pg_snowflake is not created in this database",
             )
-            .set_detail("The reservation of this database's IDs was not found.")
+            .set_detail("The sequences in the schema _snowflake, which say what IDs this database has, were not found.")
             .set_hint("CREATE EXTENSION pg_snowflake."),
             Self::OtherLayout(other) => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "the layout of this server is not the layout of this database",
             )
-            .set_detail(format!("The server has \"{layout}\", the database has \"{other}\"."))
+            .set_detail(format!(
+                "The server makes IDs of \"{}\", the database has IDs of \"{other}\".",
+                settings::layout()
+            ))
             .set_hint(
                 "Set pg_snowflake.layout and pg_snowflake.epoch to what the database has, and restart the server. \
                  If no IDs were made in the database yet, a superuser can call snowflake_adopt_layout() instead.",
             ),
-            Self::SeveralLayouts(other) => error(
+            Self::NoRecord { form, epoch } => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                "this database has several layouts on record",
+                "the layout of this database is not on record",
             )
             .set_detail(format!(
-                "The server has \"{layout}\", the database has both this and \"{other}\", as after the restore of a dump on \
-                 a server of another layout."
+                "The sequences _snowflake.layout and _snowflake.epoch hold {form} and {epoch}, which is no layout that this \
+                 version knows."
             ))
             .set_hint(
-                "Find out in which layout the IDs of this database were made. Set pg_snowflake.layout and \
-                 pg_snowflake.epoch to that one, restart the server, and delete the other's row from the table \
-                 snowflake_layout.",
+                "Restore both from a dump, or, where the IDs of this database are of the server's layout, call \
+                 snowflake_adopt_layout() as a superuser.",
             ),
             Self::LayoutInUse => {
                 error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "IDs were made in this database already")
                     .set_detail("In another layout, new IDs could repeat them, and they would be misread.")
                     .set_hint(
-                        "Set pg_snowflake.layout and pg_snowflake.epoch to what the table snowflake_layout holds.",
+                        "Set pg_snowflake.layout and pg_snowflake.epoch to what snowflake_database_layout() says.",
                     )
             }
             Self::NoWorker(missing) => {
@@ -170,17 +218,98 @@ impl Error {
                         duration(waited),
                         duration(settings::max_wait())
                     ))
-                    .set_hint(
-                        "Set the clock right, or raise pg_snowflake.max_lead so that IDs go on with the time of the \
-                         last ID, or raise pg_snowflake.max_wait so that calls wait longer.",
-                    )
+                    .set_hint(format!(
+                        "If the clock is wrong, set it right. If it is right, IDs were made or reserved while it was ahead: raise \
+                         pg_snowflake.max_lead above {} so that they go on from there, or wait, or see snowflake_rewind().",
+                        duration(behind)
+                    ))
             }
             Self::ClockStopped { waited } => error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "the clock stands still")
                 .set_detail(format!("The call waited {} for the next tick of the layout.", duration(waited)))
                 .set_hint("Check the system's clock."),
-            Self::Exhausted => error(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, "the layout is exhausted")
-                .set_detail(format!("The layout \"{layout}\" ends at {}, and the clock is past it.", layout.end()))
-                .set_hint("Check the system's clock. If it is right, a layout with a later end is needed."),
+            Self::Exhausted { now } if now >= layout.end() => {
+                error(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, "the layout is exhausted")
+                    .set_detail(format!("The layout \"{layout}\" ends at {}, and the clock is past it.", layout.end()))
+                    .set_hint("Check the system's clock. If it is right, a layout with a later end is needed.")
+            }
+            Self::Exhausted { .. } => {
+                error(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, "the layout is used up to its end")
+                    .set_detail(format!(
+                        "The layout \"{layout}\" ends at {}. The clock is not there yet, but IDs were made or reserved up to \
+                         then.",
+                        layout.end()
+                    ))
+                    .set_hint(
+                        "Find the highest ID that any database of this server holds, and call snowflake_rewind() with it.",
+                    )
+            }
+            Self::CopyTooFar { ahead } => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &format!("the IDs of this database reach up to {} ahead of the clock", duration(ahead)),
+            )
+            .set_detail(format!(
+                "The sequence _snowflake.reservation says so. It was set by the restore of a dump, by pg_upgrade, or by hand. \
+                 IDs go on while it is at most {} ahead (pg_snowflake.max_lead).",
+                duration(settings::max_lead())
+            ))
+            .set_hint(
+                "If the clock is wrong, set it right. If it is right, find the highest ID in this database and call \
+                 snowflake_rewind() with it, or raise pg_snowflake.max_lead.",
+            ),
+            Self::NoSlots => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "snowflake IDs need a replication origin, and this server allows none",
+            )
+            .set_detail(format!("{SLOTS} is 0. The origin holds the reservation of this server's IDs."))
+            .set_hint(format!("Set {SLOTS} to at least 1 in postgresql.conf, and restart the server.")),
+            Self::SlotsFull => error(
+                ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+                "snowflake IDs need a replication origin, and all slots for origins are taken",
+            )
+            .set_detail("The origin holds the reservation of this server's IDs. No ID was made.")
+            .set_hint(format!(
+                "Raise {SLOTS} in postgresql.conf and restart the server, or drop an origin of pg_replication_origin_status \
+                 that is not in use."
+            )),
+            Self::OriginInUse => error(ERRCODE_OBJECT_IN_USE, "a session holds the replication origin \"snowflake\"")
+                .set_detail("It holds the reservation of this server's IDs. No ID was made.")
+                .set_hint(
+                    "End the session that called pg_replication_origin_session_setup('snowflake'): see pg_stat_activity.",
+                ),
+            Self::NoOrigin => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "the replication origin \"snowflake\" could not be created",
+            )
+            .set_detail("It holds the reservation of this server's IDs. The server's log says why.")
+            .set_hint("Try again when no transaction is open that drops a subscription or a replication origin."),
+            Self::NoProgress => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "the replication origin \"snowflake\" has lost its value",
+            )
+            .set_detail("It holds the reservation of this server's IDs.")
+            .set_hint(
+                "Find the highest ID that any database of this server holds, and call snowflake_rewind() with it as a superuser.",
+            ),
+            Self::NoWorkerSlot => error(
+                ERRCODE_INSUFFICIENT_RESOURCES,
+                "the process that creates the replication origin \"snowflake\" could not be started",
+            )
+            .set_hint("Raise max_worker_processes in postgresql.conf, and restart the server."),
+            Self::NoRandomNumber => error(ERRCODE_INTERNAL_ERROR, "could not draw a random number"),
+            Self::NotSuperuser => error(ERRCODE_INSUFFICIENT_PRIVILEGE, "must be superuser to call snowflake_rewind()"),
+            Self::NothingToRewind(id) => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &format!("IDs of this server are not beyond {id}"),
+            )
+            .set_detail("Neither IDs that were made in this run, nor the reservation, are above it.")
+            .set_hint("Look at last_time and reserved_until of snowflake_status."),
+            Self::Query(problem) => error(ERRCODE_INTERNAL_ERROR, "could not look for IDs in this database").set_detail(problem),
+            Self::RowsAbove { column, highest } => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "this database holds IDs above the one to go back to",
+            )
+            .set_detail(format!("The highest ID in {column} is {highest}."))
+            .set_hint("Give that ID, or one above it, or delete or renumber such rows first."),
             Self::NegativeCount(count) => {
                 error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("count must not be negative: {count}"))
                     .set_hint("Ask for 0 or more IDs.")

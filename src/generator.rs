@@ -7,9 +7,9 @@
 //! the admission, so that the next claim looks at them anew.
 
 use crate::errors::Error;
-use crate::{admission, clock, reservation, settings, shared, tsc, wait};
+use crate::{admission, believed, clock, keeper, reservation, settings, shared, tsc, wait, worker};
 use pgrx::pg_sys;
-use snowflake_core::{Bounds, Claim, Field, Layout, Refusal, Tick, UnixMicros, Window, WorkerError};
+use snowflake_core::{Bounds, Claim, Field, Layout, Refusal, Tick, UnixMicros, Window};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A clock that stands still for this long while a call waits for it counts as behind, in microseconds.
@@ -31,17 +31,25 @@ pub fn claim_at_once(want: u64) -> Option<Claim> {
     shared::line().claim_in(&window, want)
 }
 
-/// The window of the clock's tick; `None` while the session is not admitted. `count` was read just now.
+/// The window of the clock's tick; `None` while the session is not admitted, or the clock is not steady. `count` was read just
+/// now.
 #[inline(never)]
 fn read_clock(count: u64) -> Option<Window> {
-    let now = clock::now();
-    admission::window_at(now, count).or_else(|| {
-        let layout = settings::layout();
-        let tick = layout.tick_at(now);
-        let window = admission::bounds(tick)?.window(layout);
-        admission::keep(&window, layout.start_of(tick)..layout.start_of(Tick(tick.0 + 1)));
-        admission::window_at(now, count)
-    })
+    if !admission::is_current() {
+        return None;
+    }
+    if let Some(window) = admission::window_at(clock::now(), count) {
+        return Some(window);
+    }
+    if !shared::exists() {
+        return None;
+    }
+    let now = believed::now_if_steady()?;
+    let layout = settings::layout();
+    let tick = layout.tick_at(now);
+    let window = admission::bounds(tick)?.window(layout);
+    admission::keep(&window, layout.start_of(tick)..layout.start_of(Tick(tick.0 + 1)));
+    admission::window_at(now, count)
 }
 
 #[cold]
@@ -57,9 +65,12 @@ fn claim_slowly(want: u64) -> Result<Claim, Error> {
 fn claim_or_wait(want: u64) -> Result<Claim, Error> {
     let (layout, mut patience) = (settings::layout(), Patience::default());
     loop {
-        let now = clock::now();
+        let now = if shared::exists() { believed::now() } else { clock::now() };
         let Some(bounds) = admission::bounds(layout.tick_at(now)) else {
-            admit(layout, layout.tick_at(now))?;
+            match admit(layout) {
+                Err(Error::CopyTooFar { ahead }) => patience.with_copy(ahead)?,
+                admitted => admitted?,
+            }
             continue;
         };
         let line = shared::line();
@@ -67,7 +78,6 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
             Ok(claim) => return Ok(claim),
             Err(Refusal::Behind) => {
                 let mut transitions = shared::transitions();
-                transitions.watch_clock();
                 match line.open(layout, &bounds, want, &mut transitions.pace, clock::monotonic_micros()) {
                     Ok(claim) => return Ok(claim),
                     Err(refusal) => refusal,
@@ -84,14 +94,17 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
             }
             Refusal::TooEarly { wait } => patience.sleep(wait),
             Refusal::TooFarAhead { lead } => {
-                shared::transitions().watch_clock();
                 let behind = lead.saturating_mul(layout.tick_micros());
                 let left = patience.with_lead(behind)?;
                 patience.sleep(left.min(behind));
             }
-            Refusal::Limit { needs } => admit(layout, needs)?,
+            Refusal::Limit { needs } => match reservation::reserve(layout, needs) {
+                Ok(limit) => admission::extend(limit),
+                Err(Error::CopyTooFar { ahead }) => patience.with_copy(ahead)?,
+                Err(error) => return Err(error),
+            },
             Refusal::Behind => {}
-            Refusal::Exhausted => return Err(Error::Exhausted),
+            Refusal::Exhausted => return Err(Error::Exhausted { now }),
         }
     }
 }
@@ -119,6 +132,16 @@ impl Patience {
             left if left > 0 => Ok(left),
             _ => Err(Error::ClockBehind { behind, waited }),
         }
+    }
+
+    /// Waits for a clock that is behind, by so many microseconds, what came into this database from elsewhere.
+    ///
+    /// # Errors
+    /// As [`Self::with_lead`].
+    fn with_copy(&mut self, ahead: i64) -> Result<(), Error> {
+        let left = self.with_lead(ahead).map_err(|_| Error::CopyTooFar { ahead })?;
+        self.sleep(left.min(ahead));
+        Ok(())
     }
 
     /// A call that waits for the clock's next tick may do so for as long as the clock moves.
@@ -152,12 +175,12 @@ impl Patience {
     }
 }
 
-/// Admits this session for claims up to a tick and some way beyond, and makes the server use the worker that the
-/// newest configuration names.
+/// Admits this session: what may be claimed when, and that a claim needs a reservation. Writes nothing, so that a claim that
+/// is refused leaves no trace.
 ///
 /// # Errors
-/// Where the session may not claim now: not preloaded, in recovery, no worker, no reservation, the layout's time over.
-fn admit(layout: &Layout, needs: Tick) -> Result<(), Error> {
+/// Where the session may not claim now: not preloaded, in recovery, no worker, another layout, no register.
+fn admit(layout: &Layout) -> Result<(), Error> {
     if !shared::exists() {
         return Err(Error::NotPreloaded);
     }
@@ -165,43 +188,18 @@ fn admit(layout: &Layout, needs: Tick) -> Result<(), Error> {
     if unsafe { pg_sys::RecoveryInProgress() } {
         return Err(Error::InRecovery);
     }
-    // Before anything is reserved: a clock that is wrong by decades must leave no trace.
-    if needs > layout.last_tick() {
-        return Err(Error::Exhausted);
-    }
-    use_newest_worker(layout)?;
-    let limit = reservation::reserve(layout, needs)?;
+    let at = shared::admissions();
+    worker::settle(layout)?;
+    // Before anything is read that the keeper may change when it counts nobody.
+    keeper::count_session();
+    reservation::resume(layout)?;
     let bounds = Bounds {
         now: Tick(0),
         max_burst: layout.ticks_in(settings::max_burst()),
         max_lead: layout.ticks_in(settings::max_lead()),
-        limit,
+        limit: Tick(-1),
         spread: settings::sequence_spread().min(layout.max(Field::Sequence) + 1),
     };
-    admission::grant(&bounds, if settings::uses_tsc() { tsc::per_micro() } else { 0 });
+    admission::grant(&bounds, if settings::uses_tsc() { tsc::per_micro() } else { 0 }, at);
     Ok(())
-}
-
-/// Sessions read a changed configuration one after the other. The newest reading decides for all of them.
-///
-/// # Errors
-/// Where that names no worker.
-fn use_newest_worker(layout: &Layout) -> Result<(), Error> {
-    let configured = settings::worker();
-    let mut transitions = shared::transitions();
-    if configured.read_at > transitions.worker_read_at {
-        transitions.worker_read_at = configured.read_at;
-        let worker = configured.bits.ok();
-        if transitions.worker != worker {
-            transitions.worker = worker;
-            if let Some(worker) = worker {
-                shared::line().switch_worker(layout, worker);
-            }
-        }
-    }
-    match (transitions.worker, configured.bits) {
-        (Some(_), _) => Ok(()),
-        (None, Err(missing)) => Err(Error::NoWorker(missing)),
-        (None, Ok(_)) => Err(Error::NoWorker(WorkerError::Missing(Field::Worker))),
-    }
 }

@@ -16,20 +16,25 @@
 use pgrx::prelude::*;
 
 mod admission;
-mod catalog;
+mod believed;
 mod clock;
+mod database;
 mod errors;
 mod functions;
 mod generator;
+mod keeper;
 mod layouts;
 mod page;
+mod register;
 mod replication;
 mod reservation;
+mod rewind;
 mod settings;
 mod shared;
 mod timestamptz;
 mod tsc;
 mod wait;
+mod worker;
 
 #[cfg(not(panic = "unwind"))]
 compile_error!("pgrx turns a panic into an ERROR, which needs panic = \"unwind\"");
@@ -56,5 +61,6 @@ pub extern "C-unwind" fn _PG_init() {
     if preloading {
         tsc::init();
         shared::init();
+        keeper::init();
     }
 }

@@ -1,34 +1,19 @@
-//! The one page of the reservation's sequence relation: reading its tuple, and writing it by generic WAL. A sequence
-//! and not a table, since its tuple is changed in place without a transaction, also in a read-only one, and since dump
-//! and restore carry its value.
+//! The one page of a sequence relation: reading its tuple, and writing it by generic WAL. A sequence and not a table, since
+//! its tuple is changed in place without a transaction, also in a read-only one, and since dump and restore carry its value.
 
 use pgrx::pg_sys;
-use snowflake_core::UnixMicros;
 
-/// What the tuple holds.
+/// The tuple of a sequence, as `FormData_pg_sequence_data` in PostgreSQL's `commands/sequence.h`, with its names. What they
+/// mean for each sequence, [`crate::database`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stored {
-    /// All before this instant may have been claimed, and nothing at or after it. Whole milliseconds.
-    pub until: UnixMicros,
-    /// The run that wrote it; 0 where `setval` did, as when a dump is restored.
-    pub run: i64,
-    /// Whether any ID was ever made in the database.
-    pub used: bool,
-}
-
-/// The tuple of a sequence, as `FormData_pg_sequence_data` in PostgreSQL's `commands/sequence.h`. The names are
-/// PostgreSQL's; what they mean here is in [`Stored`].
 #[repr(C)]
-struct SequenceTuple {
-    last_value: i64,
-    log_cnt: i64,
-    is_called: bool,
-}
-
-impl SequenceTuple {
-    fn stored(&self) -> Stored {
-        Stored { until: UnixMicros::from_millis(self.last_value), run: self.log_cnt, used: self.is_called }
-    }
+pub struct SequenceTuple {
+    /// The value. `setval`, and so a dump that is restored, sets it.
+    pub last_value: i64,
+    /// Set to 0 by `setval`.
+    pub log_cnt: i64,
+    /// Set by `setval`, too.
+    pub is_called: bool,
 }
 
 /// The relation, opened and locked, with its page pinned. PostgreSQL lets go of all this itself where an error ends
@@ -40,33 +25,40 @@ pub struct Page {
 }
 
 impl Page {
-    /// Opens the relation for reading, also in recovery; `None` where it is gone.
+    /// Opens the relation for reading, also in recovery; `None` where it is gone, or is no sequence.
     pub fn open_to_read(relation: pg_sys::Oid) -> Option<Self> {
         Self::open(relation, pg_sys::AccessShareLock)
     }
 
-    /// Opens the relation for writing; `None` where it is gone. May wait while somebody is dropping it.
+    /// Opens the relation for writing; `None` where it is gone, or is no sequence. May wait while somebody is dropping it.
     pub fn open_to_write(relation: pg_sys::Oid) -> Option<Self> {
         Self::open(relation, pg_sys::RowExclusiveLock)
     }
 
     fn open(relation: pg_sys::Oid, lock: u32) -> Option<Self> {
         let lock = lock as pg_sys::LOCKMODE;
-        // SAFETY: a relation that is open has its blocks, and a sequence has a block 0.
+        // SAFETY: a relation that is open has its description; a sequence has a block 0.
         unsafe {
             let relation = pg_sys::try_relation_open(relation, lock);
-            (!relation.is_null()).then(|| Self { relation, buffer: pg_sys::ReadBuffer(relation, 0), lock })
+            if relation.is_null() {
+                return None;
+            }
+            if (*(*relation).rd_rel).relkind as u8 != pg_sys::RELKIND_SEQUENCE {
+                pg_sys::relation_close(relation, lock);
+                return None;
+            }
+            Some(Self { relation, buffer: pg_sys::ReadBuffer(relation, 0), lock })
         }
     }
 
     /// Reads the tuple.
-    pub fn read(&self) -> Stored {
+    pub fn read(&self) -> SequenceTuple {
         // SAFETY: the buffer is pinned, and locked while it is read.
         unsafe {
             pg_sys::LockBuffer(self.buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-            let stored = (*tuple_on(pg_sys::BufferGetPage(self.buffer))).stored();
+            let tuple = *tuple_on(pg_sys::BufferGetPage(self.buffer));
             pg_sys::LockBuffer(self.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
-            stored
+            tuple
         }
     }
 
@@ -94,34 +86,34 @@ pub struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Locks the page, and lets `decide` see the tuple. Writes and logs what it returns, if anything. Returns the log
-    /// position up to which the log must be flushed before anyone relies on what the tuple holds now.
+    /// The tuple as it is now.
+    pub fn read(&self) -> SequenceTuple {
+        self.page.read()
+    }
+
+    /// Changes nothing after all.
+    pub fn abandon(self) {
+        // SAFETY: begun in `prepare`.
+        unsafe { pg_sys::GenericXLogAbort(self.state) };
+    }
+
+    /// Locks the page, and lets `decide` see the tuple. Writes and logs what it returns, if anything; flushes nothing.
     ///
     /// `decide` must not fail, wait, or use PostgreSQL.
-    pub fn apply(self, decide: impl FnOnce(Stored) -> Option<Stored>) -> pg_sys::XLogRecPtr {
+    pub fn apply(self, decide: impl FnOnce(SequenceTuple) -> Option<SequenceTuple>) {
         let buffer = self.page.buffer;
         // SAFETY: the buffer is pinned, and locked while it is read or changed; the change is made on the copy that
         // generic WAL gives out, and is either finished or aborted.
         unsafe {
             pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32);
-            let page = pg_sys::BufferGetPage(buffer);
-            let position = match decide((*tuple_on(page)).stored()) {
+            match decide(*tuple_on(pg_sys::BufferGetPage(buffer))) {
                 Some(new) => {
-                    let copy = pg_sys::GenericXLogRegisterBuffer(self.state, buffer, 0);
-                    let tuple = tuple_on(copy);
-                    (*tuple).last_value = new.until.0 / 1000;
-                    (*tuple).log_cnt = new.run;
-                    (*tuple).is_called = new.used;
-                    pg_sys::GenericXLogFinish(self.state)
+                    *tuple_on(pg_sys::GenericXLogRegisterBuffer(self.state, buffer, 0)) = new;
+                    pg_sys::GenericXLogFinish(self.state);
                 }
-                None => {
-                    pg_sys::GenericXLogAbort(self.state);
-                    let position = (*page.cast::<pg_sys::PageHeaderData>()).pd_lsn;
-                    u64::from(position.xlogid) << 32 | u64::from(position.xrecoff)
-                }
-            };
+                None => pg_sys::GenericXLogAbort(self.state),
+            }
             pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
-            position
         }
     }
 }

@@ -1,143 +1,198 @@
 //! The reservation: what makes the promise outlive crash, failover and restore.
 //!
-//! Each database holds, on one page that is WAL-logged, an instant and a run. Nothing at or after the instant was
-//! claimed there, and all before it may have been. Whoever has a row with an ID has the reservation that allowed the
-//! ID, too, since it was logged before: after a crash, on a promoted standby, from a backup. A *run* is the life of
-//! one shared memory. A page of another run is from before it, and the line starts above its instant.
+//! The server has one register, which is WAL-logged: nothing at or after its instant was claimed, in any database. A session
+//! keeps a copy of the instant as its limit, so a claim below it touches nothing but the line. At the limit, it
+//! [`reserve`]s. Whoever has a row with an ID has the register's value that allowed the ID, too, since that was logged
+//! before: after a crash, on a promoted standby, from a backup. The first claim of a *run*, the life of one shared
+//! memory, raises the line to the register's instant.
 //!
-//! A session keeps a copy of the instant as its limit, so a claim below it touches nothing but the line.
+//! Each database has a copy, for dumps and upgrades, which carry sequences and no origins. What is to be done when is decided
+//! in [`snowflake_core::reservation`].
 
 use crate::errors::Error;
-use crate::page::{Page, Stored};
-use crate::shared::{self, Start};
+use crate::page::Page;
+use crate::register::{self, Register};
+use crate::shared::{self, Held, Transitions};
 use crate::timestamptz::{self, duration};
-use crate::{catalog, clock, replication, settings};
+use crate::{believed, database, replication, settings};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
+use snowflake_core::reservation::{self as decide, CopyTooFar, Reserved, Situation};
 use snowflake_core::{Layout, Tick, UnixMicros};
-use std::ffi::CStr;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Makes sure that this database's reservation covers a tick, and that the line is above what earlier runs may have
-/// claimed here. Returns the highest tick that this session may claim, which is that tick or a later one.
-///
-/// The reservation is written anew when less than a quarter of `pg_snowflake.reserve_ahead` is left of it, so that what is
-/// new has that long to reach a standby before the first ID is made from it.
+impl From<CopyTooFar> for Error {
+    fn from(error: CopyTooFar) -> Self {
+        Self::CopyTooFar { ahead: error.ahead }
+    }
+}
+
+/// Before a session's first claim: makes sure that the line is above all that earlier runs of this server may have claimed, and
+/// above what came into this database from elsewhere. Writes nothing.
 ///
 /// # Errors
-/// Where the extension is not created in this database, or was created for another layout.
+/// Where the extension is not created in this database, or was created for another layout; where the register cannot be read;
+/// where what came from elsewhere is too far ahead.
+pub fn resume(layout: &Layout) -> Result<(), Error> {
+    let relation = database::reservation(layout)?;
+    resume_server(layout, relation)?;
+    let copy = database::read_copy(relation)?;
+    let now = believed::now();
+    let transitions = shared::transitions();
+    let reserved = transitions.reserved.ok_or(Error::NoProgress)?.reserved;
+    let situation = situation(layout, reserved, copy, Tick(0), now);
+    if let Some(tick) = decide::judge(layout, &situation)? {
+        shared::line().raise(layout, tick);
+    }
+    Ok(())
+}
+
+/// The first session of a run raises the line to the register's instant.
+fn resume_server(layout: &Layout, relation: pg_sys::Oid) -> Result<(), Error> {
+    if shared::transitions().reserved.is_some() {
+        return Ok(());
+    }
+    let register = open_register(relation)?;
+    let resumed = {
+        let mut transitions = shared::transitions();
+        match transitions.reserved {
+            Some(_) => Ok(None),
+            None => read_first(&register, &mut transitions, layout),
+        }
+    };
+    register.close();
+    if let Some(reserved) = resumed? {
+        log_start(reserved.until);
+    }
+    Ok(())
+}
+
+fn read_first(register: &Register, transitions: &mut Transitions, layout: &Layout) -> Result<Option<Reserved>, Error> {
+    let mut reserved = register.read().ok_or(Error::NoProgress)?;
+    if reserved.generation == 0 {
+        // Set by hand.
+        reserved.generation = register::draw_generation(0);
+    }
+    shared::line().raise(layout, layout.first_tick_from(reserved.until));
+    transitions.reserved = Some(Held { reserved, logged_at: 0, origin: register.origin() });
+    Ok(Some(reserved))
+}
+
+/// The register; created where it is missing, as after pg_upgrade, which carries no origins. What was reserved is in the
+/// databases' copies then, or in shared memory.
+fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
+    if let Some(register) = Register::open()? {
+        return Ok(register);
+    }
+    let copy = database::read_copy(relation)?;
+    register::create(copy.generation)?;
+    if copy.used {
+        let name = register::NAME.to_string_lossy();
+        let message = format!("replication origin \"{name}\" was missing, and was created again");
+        ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message, "")
+            .set_detail(
+                "It holds the reservation of this server's snowflake IDs. pg_upgrade does not carry it. IDs go on above what \
+                 each database has on record.",
+            )
+            .set_hint("Where nobody upgraded the server, find out who dropped it.")
+            .report(PgLogLevel::WARNING);
+    }
+    Register::open()?.ok_or(Error::NoOrigin)
+}
+
+fn situation(layout: &Layout, reserved: Reserved, copy: decide::Copy, needs: Tick, now: UnixMicros) -> Situation {
+    let last = layout.tick_of(shared::line().last());
+    let (ahead, max_lead) = (settings::reserve_ahead(), settings::max_lead());
+    Situation { reserved, copy, last, needs, now, ahead, max_lead }
+}
+
+/// Makes sure that the server's reservation covers a tick, and this database's copy, too. Returns the highest tick that this
+/// session may claim, which is that tick or a later one. The session was admitted: see [`resume`].
+///
+/// # Errors
+/// As [`resume`].
 pub fn reserve(layout: &Layout, needs: Tick) -> Result<Tick, Error> {
     loop {
-        let relation = catalog::reservation(layout)?;
-        let Some(page) = Page::open_to_write(relation) else {
-            catalog::forget();
-            return Err(Error::NotCreated);
+        let relation = database::reservation(layout)?;
+        let register = open_register(relation)?;
+        let Some(mut page) = Page::open_to_write(relation) else {
+            register.close();
+            database::forget();
+            continue;
         };
-        let limit = reserve_on(page, layout, needs);
+        let now = believed::now();
+        let change = page.prepare();
+        let planned = {
+            let mut transitions = shared::transitions();
+            let Some(mut held) = transitions.reserved else { return Err(Error::NoProgress) };
+            let found = change.read();
+            let situation = situation(layout, held.reserved, database::copy_from(found), needs, now);
+            match decide::plan(layout, &situation) {
+                Err(error) => {
+                    change.abandon();
+                    Err(error)
+                }
+                Ok(plan) => {
+                    if let Some(tick) = plan.raise {
+                        shared::line().raise(layout, tick);
+                    }
+                    if let Some(new) = plan.register {
+                        // An error here leaves the locks to the end of the transaction.
+                        held = Held { reserved: new, logged_at: register.write(new), origin: register.origin() };
+                        transitions.reserved = Some(held);
+                        shared::counters().reservations.fetch_add(1, Relaxed);
+                    }
+                    let mut copied = true;
+                    change.apply(|found_now| {
+                        // Somebody's `setval` may have come in between: look again.
+                        copied = found_now == found;
+                        plan.copy.filter(|_| copied).map(database::copy_to)
+                    });
+                    Ok((held, copied))
+                }
+            }
+        };
+        page.close();
+        register.close();
+        let (held, copied) = planned?;
+        // SAFETY: waits for the disk; all locks are released.
+        unsafe { pg_sys::XLogFlush(held.logged_at) };
+        replication::wait_for_standby(held.logged_at);
         // It may have been dropped, and another one created, while the log was flushed.
-        if catalog::reservation(layout)? == relation {
-            return Ok(limit);
+        if copied && database::reservation(layout)? == relation {
+            return Ok(decide::limit(layout, held.reserved, settings::reserve_ahead(), needs));
         }
     }
 }
 
-fn reserve_on(mut page: Page, layout: &Layout, needs: Tick) -> Tick {
-    let ahead = settings::reserve_ahead();
-    let (mut reserved, mut resumed) = (UnixMicros(0), None);
-    let change = page.prepare();
-    let position = {
-        let mut transitions = shared::transitions();
-        transitions.watch_clock();
-        change.apply(|found| {
-            let run = transitions.run;
-            if found.run != run {
-                shared::line().raise(layout, layout.first_tick_from(found.until));
-                resumed = Some((found, transitions.start));
-            }
-            // After a raise, the next claim needs a tick above it.
-            let next = Tick(layout.tick_of(shared::line().last()).0 + 1);
-            let wanted = layout.start_of(needs.max(next).min(layout.last_tick()));
-            let enough = found.used && found.run == run && found.until.0 > wanted.0 + ahead / 4;
-            let new = Stored { until: found.until.max(whole_millis(wanted.0 + ahead)), run, used: true };
-            reserved = if enough { found.until } else { new.until };
-            transitions.highest_reserved = transitions.highest_reserved.max(reserved);
-            if !enough {
-                shared::counters().reservations.fetch_add(1, Relaxed);
-            }
-            (!enough).then_some(new)
-        })
-    };
-    page.close();
-    // SAFETY: waits for the disk; all locks are released.
-    unsafe { pg_sys::XLogFlush(position) };
-    replication::wait_for_standby(position);
-    if let Some((found, start)) = resumed {
-        log_start(found, start);
+/// At the clean stop of the server, when no session can claim any more: gives back what was reserved and not used. Returns
+/// how much that was, in microseconds.
+pub fn give_back() -> Option<i64> {
+    let layout = settings::layout();
+    let mut transitions = shared::transitions();
+    let held = transitions.reserved?;
+    let new = decide::give_back(layout, held.reserved, layout.tick_of(shared::line().last()))?;
+    // Without a transaction the origin cannot be looked up; where another one has its number now, its value differs.
+    if register::read(held.origin) != Some(held.reserved) {
+        return None;
     }
-    let limit = layout.first_tick_from(UnixMicros(reserved.0 - ahead / 4)).0 - 1;
-    Tick(limit).max(needs).min(layout.last_tick())
+    let logged_at = register::write(held.origin, new);
+    transitions.reserved = Some(Held { reserved: new, logged_at, ..held });
+    Some(held.reserved.until.0 - new.until.0)
 }
 
-/// Begins the reservation of a database that gets the extension: above all that any database of this server has reserved
-/// in this run, as it may have been this one, before the extension was dropped; and at the clock, the best that is known
-/// of earlier runs then. It is of this run, so the line stays where it is.
-pub fn begin(relation: pg_sys::Oid) {
-    let Some(mut page) = Page::open_to_write(relation) else { Error::NotCreated.raise() };
-    let change = page.prepare();
-    let (run, highest) = if shared::exists() {
-        let transitions = shared::transitions();
-        (transitions.run, transitions.highest_reserved)
-    } else {
-        (0, UnixMicros(0))
-    };
-    let until = whole_millis(clock::now().0).max(highest);
-    let position = change.apply(|_| Some(Stored { until, run, used: false }));
-    page.close();
-    // SAFETY: waits for the disk; all locks are released.
-    unsafe { pg_sys::XLogFlush(position) };
-}
-
-/// This database's reservation as it stands, whatever the layout. Changes nothing.
-///
-/// # Errors
-/// Where the extension is not created in this database.
-pub fn stored() -> Result<Stored, Error> {
-    let page = Page::open_to_read(catalog::reservation_of_any_layout()?).ok_or(Error::NotCreated)?;
-    let stored = page.read();
-    page.close();
-    Ok(stored)
-}
-
-/// The page holds milliseconds.
-fn whole_millis(micros: i64) -> UnixMicros {
-    UnixMicros::from_millis(micros.div_euclid(1000) + i64::from(micros.rem_euclid(1000) != 0))
-}
-
-/// Says from where this database's IDs go on in this run, and why.
-fn log_start(found: Stored, start: Start) {
-    // SAFETY: NULL or a NUL-terminated name.
-    let database = unsafe {
-        let name = pg_sys::get_database_name(pg_sys::MyDatabaseId);
-        if name.is_null() { "".into() } else { CStr::from_ptr(name).to_string_lossy() }
-    };
-    let instant = timestamptz::display(timestamptz::to_datum(found.until));
-    let ahead = found.until.0 - clock::now().0;
+/// Says from where the server's IDs go on in this run, and why.
+fn log_start(until: UnixMicros) {
+    let ahead = until.0 - believed::now().0;
     let place = match ahead {
-        _ if !found.used => "from the clock, as none were made in it before".to_owned(),
-        1.. => format!("from {instant}, {} ahead of the clock", duration(ahead)),
+        1.. => {
+            let instant = timestamptz::display(timestamptz::to_datum(until));
+            format!("from {instant}, {} ahead of the clock", duration(ahead))
+        }
         _ => format!("from the clock, {} above all that may have been made before", duration(-ahead)),
     };
-    let why = match start {
-        _ if found.run == 0 => {
-            "The reservation was set by the creation of the extension, the restore of a dump, or pg_upgrade."
-        }
-        Start::CleanShutdown => "The server was started after a clean shutdown.",
-        Start::Crash => "The server was started after a crash.",
-        Start::Standby => "The server was a standby before.",
-        Start::Recovery => "The server was recovered from a backup.",
-    };
-    let message = format!("snowflake IDs of database \"{database}\" go on {place}");
+    let message = format!("snowflake IDs of this server go on {place}");
     ErrorReport::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message, "")
-        .set_detail(why)
+        .set_detail(shared::transitions().start.sentence())
         .report(PgLogLevel::LOG);
 }

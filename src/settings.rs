@@ -17,12 +17,16 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 /// The value of an integer parameter that is not set.
 const UNSET: i32 = -1;
 
+/// The longest lead and the longest jump, in milliseconds: a hundred years.
+const CENTURY: f64 = 36_525.0 * 86_400_000.0;
+
 static LAYOUT_TEXT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"default"));
 static EPOCH_TEXT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 static WORKER_ID: GucSetting<i32> = GucSetting::<i32>::new(UNSET);
 static DATACENTER_ID: GucSetting<i32> = GucSetting::<i32>::new(UNSET);
 static MAX_BURST: GucSetting<i32> = GucSetting::<i32>::new(100);
-static MAX_LEAD: GucSetting<i32> = GucSetting::<i32>::new(600_000);
+static MAX_LEAD: GucSetting<f64> = GucSetting::<f64>::new(600_000.0);
+static MAX_JUMP: GucSetting<f64> = GucSetting::<f64>::new(10_000.0);
 static MAX_WAIT: GucSetting<i32> = GucSetting::<i32>::new(5_000);
 static RESERVE_AHEAD: GucSetting<i32> = GucSetting::<i32>::new(1_000);
 static SEQUENCE_SPREAD: GucSetting<i32> = GucSetting::<i32>::new(64);
@@ -70,6 +74,11 @@ pub fn worker() -> Worker {
     Worker { bits: layout().place_worker(id(&DATACENTER_ID), id(&WORKER_ID)), read_at: WORKER_READ_AT.load(Relaxed) }
 }
 
+/// Notes that this process knows the newest configuration: it was started by the postmaster, which has read it.
+pub fn mark_worker_read() {
+    WORKER_READ_AT.store(clock::monotonic_nanos(), Relaxed);
+}
+
 /// `pg_snowflake.max_burst` in microseconds.
 pub fn max_burst() -> i64 {
     i64::from(MAX_BURST.get()) * 1000
@@ -77,7 +86,13 @@ pub fn max_burst() -> i64 {
 
 /// `pg_snowflake.max_lead` in microseconds.
 pub fn max_lead() -> i64 {
-    i64::from(MAX_LEAD.get()) * 1000
+    (MAX_LEAD.get() * 1000.0) as i64
+}
+
+/// `pg_snowflake.max_jump` in microseconds.
+#[inline]
+pub fn max_jump() -> i64 {
+    (MAX_JUMP.get() * 1000.0) as i64
 }
 
 /// `pg_snowflake.max_wait` in microseconds.
@@ -200,18 +215,31 @@ pub fn init(preloading: bool) {
             Some(assign_pacing),
             None,
         );
-        GucRegistry::define_int_guc_with_hooks(
+        GucRegistry::define_float_guc_with_hooks(
             c"pg_snowflake.max_lead",
             c"How far the clock may fall behind the last ID while IDs still go on.",
             c"Beyond it, calls wait up to pg_snowflake.max_wait, then fail. 0 means that a clock that went back by more \
               than pg_snowflake.max_burst stops IDs until it has caught up.",
             &MAX_LEAD,
-            0,
-            i32::MAX,
+            0.0,
+            CENTURY,
             GucContext::Sighup,
             GucFlags::UNIT_MS,
             None,
-            Some(assign_pacing),
+            Some(assign_lead),
+            None,
+        );
+        GucRegistry::define_float_guc_with_hooks(
+            c"pg_snowflake.max_jump",
+            c"How far the clock may go forward at once and be believed at once.",
+            c"A longer leap is believed when it has lasted for a minute; until then, IDs have the time before it.",
+            &MAX_JUMP,
+            1000.0,
+            CENTURY,
+            GucContext::Sighup,
+            GucFlags::UNIT_MS,
+            None,
+            None,
             None,
         );
         GucRegistry::define_int_guc_with_hooks(
@@ -388,6 +416,11 @@ unsafe extern "C-unwind" fn assign_worker(_value: i32, _extra: *mut c_void) {
     if unsafe { pg_sys::ParallelWorkerNumber } < 0 {
         WORKER_READ_AT.store(clock::monotonic_nanos(), Relaxed);
     }
+    admission::withdraw();
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn assign_lead(_value: f64, _extra: *mut c_void) {
     admission::withdraw();
 }
 

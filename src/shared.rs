@@ -3,12 +3,14 @@
 
 use crate::clock;
 use pgrx::lwlock::PgLwLockExclusiveGuard;
-use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::{PGRXSharedMemory, PgAtomic, PgLwLock, pg_shmem_init};
+use snowflake_core::clock::{BelievedClock, Leap};
+use snowflake_core::reservation::Reserved;
 use snowflake_core::{Line, Pace, UnixMicros, WorkerBits};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// Read and moved without a lock; see [`Line`] for which of its methods want [`transitions`] held.
 // SAFETY: the names are this extension's own.
@@ -21,7 +23,10 @@ static TRANSITIONS: PgLwLock<Transitions> = unsafe { PgLwLock::new(c"pg_snowflak
 // SAFETY: as above.
 static COUNTERS: PgAtomic<Counters> = unsafe { PgAtomic::new(c"pg_snowflake counters") };
 
-/// Whether the library was preloaded, so that the three above exist.
+// SAFETY: as above.
+static NOTICES: PgAtomic<Notices> = unsafe { PgAtomic::new(c"pg_snowflake notices") };
+
+/// Whether the library was preloaded, so that the four above exist.
 static EXISTS: AtomicBool = AtomicBool::new(false);
 
 /// Its own cache lines: nothing else is written beside the word that all sessions claim from.
@@ -32,25 +37,34 @@ struct SharedLine(Line);
 // SAFETY: atomics only, no pointers.
 unsafe impl PGRXSharedMemory for SharedLine {}
 
-/// What transitions change. In the lock there is only arithmetic, and the page of a reservation: no waiting, no memory
-/// allocation.
+/// What transitions change. In the lock there is only arithmetic, the register, and the page of its copy: no waiting, no
+/// memory allocation.
 pub struct Transitions {
-    /// The life of this shared memory: drawn at random when it is made, never 0.
-    pub run: i64,
     /// What the server did before this run.
     pub start: Start,
     /// When this run began.
     pub started_at: UnixMicros,
-    /// The furthest that any database has reserved in this run.
-    pub highest_reserved: UnixMicros,
+    /// The server's reservation; `None` until the first session of the run has read it.
+    pub reserved: Option<Held>,
     /// When a tick was last opened while the clock was behind.
     pub pace: Pace,
     /// The worker whose IDs are made now; `None` while `worker_id` is unset.
     pub worker: Option<WorkerBits>,
-    /// When the configuration that says so was read; see [`crate::settings::Worker`].
+    /// When the configuration that says so was read; see [`crate::worker`].
     pub worker_read_at: i64,
-    /// The clock less the monotonic clock, when they were last compared.
-    clock_offset: Option<i64>,
+    /// The worker before this one, and the end of the last tick that its IDs may have.
+    pub previous_worker: Option<(WorkerBits, UnixMicros)>,
+}
+
+/// The register as this run knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// What it holds.
+    pub reserved: Reserved,
+    /// The log position up to which the log must be flushed before this is relied on; 0: it is.
+    pub logged_at: pg_sys::XLogRecPtr,
+    /// The origin's number.
+    pub origin: pg_sys::RepOriginId,
 }
 
 /// What came before a run.
@@ -74,6 +88,16 @@ impl Start {
             Self::Crash => "crash",
             Self::Standby => "standby",
             Self::Recovery => "recovery",
+        }
+    }
+
+    /// What the server's log says of it.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::CleanShutdown => "The server was started after a clean shutdown.",
+            Self::Crash => "The server was started after a crash.",
+            Self::Standby => "The server was a standby before.",
+            Self::Recovery => "The server was recovered from a backup.",
         }
     }
 
@@ -101,43 +125,72 @@ impl Start {
 impl Transitions {
     fn new() -> Self {
         Self {
-            run: draw_run(),
             start: Start::find(),
             started_at: clock::now(),
-            highest_reserved: UnixMicros(0),
+            reserved: None,
             pace: Pace::default(),
             worker: None,
             worker_read_at: i64::MIN,
-            clock_offset: None,
-        }
-    }
-
-    /// Notes whether the clock was set back since the last look.
-    pub fn watch_clock(&mut self) {
-        let Some(offset) = clock::offset() else { return };
-        if let Some(before) = self.clock_offset.replace(offset)
-            && before - offset >= SMALLEST_STEP
-        {
-            let counters = counters();
-            counters.clock_steps.fetch_add(1, Relaxed);
-            counters.largest_clock_step.fetch_max(before - offset, Relaxed);
+            previous_worker: None,
         }
     }
 }
 
-/// A difference of the clocks below this, in microseconds, is not taken for a step.
-const SMALLEST_STEP: i64 = 1000;
+/// What every session that claims looks at about once a millisecond, without a lock; changed under the lock for transitions.
+#[repr(C, align(128))]
+struct Notices {
+    /// Rises when sessions must be admitted anew.
+    admissions: AtomicU64,
+    /// [`BelievedClock`], number by number: each alone is enough not to believe too much.
+    clock_offset: AtomicI64,
+    leap_offset: AtomicI64,
+    /// [`NO_LEAP`] where there is none.
+    leap_since: AtomicI64,
+    has_keeper: AtomicBool,
+}
 
-/// A number that no other run has: 63 random bits, not 0.
-fn draw_run() -> i64 {
-    let mut bytes = [0; 8];
-    // SAFETY: the buffer has the length given.
-    let drawn = unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) };
-    if !drawn {
-        let code = PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
-        ErrorReport::new(code, "could not draw a random number", "").report(PgLogLevel::FATAL);
+const NO_LEAP: i64 = i64::MIN;
+
+/// The clock that the postmaster remembers of a run that a session's crash has ended.
+static REMEMBERED: Mutex<Option<BelievedClock>> = Mutex::new(None);
+
+impl Notices {
+    fn new() -> Self {
+        let remembered = REMEMBERED.lock().ok().and_then(|remembered| *remembered);
+        let clock = remembered.unwrap_or_else(|| BelievedClock::new(clock::now(), clock::boot_micros()));
+        let new = Self {
+            admissions: AtomicU64::new(1),
+            clock_offset: AtomicI64::new(0),
+            leap_offset: AtomicI64::new(0),
+            leap_since: AtomicI64::new(NO_LEAP),
+            has_keeper: AtomicBool::new(false),
+        };
+        new.set_clock(&clock);
+        // SAFETY: in the postmaster, which calls this when it makes shared memory, and the callback before it lets go of it.
+        unsafe { pg_sys::on_shmem_exit(Some(remember), pg_sys::Datum::from(0)) };
+        new
     }
-    (i64::from_ne_bytes(bytes) & i64::MAX).max(1)
+
+    fn clock(&self) -> BelievedClock {
+        let since = self.leap_since.load(Relaxed);
+        let leap = (since != NO_LEAP).then(|| Leap { offset: self.leap_offset.load(Relaxed), since });
+        BelievedClock { offset: self.clock_offset.load(Relaxed), leap }
+    }
+
+    fn set_clock(&self, clock: &BelievedClock) {
+        self.clock_offset.store(clock.offset, Relaxed);
+        self.leap_offset.store(clock.leap.map_or(0, |leap| leap.offset), Relaxed);
+        self.leap_since.store(clock.leap.map_or(NO_LEAP, |leap| leap.since), Relaxed);
+    }
+}
+
+unsafe extern "C-unwind" fn remember(_code: i32, _argument: pg_sys::Datum) {
+    // SAFETY: a flag of this process. A child of the postmaster inherits the callback, and has nothing to remember.
+    if !unsafe { pg_sys::IsUnderPostmaster }
+        && let Ok(mut remembered) = REMEMBERED.lock()
+    {
+        *remembered = Some(NOTICES.get().clock());
+    }
 }
 
 /// Counts since the start of the run, for `snowflake_status`. Microseconds where they count time.
@@ -153,12 +206,19 @@ pub struct Counters {
     pub clock_steps: AtomicI64,
     /// The largest of them.
     pub largest_clock_step: AtomicI64,
+    /// Leaps forward that were not believed at once.
+    pub clock_leaps: AtomicI64,
+    /// Processes that may claim. Without a lock, as they count themselves out while they end.
+    pub sessions: AtomicI64,
     /// Calls that ended with an error of this extension.
     pub errors: AtomicI64,
 }
 
 // SAFETY: atomics only, no pointers.
 unsafe impl PGRXSharedMemory for Counters {}
+
+// SAFETY: as above.
+unsafe impl PGRXSharedMemory for Notices {}
 
 // SAFETY: plain numbers, no pointers.
 unsafe impl PGRXSharedMemory for Transitions {}
@@ -169,6 +229,7 @@ pub fn init() {
     pg_shmem_init!(LINE);
     pg_shmem_init!(TRANSITIONS = Transitions::new());
     pg_shmem_init!(COUNTERS);
+    pg_shmem_init!(NOTICES = Notices::new());
 }
 
 /// Whether there is shared memory: false where the library was not preloaded. The functions below need it.
@@ -190,4 +251,37 @@ pub fn transitions() -> PgLwLockExclusiveGuard<'static, Transitions> {
 /// The counters, which need no lock.
 pub fn counters() -> &'static Counters {
     COUNTERS.get()
+}
+
+/// How often sessions were told to be admitted anew. A session remembers what it read before it was admitted, and looks whether
+/// that is still so.
+#[inline]
+pub fn admissions() -> u64 {
+    NOTICES.get().admissions.load(Relaxed)
+}
+
+/// Has all sessions admitted anew: within a millisecond where they claim.
+pub fn withdraw_admissions() {
+    NOTICES.get().admissions.fetch_add(1, Relaxed);
+}
+
+/// The clock as the server believes it.
+#[inline]
+pub fn believed_clock() -> BelievedClock {
+    NOTICES.get().clock()
+}
+
+/// Changes it. Proof that the caller holds the lock is the second argument.
+pub fn set_believed_clock(clock: &BelievedClock, _lock: &mut Transitions) {
+    NOTICES.get().set_clock(clock);
+}
+
+/// Whether the keeper runs, which reads the configuration for all.
+pub fn has_keeper() -> bool {
+    NOTICES.get().has_keeper.load(Relaxed)
+}
+
+/// Says whether it does.
+pub fn set_has_keeper(runs: bool) {
+    NOTICES.get().has_keeper.store(runs, Relaxed);
 }

@@ -4,6 +4,8 @@
 //! * [`layout`]: how 63 bits are divided; an ID from its parts and back; the IDs that bound an instant
 //! * [`notation`]: layouts by name, and as text such as `timestamp=41 worker=10 sequence=12`
 //! * [`line`](mod@line): the one word of shared state, and claiming from it without a lock
+//! * [`reservation`]: what must be durable before a claim
+//! * [`clock`]: which time to believe when the clock leaps
 //! * [`text`]: IDs as text
 //! * [`time`]: instants, and their one written form
 //!
@@ -12,9 +14,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod clock;
 pub mod layout;
 pub mod line;
 pub mod notation;
+mod record;
+pub mod reservation;
 pub mod text;
 pub mod time;
 

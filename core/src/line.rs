@@ -243,6 +243,19 @@ impl Line {
         }
     }
 
+    /// Takes back what is beyond a tick: later claims get that tick or a later one. Only for who knows that no ID of a position
+    /// beyond it is kept. The caller holds the lock for transitions.
+    pub fn lower(&self, layout: &Layout, tick: Tick) {
+        let floor = layout.position(tick.max(Tick(0)), 0).0.saturating_sub(1);
+        let mut word = self.word.load(Ordering::Acquire);
+        while position(word).0 > floor {
+            match self.word.compare_exchange_weak(word, word & SLOT | floor, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return,
+                Err(found) => word = found,
+            }
+        }
+    }
+
     /// Makes the worker of all later claims this one. The rest of the tick that comes next is given up, so that IDs
     /// rise also where the new worker is the lower number. The caller holds the lock for transitions.
     pub fn switch_worker(&self, layout: &Layout, worker: WorkerBits) {

@@ -5,7 +5,7 @@ FROM pg_depend
 WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_snowflake')
   AND deptype = 'e'
   -- From PostgreSQL 18 on, these types depend on the extension, too, and not on their relations only.
-  AND pg_describe_object(classid, objid, 0) NOT SIMILAR TO 'type (%\[\]|snowflake_layout|snowflake_status)'
+  AND pg_describe_object(classid, objid, 0) NOT SIMILAR TO 'type (%\[\]|snowflake_status)'
 ORDER BY pg_describe_object(classid, objid, 0) COLLATE "C";
 
 SELECT p.oid::regprocedure AS function, l.lanname AS lang, provolatile AS v, proparallel AS p, proisstrict AS strict,
@@ -20,7 +20,7 @@ SELECT objid::regclass AS relation, relkind, grantee::regrole, privilege_type
 FROM pg_depend JOIN pg_extension e ON refobjid = e.oid AND extname = 'pg_snowflake' AND deptype = 'e'
 JOIN pg_class c ON classid = 'pg_class'::regclass AND objid = c.oid
 LEFT JOIN LATERAL aclexplode(relacl) ON grantee <> relowner
-ORDER BY objid;
+ORDER BY objid::regclass::text COLLATE "C";
 SELECT objid::regprocedure AS function, grantee::regrole, privilege_type
 FROM pg_depend JOIN pg_extension e ON refobjid = e.oid AND extname = 'pg_snowflake' AND deptype = 'e'
 JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid,
@@ -38,6 +38,7 @@ SELECT extname, extrelocatable, extconfig::regclass[] AS dumped FROM pg_extensio
 
 -- Nothing is left behind.
 DROP EXTENSION pg_snowflake;
-SELECT count(*) FROM pg_class WHERE relname LIKE 'snowflake%';
+SELECT count(*) FROM pg_class WHERE relname LIKE 'snowflake%' OR relnamespace::regnamespace::text = '_snowflake';
+SELECT count(*) FROM pg_namespace WHERE nspname LIKE '%snowflake%';
 SELECT count(*) FROM pg_proc WHERE proname LIKE 'snowflake%';
 SELECT count(*) FROM pg_type WHERE typname LIKE '%snowflake%';

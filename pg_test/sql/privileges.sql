@@ -20,17 +20,19 @@ ALTER SYSTEM SET pg_snowflake.worker_id = 2;
 CREATE OR REPLACE FUNCTION snowflake_next() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
 DROP EXTENSION pg_snowflake;
 
--- What the database remembers is not its to see or change, though its calls do so.
-SELECT * FROM snowflake_reservation;
-SELECT nextval('snowflake_reservation');
-SELECT setval('snowflake_reservation', 1);
-SELECT * FROM snowflake_layout;
-DELETE FROM snowflake_layout;
+-- What the database remembers is to be dumped by whoever may dump the database, and to be changed by nobody.
+SELECT last_value >= 0 AS readable FROM _snowflake.reservation;
+SELECT last_value > 0 AS readable FROM _snowflake.layout;
+SELECT last_value > 0 AS readable FROM _snowflake.epoch;
+SELECT nextval('_snowflake.reservation');
+SELECT setval('_snowflake.reservation', 1);
+SELECT setval('_snowflake.layout', 1);
+CREATE TABLE _snowflake.other ();
+SELECT snowflake_rewind(0);
 SELECT snowflake_adopt_layout();
-SELECT snowflake_adoptable_layout();
 SELECT * FROM snowflake_status();
 SELECT * FROM snowflake_status;
-SELECT snowflake_server_layout();
+SELECT snowflake_server_layout(), snowflake_database_layout();
 RESET ROLE;
 
 -- Who watches the server may look at its state, and no more.
@@ -38,7 +40,7 @@ GRANT pg_monitor TO regress_snowflake_nobody;
 SET ROLE regress_snowflake_nobody;
 SELECT worker_id FROM snowflake_status;
 SELECT worker_id FROM snowflake_status();
-SELECT * FROM snowflake_reservation;
+SELECT snowflake_rewind(0);
 RESET ROLE;
 REVOKE pg_monitor FROM regress_snowflake_nobody;
 
@@ -56,7 +58,20 @@ SELECT (ids.snowflake_decode(0)).sequence, ids.snowflake_between(0, '-infinity',
 RESET ROLE;
 CREATE SCHEMA elsewhere;
 ALTER EXTENSION pg_snowflake SET SCHEMA elsewhere;
-SELECT (elsewhere.snowflake_decode(0)).sequence, elsewhere.snowflake_between(0, '-infinity', 'infinity');
+
+-- Who may create objects in a database may create the extension there, and restore what a dump says of it.
+DROP EXTENSION pg_snowflake;
+SELECT format('GRANT CREATE ON DATABASE %I TO regress_snowflake_nobody', current_database()) \gexec
+GRANT CREATE ON SCHEMA public TO regress_snowflake_nobody;
+SET ROLE regress_snowflake_nobody;
+CREATE EXTENSION pg_snowflake;
+SELECT snowflake_next() > 0 AS made;
+SELECT setval('_snowflake.reservation', 1), setval('_snowflake.epoch', 1704067200000000);
+SELECT snowflake_next() > 0 AS made;
+SELECT snowflake_adopt_layout();
+SELECT snowflake_rewind(0);
+DROP EXTENSION pg_snowflake;
+RESET ROLE;
 REASSIGN OWNED BY regress_snowflake_nobody TO postgres;
 DROP OWNED BY regress_snowflake_nobody;
 DROP ROLE regress_snowflake_nobody;

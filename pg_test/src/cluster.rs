@@ -322,7 +322,7 @@ impl Cluster {
         // The postmaster passes the signal on; a session reads the files between two statements.
         let (name, value) = parameters[parameters.len() - 1];
         let start = Instant::now();
-        let shown = format!("SELECT setting = $1 FROM pg_settings WHERE name = '{name}'");
+        let shown = format!("SELECT $1 IN (setting, current_setting(name)) FROM pg_settings WHERE name = '{name}'");
         while !self.client().query_one(&shown, &[&value]).unwrap().get::<_, bool>(0) {
             assert!(start.elapsed() < Duration::from_secs(10), "{name} did not become {value}");
             thread::sleep(Duration::from_millis(10));

@@ -96,10 +96,10 @@ fn an_hour_back_waits_then_fails_and_says_what_to_do() {
     assert!(client.query_one("SELECT snowflake_timestamp($1) IS NOT NULL", &[&last]).unwrap().get::<_, bool>(0));
 
     // Raising the lead, as the hint says, lets IDs go on; so does the clock.
-    cluster.reload(&[("pg_snowflake.max_lead", "2h")].map(|(name, _)| (name, "7200000")));
+    cluster.reload(&[("pg_snowflake.max_lead", "2h")]);
     let on = next(&mut client).unwrap();
     assert!(on > last);
-    cluster.reload(&[("pg_snowflake.max_lead", "600000")]);
+    cluster.reload(&[("pg_snowflake.max_lead", "10min")]);
     cluster.step_clock("+0s");
     assert!(next(&mut client).unwrap() > on);
 }
@@ -221,7 +221,7 @@ fn a_short_wait_bridges_a_short_step_only() {
 
 #[test]
 fn a_step_forward_is_followed_and_back_again_is_a_step_back() {
-    let cluster = Cluster::options().with_clock().start();
+    let cluster = Cluster::options().with_clock().set("pg_snowflake.max_jump = '1h'").start();
     let mut client = cluster.client();
     let first = next(&mut client).unwrap();
     cluster.step_clock("+300s");
@@ -236,7 +236,11 @@ fn a_step_forward_is_followed_and_back_again_is_a_step_back() {
 
 #[test]
 fn a_clock_before_the_epoch_or_past_the_end_is_an_error() {
-    let cluster = Cluster::options().with_clock().set("pg_snowflake.max_wait = 0").start();
+    let cluster = Cluster::options()
+        .with_clock()
+        .set("pg_snowflake.max_wait = 0")
+        .set("pg_snowflake.max_jump = '36525d'")
+        .start();
     let mut client = cluster.client();
     cluster.step_clock("-10y");
     let (code, message, ..) = parts(&next(&mut client).unwrap_err());
@@ -252,7 +256,11 @@ fn a_clock_before_the_epoch_or_past_the_end_is_an_error() {
 
 #[test]
 fn a_clock_that_stands_still_is_an_error_in_bounded_time() {
-    let cluster = Cluster::options().with_clock().set("pg_snowflake.max_wait = '0'").start();
+    let cluster = Cluster::options()
+        .with_clock()
+        .set("pg_snowflake.max_wait = '0'")
+        .set("pg_snowflake.max_jump = '36525d'")
+        .start();
     let mut client = cluster.client();
     let first = next(&mut client).unwrap();
     cluster.step_clock("2077-07-07 07:07:07"); // libfaketime's form for a clock that stands still

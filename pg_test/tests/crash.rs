@@ -218,13 +218,10 @@ fn the_extension_is_dropped_and_created_under_load() {
     cluster.step_clock("-60s");
     let record = load(&cluster, || {
         let mut client = cluster.client();
-        for round in 0..20 {
-            let schema = ["public", "elsewhere"][round % 2];
-            client.batch_execute("CREATE SCHEMA IF NOT EXISTS elsewhere").unwrap();
+        for _ in 0..20 {
             client.batch_execute("DROP EXTENSION pg_snowflake").unwrap();
             thread::sleep(millis(20));
-            client.batch_execute(&format!("CREATE EXTENSION pg_snowflake SCHEMA {schema}")).unwrap();
-            client.batch_execute("ALTER EXTENSION pg_snowflake SET SCHEMA public").unwrap();
+            client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
             thread::sleep(millis(50));
         }
         cluster.stop(Stop::Kill);
@@ -237,9 +234,8 @@ fn the_extension_is_dropped_and_created_under_load() {
     let unexpected: Vec<&String> = record
         .refused
         .iter()
-        // undefined function, not created, cannot connect now and its like, not null without the default; and what
-        // PostgreSQL says where a plan's function is gone
-        .filter(|code| !["42883", "55000", "57P01", "57P02", "57P03", "23502", "XX000"].contains(&code.as_str()))
+        // undefined function, not created, cannot connect now and its like, not null without the default
+        .filter(|code| !["42883", "55000", "57P01", "57P02", "57P03", "23502"].contains(&code.as_str()))
         .collect();
     assert!(unexpected.is_empty(), "{unexpected:?}");
     assert!(!cluster.log().contains("terminated by signal 11"), "{}", cluster.log());

@@ -3,7 +3,7 @@
 
 use crate::errors::Error;
 use crate::timestamptz::{self, Instant};
-use crate::{layouts, settings};
+use crate::{database, layouts};
 use pgrx::prelude::*;
 use snowflake_core::layout::EncodeError;
 use snowflake_core::{Field, Layout, NotAnId, Parts};
@@ -27,7 +27,7 @@ fn field(layout: &Layout, id: i64, field: Field) -> Option<i32> {
 
 #[pg_extern(sql = "")]
 fn snowflake_timestamp(id: i64) -> i64 {
-    timestamp(settings::layout(), id)
+    timestamp(database::layout(), id)
 }
 
 #[pg_extern(sql = "")]
@@ -37,7 +37,7 @@ fn snowflake_timestamp_in(id: i64, layout: &str) -> i64 {
 
 #[pg_extern(sql = "")]
 fn snowflake_datacenter(id: i64) -> Option<i32> {
-    field(settings::layout(), id, Field::Datacenter)
+    field(database::layout(), id, Field::Datacenter)
 }
 
 #[pg_extern(sql = "")]
@@ -47,7 +47,7 @@ fn snowflake_datacenter_in(id: i64, layout: &str) -> Option<i32> {
 
 #[pg_extern(sql = "")]
 fn snowflake_worker(id: i64) -> Option<i32> {
-    field(settings::layout(), id, Field::Worker)
+    field(database::layout(), id, Field::Worker)
 }
 
 #[pg_extern(sql = "")]
@@ -57,7 +57,7 @@ fn snowflake_worker_in(id: i64, layout: &str) -> Option<i32> {
 
 #[pg_extern(sql = "")]
 fn snowflake_sequence(id: i64) -> Option<i32> {
-    field(settings::layout(), id, Field::Sequence)
+    field(database::layout(), id, Field::Sequence)
 }
 
 #[pg_extern(sql = "")]
@@ -73,7 +73,7 @@ fn snowflake_encode(
     sequence: Option<i32>,
     datacenter_id: Option<i32>,
 ) -> Option<i64> {
-    Some(encode(settings::layout(), timestamp?, worker_id, sequence?, datacenter_id))
+    Some(encode(database::layout(), timestamp?, worker_id, sequence?, datacenter_id))
 }
 
 /// As [`snowflake_encode`]; NULL where the layout is, too. A sequence that is NULL is one that the layout lacks.

@@ -21,5 +21,6 @@ mod layouts;
 mod next;
 mod partitions;
 mod range;
+mod reservation;
 mod status;
 mod text;

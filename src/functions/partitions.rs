@@ -1,8 +1,8 @@
 //! Partitions by ID time: sql/70-time.sql.
 
+use crate::database;
 use crate::errors::Error;
 use crate::functions::range::min_id;
-use crate::settings;
 use pgrx::datum::{DatumWithOid, Interval, TimestampWithTimeZone};
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
@@ -46,7 +46,7 @@ fn snowflake_create_partitions(
         let mut created = Vec::new();
         for (start, end, suffix) in pieces {
             if partition(client, parent, &suffix)?.is_none() {
-                let (low, high) = (min_id(settings::layout(), start), min_id(settings::layout(), end));
+                let (low, high) = (min_id(database::layout(), start), min_id(database::layout(), end));
                 let arguments: [DatumWithOid; 4] = [parent.into(), suffix.as_str().into(), low.into(), high.into()];
                 let statements = client.select(STATEMENT, Some(1), &arguments)?;
                 if statements.is_empty() {

@@ -3,7 +3,7 @@
 
 use crate::errors::Error;
 use crate::timestamptz::Instant;
-use crate::{layouts, settings};
+use crate::{database, layouts};
 use pgrx::prelude::*;
 use snowflake_core::{Layout, OutOfRange, UnixMicros};
 
@@ -33,7 +33,7 @@ fn max_id_before(layout: &Layout, at: i64) -> i64 {
 
 #[pg_extern(sql = "")]
 fn snowflake_min_id(at: i64) -> i64 {
-    min_id(settings::layout(), at)
+    min_id(database::layout(), at)
 }
 
 #[pg_extern(sql = "")]
@@ -43,7 +43,7 @@ fn snowflake_min_id_in(at: i64, layout: &str) -> i64 {
 
 #[pg_extern(sql = "")]
 fn snowflake_max_id(at: i64) -> i64 {
-    max_id(settings::layout(), at)
+    max_id(database::layout(), at)
 }
 
 #[pg_extern(sql = "")]
@@ -53,7 +53,7 @@ fn snowflake_max_id_in(at: i64, layout: &str) -> i64 {
 
 #[pg_extern(sql = "")]
 fn snowflake_max_id_before(at: i64) -> i64 {
-    max_id_before(settings::layout(), at)
+    max_id_before(database::layout(), at)
 }
 
 #[pg_extern(sql = "")]

@@ -1,0 +1,254 @@
+//! A clock that leaps a year ahead: for a moment, for good, under load, twice, across a reload and a crash; and the way back for
+//! a server that has made IDs by such a clock.
+
+use pg_test::load::{self, TABLE};
+use pg_test::{Cluster, Stop, kill};
+use postgres::Client;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const YEAR_AHEAD: &str = "+31536000s";
+
+fn server() -> Cluster {
+    let cluster = Cluster::options().with_clock().start();
+    cluster.client().batch_execute(TABLE).unwrap();
+    cluster
+}
+
+fn seconds(count: u64) {
+    thread::sleep(Duration::from_secs(count));
+}
+
+/// How far the last ID is ahead of the true time, in seconds.
+fn ahead(client: &mut Client) -> f64 {
+    let last: f64 = client
+        .query_one("SELECT extract(epoch FROM snowflake_timestamp(snowflake_next()))::float8", &[])
+        .unwrap()
+        .get(0);
+    last - std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64()
+}
+
+fn leaps(cluster: &Cluster) -> (i64, Option<f64>) {
+    let query = "SELECT clock_leaps, extract(epoch FROM clock_leap)::float8 FROM snowflake_status";
+    let row = cluster.client().query_one(query, &[]).unwrap();
+    (row.get(0), row.get(1))
+}
+
+/// A load while the clock is a year ahead for so long; none of its IDs is.
+fn leap_under_load(cluster: &Cluster, length: u64) -> usize {
+    let ((), record) = load::run_during(
+        4,
+        || cluster,
+        || {
+            seconds(1);
+            cluster.step_clock(YEAR_AHEAD);
+            seconds(length);
+            cluster.step_clock("+0s");
+            seconds(1);
+        },
+    );
+    assert!(record.refused.is_empty(), "{:?}", record.refused);
+    let highest: i64 = cluster.client().query_one("SELECT max(id) FROM stored", &[]).unwrap().get(0);
+    let limit: i64 =
+        cluster.client().query_one("SELECT snowflake_min_id(now() + interval '1 min')", &[]).unwrap().get(0);
+    assert!(highest < limit, "an ID has the time of the leap");
+    record.check(&[cluster])
+}
+
+#[test]
+fn for_a_second_and_for_thirty_it_leaves_no_trace() {
+    let cluster = server();
+    leap_under_load(&cluster, 1);
+    assert_eq!(leaps(&cluster), (1, None));
+    leap_under_load(&cluster, 30);
+    assert_eq!(leaps(&cluster), (2, None));
+    assert!(ahead(&mut cluster.client()) < 1.0);
+    let log = cluster.log();
+    assert!(log.contains("WARNING:  the clock has leapt forward by 3153"), "{log}");
+    assert!(log.contains("pg_snowflake.max_jump (10 s)"), "{log}");
+    // A restart begins where the IDs are.
+    cluster.stop(Stop::Kill);
+    cluster.start().unwrap();
+    assert!(ahead(&mut cluster.client()) < 2.0);
+}
+
+/// Ninety seconds under load: after a minute, the clock is believed.
+#[test]
+fn for_longer_than_a_minute_it_is_believed() {
+    let cluster = server();
+    let mut client = cluster.client();
+    cluster.reload(&[("pg_snowflake.max_lead", "730d")]);
+    let ((), record) = load::run_during(
+        4,
+        || &cluster,
+        || {
+            cluster.step_clock(YEAR_AHEAD);
+            let start = Instant::now();
+            seconds(50);
+            assert!(ahead(&mut client) < 1.0);
+            let (count, leap) = leaps(&cluster);
+            assert!(count == 1 && leap.is_some_and(|leap| leap > 31_000_000.0), "{count} {leap:?}");
+            // A reload changes nothing of it.
+            cluster.reload(&[("pg_snowflake.max_burst", "120ms")]);
+            assert!(ahead(&mut client) < 1.0);
+            while ahead(&mut client) < 31_000_000.0 {
+                assert!(start.elapsed() < Duration::from_secs(80), "it is not believed");
+                thread::sleep(Duration::from_millis(200));
+            }
+            assert!(start.elapsed() > Duration::from_secs(59), "{:?}", start.elapsed());
+            seconds(5);
+            cluster.step_clock("+0s");
+            seconds(1);
+        },
+    );
+    record.check(&[&cluster]);
+    assert!(record.refused.is_empty(), "{:?}", record.refused);
+    assert!(cluster.log().contains("Snowflake IDs have its time from now on."), "{}", cluster.log());
+}
+
+/// A session's crash makes shared memory anew, and the postmaster remembers the clock. Twice, with another leap between.
+#[test]
+fn a_crash_in_the_middle_does_not_make_it_believed() {
+    let cluster = server();
+    for round in 0..2 {
+        assert!(ahead(&mut cluster.client()) < 2.0);
+        cluster.step_clock(YEAR_AHEAD);
+        assert!(ahead(&mut cluster.client()) < 2.0);
+        let mut victim = cluster.client();
+        let pid: i32 = victim.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+        kill(pid.unsigned_abs());
+        let start = Instant::now();
+        while cluster.log().matches("all server processes terminated; reinitializing").count() <= round {
+            assert!(start.elapsed() < Duration::from_secs(20), "{}", cluster.log());
+            thread::sleep(Duration::from_millis(50));
+        }
+        let lead = cluster.retry(|client| {
+            client.query_one("SELECT snowflake_next()", &[])?;
+            Ok(ahead(client))
+        });
+        assert!(lead < 3.0, "{lead}");
+        cluster.step_clock("+0s");
+    }
+}
+
+/// A small leap is followed at once; a clock that was set right after it had been behind, too.
+#[test]
+fn what_can_do_no_harm_is_followed_at_once() {
+    let cluster = Cluster::options().with_clock().set("pg_snowflake.max_wait = 0").start();
+    let mut client = cluster.client();
+    assert!(ahead(&mut client) < 1.0);
+    cluster.step_clock("+8s");
+    assert!((7.0..10.0).contains(&ahead(&mut client)));
+    cluster.step_clock("+16s");
+    assert!((15.0..18.0).contains(&ahead(&mut client)));
+    cluster.step_clock("-3600s");
+    let error = client.query("SELECT snowflake_next()", &[]).unwrap_err();
+    let hint = error.as_db_error().unwrap().hint().unwrap().to_owned();
+    assert!(hint.contains("If it is right") && hint.contains("snowflake_rewind()"), "{hint}");
+    cluster.step_clock("+20s");
+    assert!((19.0..22.0).contains(&ahead(&mut client)));
+    assert_eq!(leaps(&cluster), (0, None));
+}
+
+// The way back.
+
+/// A server that was started with its clock a year ahead, has made IDs by it, and has the right time again.
+fn server_a_year_ahead() -> Cluster {
+    let cluster = Cluster::options().with_clock().set("pg_snowflake.max_wait = 0").create();
+    cluster.start().unwrap();
+    let mut client = cluster.client();
+    client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+    client.batch_execute(TABLE).unwrap();
+    client.batch_execute("INSERT INTO stored (session) SELECT 1 FROM generate_series(1, 1000)").unwrap();
+    cluster.stop(Stop::Fast);
+    cluster.step_clock(YEAR_AHEAD);
+    cluster.start().unwrap();
+    let mut client = cluster.client();
+    client.batch_execute("INSERT INTO stored (session) SELECT 2 FROM generate_series(1, 1000)").unwrap();
+    cluster.step_clock("+0s");
+    let error = client.query("SELECT snowflake_next()", &[]).unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "55000");
+    cluster
+}
+
+#[test]
+fn a_server_that_is_a_year_ahead_goes_back() {
+    let cluster = server_a_year_ahead();
+    cluster.client().batch_execute("CREATE DATABASE other").unwrap();
+    let mut other = cluster.client_of("postgres", "other");
+    other.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+    assert!(other.query("SELECT snowflake_next()", &[]).is_err());
+
+    // Rows of the year ahead are there: refused, and said which.
+    let mut client = cluster.client();
+    let last: i64 = client.query_one("SELECT max(id) FROM stored WHERE session = 1", &[]).unwrap().get(0);
+    let error = client.query("SELECT snowflake_rewind($1)", &[&last]).unwrap_err();
+    let error = error.as_db_error().unwrap();
+    assert_eq!(error.message(), "this database holds IDs above the one to go back to");
+    assert!(error.detail().unwrap().starts_with("The highest ID in stored.id is "), "{error:?}");
+    assert!(client.query("SELECT snowflake_next()", &[]).is_err(), "nothing has changed");
+
+    client.batch_execute("DELETE FROM stored WHERE session = 2").unwrap();
+    client.query_one("SELECT snowflake_rewind($1)", &[&last]).unwrap();
+    // At once, in all sessions and databases, and after any end of the server.
+    let first: i64 = client.query_one("SELECT snowflake_next()", &[]).unwrap().get(0);
+    assert!(first > last);
+    assert!(ahead(&mut client) < 1.0 && ahead(&mut other) < 1.0);
+    assert!(cluster.log().contains(&format!("snowflake IDs were taken back to {last}")), "{}", cluster.log());
+    let error = client.query("SELECT snowflake_rewind($1)", &[&i64::MAX]).unwrap_err();
+    assert!(error.as_db_error().unwrap().message().starts_with("IDs of this server are not beyond"), "{error:?}");
+    drop((client, other));
+    for how in [Stop::Kill, Stop::Fast] {
+        cluster.stop(how);
+        cluster.start().unwrap();
+        for database in ["postgres", "other"] {
+            let lead = ahead(&mut cluster.client_of("postgres", database));
+            assert!(lead < 3.0, "{how:?} {database} {lead}");
+        }
+    }
+}
+
+/// Sessions that are at work meanwhile claim by old limits for a moment: nothing comes twice, after a crash either.
+#[test]
+fn under_load_with_the_lead_allowed() {
+    let cluster = server_a_year_ahead();
+    cluster.reload(&[("pg_snowflake.max_lead", "730d")]);
+    let mut client = cluster.client();
+    let last: i64 = client.query_one("SELECT max(id) FROM stored WHERE session = 1", &[]).unwrap().get(0);
+    // What the load makes before the rewind is above it, and is not kept.
+    let ((), _not_kept) = load::run_during(
+        4,
+        || &cluster,
+        || {
+            seconds(1);
+            client.batch_execute("ALTER TABLE stored ALTER id DROP DEFAULT; TRUNCATE stored").unwrap();
+            client.query_one("SELECT snowflake_rewind($1)", &[&last]).unwrap();
+        },
+    );
+    client.batch_execute("ALTER TABLE stored ALTER id SET DEFAULT snowflake_next()").unwrap();
+    let ((), mut record) = load::run_during(4, || &cluster, || seconds(1));
+    cluster.stop(Stop::Kill);
+    cluster.step_clock("-5s");
+    cluster.start().unwrap();
+    record.add(load::run_during(4, || &cluster, || seconds(1)).1);
+    record.check(&[&cluster]);
+    assert!(ahead(&mut cluster.client()) < 3.0);
+}
+
+#[test]
+fn beyond_the_layouts_end_the_error_names_the_true_cause() {
+    let cluster = server_a_year_ahead();
+    cluster.client().batch_execute("DELETE FROM stored WHERE session = 2").unwrap();
+    cluster.stop(Stop::Fast);
+    cluster.start().unwrap();
+    // By hand, as with nothing that makes sense.
+    cluster.client().batch_execute("SELECT pg_replication_origin_advance('snowflake', 'FFFFFFFF/FFFFFFFF')").unwrap();
+    let mut client = cluster.client();
+    let error = client.query("SELECT snowflake_next()", &[]).unwrap_err();
+    let error = error.as_db_error().unwrap();
+    assert_eq!((error.code().code(), error.message()), ("2200H", "the layout is used up to its end"));
+    assert!(error.hint().unwrap().contains("snowflake_rewind()"), "{error:?}");
+    let last: i64 = client.query_one("SELECT max(id) FROM stored", &[]).unwrap().get(0);
+    client.query_one("SELECT snowflake_rewind($1)", &[&last]).unwrap();
+    assert!(ahead(&mut client) < 1.0);
+}

@@ -1,0 +1,98 @@
+//! The time to make IDs by: the system's clock, but for a leap forward, which is believed only when it lasts. See
+//! [`snowflake_core::clock`]; this is where its state is kept, and where the log hears of it.
+
+use crate::shared::{self, Transitions};
+use crate::timestamptz::duration;
+use crate::{clock, settings};
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use snowflake_core::UnixMicros;
+use snowflake_core::clock::{BelievedClock, Change, Look};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Two looks at the clock and the monotonic clock count as one moment where no more time than this passes, in microseconds.
+const ONE_MOMENT: i64 = 500;
+
+/// A look at the clock; `monotonic` was read just before.
+#[inline]
+fn look_at(clock: UnixMicros, monotonic: i64) -> Look {
+    let layout = settings::layout();
+    let line = layout.start_of(layout.tick_of(shared::line().last()));
+    Look { clock, monotonic, line, max_jump: settings::max_jump() }
+}
+
+/// The time, where nothing is to be noted about it; takes no lock.
+#[inline]
+pub fn now_if_steady() -> Option<UnixMicros> {
+    let monotonic = clock::boot_micros();
+    shared::believed_clock().peek(&look_at(clock::now(), monotonic))
+}
+
+/// The time. Notes a step or a leap, for all sessions, and says so.
+pub fn now() -> UnixMicros {
+    if let Some(now) = now_if_steady() {
+        return now;
+    }
+    let (now, change) = look(&mut shared::transitions());
+    note(change);
+    now
+}
+
+/// The time, for a caller that holds the lock; who looks next notes what has changed.
+pub fn now_in(_lock: &mut Transitions) -> UnixMicros {
+    let mut believed = shared::believed_clock();
+    believed.look(&at_one_moment()).0
+}
+
+fn look(lock: &mut Transitions) -> (UnixMicros, Change) {
+    let mut believed = shared::believed_clock();
+    let found = believed.look(&at_one_moment());
+    shared::set_believed_clock(&believed, lock);
+    found
+}
+
+/// Both clocks, read without an interruption in between; of a few tries the last, where all were interrupted.
+fn at_one_moment() -> Look {
+    let mut tries = 0;
+    loop {
+        let monotonic = clock::boot_micros();
+        let now = clock::now();
+        tries += 1;
+        if clock::boot_micros() - monotonic < ONE_MOMENT || tries == 10 {
+            return look_at(now, monotonic);
+        }
+    }
+}
+
+fn note(change: Change) {
+    let counters = shared::counters();
+    match change {
+        Change::None => {}
+        Change::Back(step) => {
+            counters.clock_steps.fetch_add(1, Relaxed);
+            counters.largest_clock_step.fetch_max(step, Relaxed);
+        }
+        Change::Leapt(step) => {
+            counters.clock_leaps.fetch_add(1, Relaxed);
+            let message = format!("the clock has leapt forward by {}", duration(step));
+            let lasting = duration(BelievedClock::LASTING);
+            ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message, "")
+                .set_detail(format!(
+                    "That is more than pg_snowflake.max_jump ({}). Snowflake IDs go on with the time before the leap, until \
+                     the clock is set back, or for {lasting}.",
+                    duration(settings::max_jump())
+                ))
+                .set_hint(format!(
+                    "If the clock is wrong, set it right within {lasting}. If it is right now, nothing needs to be done."
+                ))
+                .report(PgLogLevel::WARNING);
+        }
+        Change::Lasted(step) => {
+            let message =
+                format!("the clock has been {} ahead for {}", duration(step), duration(BelievedClock::LASTING));
+            ErrorReport::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message, "")
+                .set_detail("Snowflake IDs have its time from now on.")
+                .report(PgLogLevel::LOG);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The register that holds the server's reservation: the progress of a replication origin. It is the one cluster-wide number
+//! that an extension may write without a transaction: PostgreSQL logs it, saves it at checkpoints, replays it on standbys, and
+//! copies it with base backups. Nothing is replicated by it.
+//!
+//! Locks are taken in this order: [`shared::transitions`], PostgreSQL's ReplicationOriginLock, the origin's slot, the log's.
+//! Look-ups in catalogs come before them, the flush of the log after.
+
+use crate::errors::Error;
+use crate::{clock, shared};
+use pgrx::PgTryBuilder;
+use pgrx::bgworkers::BackgroundWorkerBuilder;
+use pgrx::prelude::*;
+use snowflake_core::reservation::{Reserved, whole_millis};
+use std::ffi::CStr;
+
+/// The origin. Names that begin with `pg_` are PostgreSQL's own.
+pub const NAME: &CStr = c"snowflake";
+
+/// How long the process that creates the origin waits for a transaction that drops another one.
+const LOCK_TIMEOUT: &CStr = c"5s";
+
+/// Whether the server has slots for origins. Where it has none, their progress is neither loaded nor saved, and reads as 0.
+fn has_slots() -> bool {
+    // SAFETY: a number that only the postmaster sets.
+    #[cfg(not(feature = "pg18"))]
+    return unsafe { pg_sys::max_replication_slots } > 0;
+    #[cfg(feature = "pg18")]
+    return unsafe { pg_sys::max_active_replication_origins } > 0;
+}
+
+/// The origin, found by its name. From PostgreSQL 16 on it cannot be dropped until this is closed; before, not while the lock
+/// on the catalog could be had.
+pub struct Register {
+    origin: pg_sys::RepOriginId,
+    locked: bool,
+}
+
+impl Register {
+    /// Finds the origin; `None` where there is none. Needs a transaction; call it without holding an LWLock.
+    ///
+    /// # Errors
+    /// Where the server has no slots for origins.
+    pub fn open() -> Result<Option<Self>, Error> {
+        if !has_slots() {
+            return Err(Error::NoSlots);
+        }
+        // SAFETY: a look-up in a transaction. A drop of any origin holds ExclusiveLock on the catalog, before 16 until its
+        // transaction ends: nobody waits for that here.
+        unsafe {
+            let locked = pg_sys::ConditionalLockRelationOid(pg_sys::ReplicationOriginRelationId, CATALOG_LOCK);
+            let register = Self { origin: pg_sys::replorigin_by_name(NAME.as_ptr(), true), locked };
+            if register.origin == 0 {
+                register.close();
+                return Ok(None);
+            }
+            #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+            pg_sys::LockSharedObject(pg_sys::ReplicationOriginRelationId, register.object(), 0, OBJECT_LOCK);
+            Ok(Some(register))
+        }
+    }
+
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    fn object(&self) -> pg_sys::Oid {
+        u32::from(self.origin).into()
+    }
+
+    /// The origin's number, for the process that has no transaction to look it up.
+    pub fn origin(&self) -> pg_sys::RepOriginId {
+        self.origin
+    }
+
+    /// What it holds; `None` where it was never written.
+    pub fn read(&self) -> Option<Reserved> {
+        read(self.origin)
+    }
+
+    /// Writes, also a lower value, and logs. Returns the log position up to which the log must be flushed before anyone relies
+    /// on it. Ends the call where a session holds the origin, or all slots are taken: nothing is written then.
+    pub fn write(&self, new: Reserved) -> pg_sys::XLogRecPtr {
+        write(self.origin, new)
+    }
+
+    /// Lets go of the locks. Where an error ends the transaction, PostgreSQL does.
+    pub fn close(self) {
+        // SAFETY: taken in `open`.
+        unsafe {
+            #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+            if self.origin != 0 {
+                pg_sys::UnlockSharedObject(pg_sys::ReplicationOriginRelationId, self.object(), 0, OBJECT_LOCK);
+            }
+            if self.locked {
+                pg_sys::UnlockRelationOid(pg_sys::ReplicationOriginRelationId, CATALOG_LOCK);
+            }
+        }
+    }
+}
+
+const CATALOG_LOCK: pg_sys::LOCKMODE = pg_sys::RowExclusiveLock as pg_sys::LOCKMODE;
+#[cfg(not(any(feature = "pg14", feature = "pg15")))]
+const OBJECT_LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+
+/// As [`Register::read`], by the origin's number.
+pub fn read(origin: pg_sys::RepOriginId) -> Option<Reserved> {
+    // SAFETY: takes two LWLocks for reading.
+    Reserved::from_register(unsafe { pg_sys::replorigin_get_progress(origin, false) })
+}
+
+/// As [`Register::write`], by the origin's number.
+pub fn write(origin: pg_sys::RepOriginId, new: Reserved) -> pg_sys::XLogRecPtr {
+    let advance = || {
+        // SAFETY: PostgreSQL takes its locks, logs, and sets XactLastRecEnd to the end of the record.
+        unsafe {
+            pg_sys::replorigin_advance(origin, new.to_register(), 0, true, true);
+            pg_sys::XactLastRecEnd
+        }
+    };
+    // An error leaves LWLocks to the end of the transaction, and the handlers end it, too, with an error that says more.
+    PgTryBuilder::new(advance)
+        .catch_when(PgSqlErrorCode::ERRCODE_OBJECT_IN_USE, |_| Error::OriginInUse.raise())
+        .catch_when(PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, |_| Error::SlotsFull.raise())
+        .execute()
+}
+
+/// A generation for a register, at random, other than this one.
+pub fn draw_generation(other: u16) -> u16 {
+    let mut bytes = [0_u8; 2];
+    loop {
+        // SAFETY: the buffer has the length given.
+        let drawn = unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) };
+        let generation = u16::from_ne_bytes(bytes);
+        if drawn && generation != 0 && generation != other {
+            return generation;
+        }
+        if !drawn {
+            Error::NoRandomNumber.raise();
+        }
+    }
+}
+
+/// Creates the origin and gives it its first value, where it is not there. `other_than` is a generation that it must not get.
+///
+/// In a process of its own: an origin that is created in a transaction which is rolled back leaves its progress behind, for
+/// whichever origin gets its number next.
+///
+/// # Errors
+/// Where that cannot be.
+pub fn create(other_than: i64) -> Result<(), Error> {
+    if !has_slots() {
+        return Err(Error::NoSlots);
+    }
+    // SAFETY: numbers of this process.
+    let (me, database) = unsafe { (pg_sys::MyProcPid, pg_sys::MyDatabaseId.to_u32()) };
+    let other_than = u16::try_from(other_than).unwrap_or(0);
+    let worker = BackgroundWorkerBuilder::new("pg_snowflake: create origin")
+        .set_library("pg_snowflake")
+        .set_function("pg_snowflake_create_origin")
+        .enable_spi_access()
+        .set_argument(Some(pg_sys::Datum::from(u64::from(other_than) << 32 | u64::from(database))))
+        .set_notify_pid(me)
+        .load_dynamic();
+    let Ok(worker) = worker else { return Err(Error::NoWorkerSlot) };
+    // Can be cancelled; the process ends by itself.
+    let _ = worker.wait_for_shutdown();
+    let register = Register::open()?.ok_or(Error::NoOrigin)?;
+    let value = register.read();
+    register.close();
+    value.map(|_| ()).ok_or(Error::NoProgress)
+}
+
+/// The process of [`create`]. The argument is the database to connect to, as origins can be looked up from a database only, and
+/// above that number's 32 bits the generation.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn pg_snowflake_create_origin(argument: pg_sys::Datum) {
+    let (database, other_than) = (argument.value() as u32, (argument.value() >> 32) as u16);
+    // SAFETY: as PostgreSQL's own workers do.
+    unsafe {
+        pg_sys::BackgroundWorkerUnblockSignals();
+        pg_sys::BackgroundWorkerInitializeConnectionByOid(
+            database.into(),
+            pg_sys::InvalidOid,
+            pg_sys::BGWORKER_BYPASS_ALLOWCONN,
+        );
+        pg_sys::SetConfigOption(
+            c"lock_timeout".as_ptr(),
+            LOCK_TIMEOUT.as_ptr(),
+            pg_sys::GucContext::PGC_SUSET,
+            pg_sys::GucSource::PGC_S_OVERRIDE,
+        );
+        pg_sys::StartTransactionCommand();
+        let lock = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
+        pg_sys::LockRelationOid(pg_sys::ReplicationOriginRelationId, lock);
+        let created = pg_sys::replorigin_by_name(NAME.as_ptr(), true) == 0;
+        if created {
+            pg_sys::replorigin_create(NAME.as_ptr());
+        }
+        pg_sys::CommitTransactionCommand();
+        // One that was there and has no value has lost it: that is not for this process to mend.
+        if !created {
+            return;
+        }
+
+        pg_sys::StartTransactionCommand();
+        if let Ok(Some(register)) = Register::open() {
+            let generation = draw_generation(other_than);
+            let position = {
+                let transitions = shared::transitions();
+                let first = Reserved { until: whole_millis(clock::now()), generation };
+                // In a run that knows what was reserved, the origin was dropped a moment ago.
+                let first = transitions.reserved.map_or(first, |held| held.reserved);
+                register.write(first)
+            };
+            pg_sys::XLogFlush(position);
+            register.close();
+        }
+        pg_sys::CommitTransactionCommand();
+    }
+}

@@ -1,0 +1,141 @@
+//! Going back: where a clock was far ahead and IDs were made by it, or reserved, they do not come back by themselves. An
+//! administrator who has made sure that no such ID is kept can take the server back to just above the last one that is.
+
+use crate::errors::Error;
+use crate::page::Page;
+use crate::register::{self, Register};
+use crate::shared::{self, Held};
+use crate::timestamptz::{self, duration};
+use crate::{believed, database, settings};
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use snowflake_core::reservation::{Copy, Reserved, whole_millis};
+use snowflake_core::{Layout, Tick, UnixMicros};
+
+/// The columns of this database that get their values from `snowflake_next()`, and a query for the highest above an ID.
+const COLUMNS: &str = "
+    SELECT DISTINCT pg_catalog.format('%s.%I', attrelid::pg_catalog.regclass, attname),
+           pg_catalog.format('SELECT pg_catalog.max(%2$I) FROM %1$s WHERE %2$I OPERATOR(pg_catalog.>) $1',
+                             attrelid::pg_catalog.regclass, attname)
+    FROM pg_catalog.pg_extension e
+    JOIN pg_catalog.pg_depend m ON m.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
+        AND m.refobjid OPERATOR(pg_catalog.=) e.oid AND m.deptype OPERATOR(pg_catalog.=) 'e'
+        AND m.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+    JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) m.objid AND p.proname OPERATOR(pg_catalog.=) 'snowflake_next'
+    JOIN pg_catalog.pg_depend d ON d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+        AND d.refobjid OPERATOR(pg_catalog.=) p.oid
+        AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass
+    JOIN pg_catalog.pg_attrdef f ON f.oid OPERATOR(pg_catalog.=) d.objid
+    JOIN pg_catalog.pg_attribute a ON attrelid OPERATOR(pg_catalog.=) adrelid AND attnum OPERATOR(pg_catalog.=) adnum
+    WHERE e.extname OPERATOR(pg_catalog.=) 'pg_snowflake' AND atttypid OPERATOR(pg_catalog.=) 'bigint'::pg_catalog.regtype";
+
+/// Has IDs go on just above this one, or with the clock, whichever is later. Returns from when on.
+///
+/// The order matters: the line is lowered first, while what is durable still covers all; then the register, and only what
+/// it holds then is claimed. A session that does not know of it yet claims for a moment by its old limit, but never beyond
+/// the clock and the burst: so far the new reservation reaches in any case.
+///
+/// # Errors
+/// Where the caller may not, the server makes no IDs, the number is no ID, a table holds higher ones, or there is nothing above
+/// it.
+pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
+    if !shared::exists() {
+        return Err(Error::NotPreloaded);
+    }
+    // SAFETY: reads the session's role, and shared memory that exists.
+    let (superuser, recovering) = unsafe { (pg_sys::superuser(), pg_sys::RecoveryInProgress()) };
+    if !superuser {
+        return Err(Error::NotSuperuser);
+    }
+    if recovering {
+        return Err(Error::InRecovery);
+    }
+    let relation = database::reservation(layout)?;
+    let first = Tick(layout.tick_at(layout.timestamp(last_id)?).0 + 1);
+    check_rows(last_id)?;
+    let register = match Register::open()? {
+        Some(register) => register,
+        None => {
+            register::create(0)?;
+            Register::open()?.ok_or(Error::NoOrigin)?
+        }
+    };
+    let Some(mut page) = Page::open_to_write(relation) else { return Err(Error::NotCreated) };
+    let now = believed::now();
+    let change = page.prepare();
+    let burst = layout.ticks_in(settings::max_burst()) + 1;
+    let needed = layout.start_of(first.max(Tick(layout.tick_at(now).0 + burst)).min(layout.last_tick()));
+    let until = whole_millis(UnixMicros(needed.0.saturating_add(settings::reserve_ahead())));
+    let done = {
+        let mut transitions = shared::transitions();
+        let line = shared::line();
+        let last = layout.tick_of(line.last());
+        let copy = database::copy_from(change.read());
+        let before = transitions.reserved.map(|held| held.reserved).or_else(|| register.read());
+        let is_beyond = |instant: UnixMicros| instant > until;
+        if last < first && before.is_some_and(|before| !is_beyond(before.until)) && !is_beyond(copy.until) {
+            change.abandon();
+            None
+        } else {
+            line.lower(layout, first);
+            line.raise(layout, first);
+            let generation = before.map_or(0, |before| before.generation);
+            let generation = if generation == 0 { register::draw_generation(0) } else { generation };
+            let reserved = Reserved { until, generation };
+            let logged_at = register.write(reserved);
+            transitions.reserved = Some(Held { reserved, logged_at, origin: register.origin() });
+            change.apply(|_| {
+                let new = Copy { until, generation: generation.into(), used: true };
+                Some(database::copy_to(new))
+            });
+            shared::withdraw_admissions();
+            Some((logged_at, last, before))
+        }
+    };
+    page.close();
+    register.close();
+    let Some((logged_at, last, before)) = done else { return Err(Error::NothingToRewind(last_id)) };
+    // SAFETY: waits for the disk; all locks are released.
+    unsafe { pg_sys::XLogFlush(logged_at) };
+    let from = layout.start_of(first).max(now);
+    log(layout, last_id, last, before, from);
+    Ok(from)
+}
+
+/// # Errors
+/// Where a column that gets its values from `snowflake_next()` holds IDs above this one. Other databases, and columns filled in
+/// other ways, are the caller's to look at.
+fn check_rows(last_id: i64) -> Result<(), Error> {
+    let above = Spi::connect(|client| {
+        for row in client.select(COLUMNS, None, &[])? {
+            let (Some(column), Some(query)) = (row.get::<String>(1)?, row.get::<String>(2)?) else { continue };
+            let highest = client.select(query.as_str(), Some(1), &[last_id.into()])?.first().get_one::<i64>()?;
+            if let Some(highest) = highest {
+                return Ok(Some((column, highest)));
+            }
+        }
+        Ok::<_, spi::Error>(None)
+    });
+    match above {
+        Ok(None) => Ok(()),
+        Ok(Some((column, highest))) => Err(Error::RowsAbove { column, highest }),
+        Err(error) => Err(Error::Query(error.to_string())),
+    }
+}
+
+fn log(layout: &Layout, last_id: i64, last: Tick, before: Option<Reserved>, from: UnixMicros) {
+    let display = |instant| timestamptz::display(timestamptz::to_datum(instant));
+    let mut detail = format!("They were at {}", display(layout.start_of(last)));
+    if let Some(before) = before {
+        detail.push_str(&format!(", and reserved up to {}", display(before.until)));
+    }
+    let back = layout.start_of(last).max(before.map_or(UnixMicros(0), |before| before.until)).0 - from.0;
+    if back > 0 {
+        detail.push_str(&format!(": {} ahead of that", duration(back)));
+    }
+    detail.push('.');
+    let message = format!("snowflake IDs were taken back to {last_id}, and go on from {}", display(from));
+    ErrorReport::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message, "")
+        .set_detail(detail)
+        .report(PgLogLevel::LOG);
+}

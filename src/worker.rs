@@ -1,0 +1,74 @@
+//! The worker whose IDs the server makes, and its change while sessions run.
+//!
+//! Processes read a changed configuration one after the other, and a session in a long statement not before its end. So one
+//! process reads it for all: the [`crate::keeper`], as soon as the postmaster has told it to. Where the keeper does not run, the
+//! session decides that read the configuration last.
+
+use crate::errors::Error;
+use crate::shared::{self, Transitions};
+use crate::{believed, clock, settings, wait};
+use snowflake_core::{Field, Layout, Tick, WorkerError};
+
+/// How long a session that has read a new worker waits until the keeper has read it, too, in microseconds.
+const LONGEST_WAIT: i64 = 1_000_000;
+
+/// Makes sure that the server has a worker, and that it is the one that this session has read, where it has read one that is
+/// newer.
+///
+/// # Errors
+/// Where the configuration names no worker.
+pub fn settle(layout: &Layout) -> Result<(), Error> {
+    let start = clock::monotonic_micros();
+    loop {
+        let configured = settings::worker();
+        let wanted = configured.bits.ok();
+        let current = {
+            let mut transitions = shared::transitions();
+            if !shared::has_keeper() {
+                publish(layout, &mut transitions);
+            }
+            transitions.worker
+        };
+        let is_newer = configured.read_at > shared::transitions().worker_read_at;
+        let waited = clock::monotonic_micros() - start;
+        if current == wanted || !is_newer || waited > LONGEST_WAIT {
+            return match (current, configured.bits) {
+                (Some(_), _) => Ok(()),
+                (None, Err(missing)) => Err(Error::NoWorker(missing)),
+                (None, Ok(_)) => Err(Error::NoWorker(WorkerError::Missing(Field::Worker))),
+            };
+        }
+        wait::sleep(1000);
+    }
+}
+
+/// Makes the worker that this process has read that of the server, where it has read it last.
+pub fn publish(layout: &Layout, transitions: &mut Transitions) {
+    let configured = settings::worker();
+    if configured.read_at <= transitions.worker_read_at {
+        return;
+    }
+    transitions.worker_read_at = configured.read_at;
+    let worker = configured.bits.ok();
+    if transitions.worker == worker {
+        return;
+    }
+    let line = shared::line();
+    let mut last = layout.tick_of(line.last());
+    match worker {
+        Some(worker) => {
+            line.switch_worker(layout, worker);
+            last = layout.tick_of(line.last());
+        }
+        // A session may go on for a moment, up to the burst, before it hears of it.
+        None => {
+            last = last
+                .max(Tick(layout.tick_at(believed::now_in(transitions)).0 + layout.ticks_in(settings::max_burst()) + 1))
+        }
+    }
+    if let Some(previous) = transitions.worker {
+        transitions.previous_worker = Some((previous, layout.start_of(Tick(last.0 + 1))));
+    }
+    transitions.worker = worker;
+    shared::withdraw_admissions();
+}

@@ -263,6 +263,12 @@ impl Cluster {
         self.connect(user, database).unwrap()
     }
 
+    /// Makes a further database, and creates the extension in it.
+    pub fn database(&self, name: &str) {
+        self.client().batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
+        self.client_of("postgres", name).batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+    }
+
     /// Runs this in sessions of the superuser until it succeeds in one: for a server that is about to crash, or not
     /// up again yet.
     ///
@@ -279,12 +285,38 @@ impl Cluster {
         }
     }
 
-    /// A session of the superuser, where the server takes it.
+    /// A session of the superuser in any database of a server that may be on its way up.
+    pub fn client_once_up(&self, database: &str) -> Client {
+        let start = Instant::now();
+        loop {
+            match self.try_client_of(database) {
+                Ok(client) => return client,
+                Err(error) if start.elapsed() > Duration::from_secs(30) => panic!("{error}"),
+                Err(_) => thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    /// A session of the superuser in any database, where the server takes it.
     ///
     /// # Errors
     /// Where it does not.
-    pub fn try_client(&self) -> Result<Client, postgres::Error> {
-        self.connect("postgres", "postgres")
+    pub fn try_client_of(&self, database: &str) -> Result<Client, postgres::Error> {
+        self.connect("postgres", database)
+    }
+
+    /// Kills a session of this database, and waits until the server has noticed: all other sessions are ended, and none
+    /// is taken until shared memory is made anew.
+    pub fn crash_session(&self, database: &str) {
+        let mut witness = self.client();
+        let mut victim = self.client_of("postgres", database);
+        let pid: i32 = victim.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+        kill(pid.unsigned_abs());
+        let start = Instant::now();
+        while witness.batch_execute("SELECT 1").is_ok() {
+            assert!(start.elapsed() < Duration::from_secs(30), "the server does not notice that {pid} is gone");
+            thread::sleep(Duration::from_millis(2));
+        }
     }
 
     fn connect(&self, user: &str, database: &str) -> Result<Client, postgres::Error> {

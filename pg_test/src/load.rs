@@ -4,7 +4,7 @@
 use crate::{Cluster, check, ids};
 use postgres::error::SqlState;
 use postgres::{Client, Row};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -18,36 +18,41 @@ pub const TABLE: &str =
 pub struct Record {
     /// By session, in order: the answers to SELECT, and to INSERT in transactions that were rolled back.
     only_given: Vec<Vec<i64>>,
-    /// By session, in order: the answers to INSERT ... RETURNING.
-    inserted: Vec<Vec<i64>>,
+    /// By session, in order, with the session's database: the answers to INSERT ... RETURNING.
+    inserted: Vec<(String, Vec<i64>)>,
     /// Errors of this extension that calls ended with, by SQLSTATE.
     pub refused: Vec<String>,
 }
 
 impl Record {
-    /// Every ID was given once, over all sessions and servers; each session's rise; and what the servers have stored was
-    /// given to nobody else. Returns how many IDs there are.
+    /// Every ID was given once, over all sessions, databases and servers; each session's rise; and what the servers
+    /// have stored was given to nobody else. Returns how many IDs there are.
     ///
     /// # Panics
     /// Where that is not so.
     pub fn check(&self, servers: &[&Cluster]) -> usize {
-        let given = check::distinct(&[self.only_given.concat(), self.inserted.concat()]);
-        let only_given: HashSet<i64> = self.only_given.concat().into_iter().collect();
-        let inserted: HashSet<i64> = self.inserted.concat().into_iter().collect();
-        let mut unknown = 0;
-        for server in servers {
-            let stored = ids(&server.client().query("SELECT id FROM stored", &[]).unwrap());
-            let twice: Vec<&i64> = stored.iter().filter(|id| only_given.contains(id)).collect();
-            assert!(twice.is_empty(), "{} stored IDs were given to others, too: {:?}", twice.len(), twice.first());
-            // A session that dies may not hear of a row that it has stored.
-            unknown += stored.iter().filter(|id| !inserted.contains(id)).count();
+        let mut inserted: BTreeMap<&str, HashSet<i64>> = BTreeMap::new();
+        for (database, list) in &self.inserted {
+            inserted.entry(database).or_default().extend(list);
         }
-        given + unknown
+        // A session that dies may not hear of a row that it has stored. A row that several servers have is one.
+        let mut unheard = HashSet::new();
+        for server in servers {
+            for (&database, heard) in &inserted {
+                let stored = stored(server, database);
+                unheard.extend(stored.into_iter().filter(|id| !heard.contains(id)).map(|id| (database, id)));
+            }
+        }
+        let mut lists = self.only_given.clone();
+        lists.extend(self.inserted.iter().map(|(_, list)| list.clone()));
+        lists.push(unheard.into_iter().map(|(_, id)| id).collect());
+        check::distinct(&lists)
     }
 
     /// How many IDs were given.
     pub fn given(&self) -> usize {
-        self.only_given.iter().chain(&self.inserted).map(Vec::len).sum()
+        let inserted = self.inserted.iter().map(|(_, list)| list);
+        self.only_given.iter().chain(inserted).map(Vec::len).sum()
     }
 
     /// Adds what another load was given.
@@ -58,6 +63,11 @@ impl Record {
     }
 }
 
+/// What a database has stored.
+pub fn stored(server: &Cluster, database: &str) -> Vec<i64> {
+    ids(&server.client_of("postgres", database).query("SELECT id FROM stored", &[]).unwrap())
+}
+
 /// Runs `during` while so many sessions make IDs on whatever server `server` names at the moment. A session that loses
 /// its connection makes a new one.
 pub fn run_during<'a, T>(
@@ -65,10 +75,24 @@ pub fn run_during<'a, T>(
     server: impl Fn() -> &'a Cluster + Sync,
     during: impl FnOnce() -> T,
 ) -> (T, Record) {
+    run_during_in(&["postgres"], sessions, server, during)
+}
+
+/// The same with so many sessions in each of these databases.
+pub fn run_during_in<'a, T>(
+    databases: &[&str],
+    sessions: i32,
+    server: impl Fn() -> &'a Cluster + Sync,
+    during: impl FnOnce() -> T,
+) -> (T, Record) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let (server, done) = (&server, &done);
-        let threads: Vec<_> = (0..sessions).map(|number| scope.spawn(move || session(number, server, done))).collect();
+        let threads: Vec<_> = databases
+            .iter()
+            .flat_map(|&database| (0..sessions).map(move |number| (database, number)))
+            .map(|(database, number)| scope.spawn(move || session(database, number, server, done)))
+            .collect();
         // Also where `during` panics: the scope waits for the threads.
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(during));
         done.store(true, Ordering::Relaxed);
@@ -83,11 +107,11 @@ pub fn run_during<'a, T>(
     })
 }
 
-fn session<'a>(number: i32, server: &(impl Fn() -> &'a Cluster + Sync), done: &AtomicBool) -> Record {
+fn session<'a>(database: &str, number: i32, server: &(impl Fn() -> &'a Cluster + Sync), done: &AtomicBool) -> Record {
     let (mut only_given, mut inserted, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     let mut all = Vec::new();
     while !done.load(Ordering::Relaxed) {
-        let Ok(mut client) = server().try_client() else {
+        let Ok(mut client) = server().try_client_of(database) else {
             thread::sleep(Duration::from_millis(10));
             continue;
         };
@@ -121,7 +145,7 @@ fn session<'a>(number: i32, server: &(impl Fn() -> &'a Cluster + Sync), done: &A
         }
     }
     check::rising(&all);
-    Record { only_given: vec![only_given], inserted: vec![inserted], refused }
+    Record { only_given: vec![only_given], inserted: vec![(database.to_owned(), inserted)], refused }
 }
 
 fn one(client: &mut Client) -> Result<Vec<Row>, postgres::Error> {

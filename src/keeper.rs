@@ -5,7 +5,7 @@
 use crate::shared;
 use crate::timestamptz::duration;
 use crate::{reservation, settings, wait, worker};
-use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags};
+use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, SignalWakeFlags};
 use pgrx::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
@@ -16,8 +16,7 @@ pub fn init() {
         .set_type("pg_snowflake keeper")
         .set_library("pg_snowflake")
         .set_function("pg_snowflake_keeper")
-        .enable_shmem_access(None)
-        .set_start_time(BgWorkerStartTime::RecoveryFinished)
+        .enable_spi_access()
         .set_restart_time(Some(Duration::from_secs(1)))
         .load();
 }
@@ -27,8 +26,12 @@ pub fn init() {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pg_snowflake_keeper(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
-    // SAFETY: the callback lives as long as the process.
-    unsafe { pg_sys::before_shmem_exit(Some(on_exit), pg_sys::Datum::from(0)) };
+    // SAFETY: as PostgreSQL's own processes do; connected to no database, so that pg_stat_activity shows it. The callback lives
+    // as long as the process.
+    unsafe {
+        pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0);
+        pg_sys::before_shmem_exit(Some(on_exit), pg_sys::Datum::from(0));
+    }
     // The postmaster has read the configuration before it started this process.
     settings::mark_worker_read();
     publish();

@@ -57,10 +57,29 @@ extension_sql_file!("../sql/70-time.sql", name = "time", requires = ["text"]);
 pub extern "C-unwind" fn _PG_init() {
     // SAFETY: a flag that only this process writes.
     let preloading = unsafe { pg_sys::process_shared_preload_libraries_in_progress };
+    forbid_backtraces();
     settings::init(preloading);
     if preloading {
         tsc::init();
         shared::init();
         keeper::init();
+    }
+}
+
+/// Where RUST_BACKTRACE is set in the server's environment, pgrx puts a backtrace into the DETAIL of every error. That is not for
+/// users. The standard library looks at the environment once, and each library has its own; so the variable is there again for
+/// others.
+fn forbid_backtraces() {
+    const VARIABLE: &str = "RUST_LIB_BACKTRACE";
+    let before = std::env::var_os(VARIABLE);
+    // SAFETY: a process of PostgreSQL has one thread.
+    unsafe { std::env::set_var(VARIABLE, "0") };
+    let _ = std::backtrace::Backtrace::capture();
+    // SAFETY: as above.
+    unsafe {
+        match before {
+            Some(value) => std::env::set_var(VARIABLE, value),
+            None => std::env::remove_var(VARIABLE),
+        }
     }
 }

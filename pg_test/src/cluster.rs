@@ -28,9 +28,17 @@ pub struct Options {
     clock: bool,
     initdb: Vec<String>,
     configuration: String,
+    variables: Vec<(String, String)>,
 }
 
 impl Options {
+    /// Adds a variable to the server's environment.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// Adds a line to postgresql.conf.
     #[must_use]
     pub fn set(mut self, line: &str) -> Self {
@@ -76,7 +84,8 @@ impl Options {
 
     /// Makes the cluster, and does not start it.
     pub fn create(self) -> Cluster {
-        let cluster = Cluster::empty(self.installation, self.clock);
+        let mut cluster = Cluster::empty(self.installation, self.clock);
+        cluster.variables = self.variables;
         let data = cluster.data();
         let mut initdb = cluster.installation.program("initdb", &[]);
         initdb.args(["--auth=trust", "--username=postgres", "--no-sync", "--encoding=UTF8", "--locale=C"]);
@@ -98,6 +107,7 @@ pub struct Cluster {
     installation: Installation,
     directory: TempDir,
     has_clock: bool,
+    variables: Vec<(String, String)>,
 }
 
 impl Cluster {
@@ -108,6 +118,7 @@ impl Cluster {
             preload: true,
             clock: false,
             initdb: Vec::new(),
+            variables: Vec::new(),
             configuration: String::new(),
         }
     }
@@ -118,7 +129,7 @@ impl Cluster {
         if let Some(user) = server_user() {
             run(Command::new("chown").arg(user).arg(directory.path()));
         }
-        let cluster = Self { installation, directory, has_clock: with_clock };
+        let cluster = Self { installation, directory, has_clock: with_clock, variables: Vec::new() };
         if with_clock {
             cluster.step_clock("+0s");
         }
@@ -236,7 +247,8 @@ impl Cluster {
     }
 
     fn pg_ctl(&self, action: &str) -> Command {
-        let variables = if self.has_clock { self.clock_variables() } else { Vec::new() };
+        let mut variables = if self.has_clock { self.clock_variables() } else { Vec::new() };
+        variables.extend(self.variables.iter().cloned());
         let mut command = self.installation.program("pg_ctl", &variables);
         command.args([action, "--wait", "--timeout=60", "--silent", "--pgdata"]).arg(self.data());
         if action == "start" {

@@ -49,6 +49,12 @@ impl Record {
         check::distinct(&lists)
     }
 
+    /// All IDs that were given.
+    pub fn all(&self) -> Vec<i64> {
+        let inserted = self.inserted.iter().map(|(_, list)| list);
+        self.only_given.iter().chain(inserted).flatten().copied().collect()
+    }
+
     /// How many IDs were given.
     pub fn given(&self) -> usize {
         let inserted = self.inserted.iter().map(|(_, list)| list);

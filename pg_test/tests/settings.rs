@@ -242,3 +242,20 @@ fn rare_ids_spread_over_remainders() {
     assert_eq!(remainders("64"), 16);
     assert_eq!(remainders("1"), 1);
 }
+
+#[test]
+fn an_errors_detail_is_no_backtrace() {
+    let cluster = Cluster::options()
+        .variable("RUST_BACKTRACE", "1")
+        .not_preloaded()
+        .set("shared_preload_libraries = 'pg_snowflake'")
+        .start();
+    let mut client = cluster.client();
+    for query in ["SELECT snowflake_next()", "SELECT snowflake_timestamp(-1)", "SELECT snowflake_from_text('x', 'hex')"]
+    {
+        let error = client.query(query, &[]).unwrap_err();
+        let detail = error.as_db_error().unwrap().detail().unwrap().to_owned();
+        assert!(!detail.contains('\n'), "{query}: {detail}");
+    }
+    assert!(!cluster.log().contains("stack backtrace"), "{}", cluster.log());
+}

@@ -1,0 +1,129 @@
+//! Which time is believed when the clock leaps.
+
+use proptest::prelude::*;
+use snowflake_core::UnixMicros;
+use snowflake_core::clock::{BelievedClock, Change, Look};
+
+const SECOND: i64 = 1_000_000;
+const YEAR: i64 = 31_536_000 * SECOND;
+const MAX_JUMP: i64 = 10 * SECOND;
+const START: i64 = 1_700_000_000 * SECOND;
+
+/// A server whose monotonic clock counts from 0 and whose clock is off by so much.
+struct Server {
+    clock: BelievedClock,
+    monotonic: i64,
+    offset: i64,
+    line: UnixMicros,
+}
+
+impl Server {
+    fn new() -> Self {
+        Self { clock: BelievedClock::new(UnixMicros(START), 0), monotonic: 0, offset: 0, line: UnixMicros(0) }
+    }
+
+    fn look(&mut self) -> (i64, Change) {
+        let clock = UnixMicros(START + self.monotonic + self.offset);
+        let look = Look { clock, monotonic: self.monotonic, line: self.line, max_jump: MAX_JUMP };
+        let peeked = self.clock.peek(&look);
+        let before = self.clock;
+        let (now, change) = self.clock.look(&look);
+        if let Some(peeked) = peeked {
+            assert_eq!((peeked, Change::None), (now, change));
+            assert!(self.clock.offset.abs_diff(before.offset) < 1000 && self.clock.leap == before.leap);
+        }
+        (now.0 - START - self.monotonic, change)
+    }
+
+    fn pass(&mut self, micros: i64) -> &mut Self {
+        self.monotonic += micros;
+        self
+    }
+
+    fn set(&mut self, offset: i64) -> &mut Self {
+        self.offset = offset;
+        self
+    }
+}
+
+#[test]
+fn a_blip_leaves_no_trace() {
+    let mut server = Server::new();
+    assert_eq!(server.pass(SECOND).look(), (0, Change::None));
+    assert_eq!(server.set(YEAR).look(), (0, Change::Leapt(YEAR)));
+    assert_eq!(server.pass(59 * SECOND).look(), (0, Change::None));
+    assert_eq!(server.set(0).look(), (0, Change::None));
+    // The next one begins a minute of its own.
+    assert_eq!(server.set(YEAR).look(), (0, Change::Leapt(YEAR)));
+    assert_eq!(server.pass(59 * SECOND).look(), (0, Change::None));
+}
+
+#[test]
+fn what_lasts_for_a_minute_is_believed() {
+    let mut server = Server::new();
+    server.set(YEAR).look();
+    assert_eq!(server.pass(60 * SECOND).look(), (YEAR, Change::Lasted(YEAR)));
+    assert_eq!(server.pass(SECOND).look(), (YEAR, Change::None));
+    assert_eq!(server.set(0).look(), (0, Change::Back(YEAR)));
+}
+
+#[test]
+fn another_leap_begins_another_minute() {
+    let mut server = Server::new();
+    server.set(YEAR).look();
+    assert_eq!(server.pass(40 * SECOND).set(2 * YEAR).look(), (0, Change::Leapt(2 * YEAR)));
+    assert_eq!(server.pass(40 * SECOND).look(), (0, Change::None));
+    assert_eq!(server.pass(20 * SECOND).look(), (2 * YEAR, Change::Lasted(2 * YEAR)));
+}
+
+#[test]
+fn steps_back_and_small_ones_forward_are_followed_at_once() {
+    let mut server = Server::new();
+    assert_eq!(server.set(9 * SECOND).look(), (9 * SECOND, Change::None));
+    assert_eq!(server.set(18 * SECOND).look(), (18 * SECOND, Change::None));
+    assert_eq!(server.set(-YEAR).look(), (-YEAR, Change::Back(YEAR + 18 * SECOND)));
+}
+
+/// A clock that comes back to about the time of the last ID does no harm.
+#[test]
+fn a_clock_that_is_set_right_is_followed_at_once() {
+    let mut server = Server::new();
+    server.line = UnixMicros(START);
+    server.set(-YEAR).look();
+    assert_eq!(server.set(0).look(), (0, Change::None));
+    server.set(-YEAR).look();
+    assert_eq!(server.set(MAX_JUMP + 1).look(), (-YEAR, Change::Leapt(YEAR + MAX_JUMP + 1)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the clock does, what is believed runs ahead of what was believed, or of the last ID, by no more than
+    /// `max_jump` at once, unless the clock has said the same for a minute.
+    #[test]
+    fn nothing_else_is_ever_believed(
+        steps in prop::collection::vec((0..30 * SECOND, prop_oneof![
+            Just(0_i64), -YEAR..YEAR, -20 * SECOND..20 * SECOND, Just(YEAR), Just(YEAR + SECOND),
+        ]), 1..60),
+        line in -YEAR..YEAR,
+    ) {
+        let mut server = Server::new();
+        server.line = UnixMicros(START + line);
+        let mut believed = 0;
+        let mut said: Vec<(i64, i64)> = vec![(0, 0)];
+        for (passes, offset) in steps {
+            server.pass(passes).set(offset);
+            said.push((server.monotonic, offset));
+            let (now, change) = server.look();
+            prop_assert!(now == offset || now == believed);
+            let reach = believed.max(server.line.0 - START - server.monotonic) + MAX_JUMP;
+            if now > reach {
+                prop_assert!(matches!(change, Change::Lasted(_)));
+                let since = server.monotonic - BelievedClock::LASTING;
+                let minute = said.iter().rev().take_while(|&&(at, _)| at >= since);
+                prop_assert!(minute.clone().all(|&(_, said)| said.abs_diff(offset) < 2 * MAX_JUMP.unsigned_abs()));
+            }
+            believed = now;
+        }
+    }
+}

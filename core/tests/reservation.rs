@@ -1,0 +1,354 @@
+//! The reservation's decisions, driven as the extension drives them: sessions of several databases plan, write, flush and
+//! claim, and the server crashes between any two of these steps, loses any part of the log that was not flushed, is stopped,
+//! gets copies by `setval`, and has its clock set to anything. No position is ever given twice.
+
+use proptest::prelude::*;
+use snowflake_core::reservation::{self, Copy, CopyTooFar, Reserved, Situation};
+use snowflake_core::{Bounds, Layout, Line, Pace, Position, Refusal, Tick, UnixMicros};
+use std::collections::HashSet;
+
+const DATABASES: usize = 3;
+const SESSIONS: usize = 4;
+const AHEAD: i64 = 1_000_000;
+const NEVER: Copy = Copy { until: UnixMicros(0), generation: 0, used: false };
+
+/// A record of the log.
+#[derive(Clone, Copy, Debug)]
+enum Logged {
+    Register(u64),
+    Copy(usize, Copy),
+    /// A row of this database, with its ID's position.
+    Row(usize, Position),
+}
+
+/// What a crash leaves, once the log is replayed.
+#[derive(Clone, Debug)]
+struct Durable {
+    register: u64,
+    copies: [Copy; DATABASES],
+    rows: Vec<(usize, Position)>,
+}
+
+impl Durable {
+    fn replay(&mut self, record: Logged) {
+        match record {
+            Logged::Register(number) => self.register = number,
+            Logged::Copy(database, copy) => self.copies[database] = copy,
+            Logged::Row(database, position) => self.rows.push((database, position)),
+        }
+    }
+}
+
+/// Where a session stands.
+#[derive(Clone, Copy, Debug)]
+enum Session {
+    /// Not admitted in this run.
+    New,
+    /// May claim up to this tick.
+    Admitted(Tick),
+    /// Has planned and logged; must flush so much of the log before it may claim up to the tick.
+    Logged(usize, Tick),
+}
+
+struct Server {
+    layout: Layout,
+    clock: UnixMicros,
+    max_lead: i64,
+    // Durable, and the log since then, of which so many records are flushed.
+    durable: Durable,
+    log: Vec<Logged>,
+    flushed: usize,
+    // In memory.
+    line: Line,
+    reserved: Option<Reserved>,
+    copies: [Copy; DATABASES],
+    sessions: [Session; SESSIONS],
+    /// All that was ever given, with its database.
+    given: Vec<(usize, Position)>,
+}
+
+impl Server {
+    fn new(clock: i64, max_lead: i64) -> Self {
+        let layout: Layout = "default".parse().unwrap();
+        let register = Reserved { until: UnixMicros::from_millis(1), generation: 7 }.to_register();
+        let durable = Durable { register, copies: [NEVER; DATABASES], rows: Vec::new() };
+        let mut server = Self {
+            layout,
+            clock: UnixMicros(layout.epoch().0 + clock),
+            max_lead,
+            durable: durable.clone(),
+            log: Vec::new(),
+            flushed: 0,
+            line: Line::new(),
+            reserved: None,
+            copies: durable.copies,
+            sessions: [Session::New; SESSIONS],
+            given: Vec::new(),
+        };
+        server.start();
+        server
+    }
+
+    /// A new run: memory is made anew, from what is durable.
+    fn start(&mut self) {
+        for record in self.log.drain(..) {
+            self.durable.replay(record);
+        }
+        self.flushed = 0;
+        self.line = Line::new();
+        self.line.switch_worker(&self.layout, self.layout.place_worker(None, Some(1)).unwrap());
+        self.reserved = None;
+        self.copies = self.durable.copies;
+        self.sessions = [Session::New; SESSIONS];
+    }
+
+    /// Loses what was not flushed, or only the end of it.
+    fn crash(&mut self, kept: usize) {
+        let unflushed = self.log.len() - self.flushed;
+        self.log.truncate(self.flushed + kept % (unflushed + 1));
+        self.start();
+    }
+
+    /// Cleanly: all of the log is kept.
+    fn stop(&mut self) {
+        if let Some(reserved) = self.reserved
+            && let Some(new) = reservation::give_back(&self.layout, reserved, self.last())
+        {
+            assert!(new.until < reserved.until);
+            self.log.push(Logged::Register(new.to_register()));
+        }
+        self.start();
+    }
+
+    fn last(&self) -> Tick {
+        self.layout.tick_of(self.line.last())
+    }
+
+    fn situation(&self, database: usize, needs: Tick) -> Situation {
+        Situation {
+            reserved: self.reserved.unwrap(),
+            copy: self.copies[database],
+            last: self.last(),
+            needs,
+            now: self.clock,
+            ahead: AHEAD,
+            max_lead: self.max_lead,
+        }
+    }
+
+    /// One step of a session: admission, or planning and logging, or the flush and a claim.
+    fn step(&mut self, number: usize, database: usize) {
+        match self.sessions[number] {
+            Session::New => {
+                if self.reserved.is_none() {
+                    let reserved = Reserved::from_register(self.durable.register).unwrap();
+                    self.line.raise(&self.layout, self.layout.first_tick_from(reserved.until));
+                    self.reserved = Some(reserved);
+                }
+                match reservation::judge(&self.layout, &self.situation(database, Tick(0))) {
+                    Ok(raise) => {
+                        raise.into_iter().for_each(|tick| self.line.raise(&self.layout, tick));
+                        self.sessions[number] = Session::Admitted(Tick(-1));
+                    }
+                    Err(CopyTooFar { ahead }) => assert!(ahead > self.max_lead),
+                }
+            }
+            Session::Logged(position, limit) => {
+                self.flushed = self.flushed.max(position);
+                self.sessions[number] = Session::Admitted(limit);
+            }
+            Session::Admitted(limit) => {
+                let now = self.layout.tick_at(self.clock);
+                let bounds = Bounds { now, max_burst: 100, max_lead: i64::MAX, limit, spread: 1 };
+                let claim = match self.line.claim(&self.layout, &bounds, 3) {
+                    // As often as there are claims: here real time does not count.
+                    Err(Refusal::Behind) => self.line.open(&self.layout, &bounds, 3, &mut Pace::default(), 0),
+                    claim => claim,
+                };
+                match claim {
+                    Ok(claim) => {
+                        let positions = (claim.first.0..claim.first.0 + claim.count).map(Position);
+                        self.given.extend(positions.map(|position| (database, position)));
+                        self.log.push(Logged::Row(database, claim.first));
+                    }
+                    Err(Refusal::Limit { needs }) => self.reserve(number, database, needs),
+                    Err(_) => {}
+                }
+            }
+        }
+    }
+
+    fn reserve(&mut self, number: usize, database: usize, needs: Tick) {
+        let Ok(plan) = reservation::plan(&self.layout, &self.situation(database, needs)) else { return };
+        raise(&self.line, &self.layout, plan.raise);
+        if let Some(new) = plan.register {
+            self.log.push(Logged::Register(new.to_register()));
+            self.reserved = Some(new);
+        }
+        let position = self.log.len();
+        if let Some(copy) = plan.copy {
+            self.log.push(Logged::Copy(database, copy));
+            self.copies[database] = copy;
+        }
+        assert_eq!(self.reserved, Some(plan.reserved));
+        let limit = reservation::limit(&self.layout, plan.reserved, AHEAD, needs);
+        assert!(self.layout.start_of(limit) < plan.reserved.until);
+        self.sessions[number] = Session::Logged(position, limit);
+    }
+
+    fn set_copy(&mut self, database: usize, millis: i64) {
+        let copy = Copy { until: UnixMicros::from_millis(millis), generation: 0, used: true };
+        self.log.push(Logged::Copy(database, copy));
+        self.copies[database] = copy;
+    }
+
+    /// A dump of a database that is restored on another server, whatever that one's clock says, repeats none of its IDs.
+    fn check_move(&self, database: usize, clock: i64) {
+        let mut new = Self::new(clock, i64::MAX);
+        new.set_copy(0, self.copies[database].until.0 / 1000);
+        for _ in 0..12 {
+            new.step(0, 0);
+        }
+        assert!(!new.given.is_empty());
+        // What a crash has taken out of the log is in no row.
+        let mut now = self.durable.clone();
+        self.log.iter().for_each(|&record| now.replay(record));
+        let old: HashSet<Position> =
+            now.rows.iter().filter(|(of, _)| *of == database).map(|&(_, position)| position).collect();
+        assert!(new.given.iter().all(|(_, position)| !old.contains(position)));
+    }
+}
+
+fn raise(line: &Line, layout: &Layout, tick: Option<Tick>) {
+    if let Some(tick) = tick {
+        line.raise(layout, tick);
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Step { session: usize },
+    Crash { kept: usize },
+    Stop,
+    Pass { micros: i64 },
+    Set { clock: i64 },
+    SetCopy { database: usize, millis: i64 },
+}
+
+/// A minute around the epoch's first hour, so that clocks meet again and again.
+fn clock() -> impl Strategy<Value = i64> {
+    3_600_000_000..3_660_000_000_i64
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        30 => (0..SESSIONS).prop_map(|session| Op::Step { session }),
+        3 => (0..9_usize).prop_map(|kept| Op::Crash { kept }),
+        2 => Just(Op::Stop),
+        6 => (0..2_000_000_i64).prop_map(|micros| Op::Pass { micros }),
+        2 => clock().prop_map(|clock| Op::Set { clock }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_position_is_given_twice(
+        start in clock(),
+        ops in prop::collection::vec(op(), 1..200),
+        elsewhere in clock(),
+    ) {
+        let mut server = Server::new(start, i64::MAX);
+        for op in ops {
+            match op {
+                // A session stays in its database.
+                Op::Step { session } => server.step(session, session % DATABASES),
+                Op::Crash { kept } => server.crash(kept),
+                Op::Stop => server.stop(),
+                Op::Pass { micros } => server.clock.0 += micros,
+                Op::Set { clock } => server.clock.0 = server.layout.epoch().0 + clock,
+                Op::SetCopy { database, millis } => server.set_copy(database, millis),
+            }
+        }
+        let distinct: HashSet<Position> = server.given.iter().map(|&(_, position)| position).collect();
+        prop_assert_eq!(distinct.len(), server.given.len());
+        for database in 0..DATABASES {
+            server.check_move(database, elsewhere);
+        }
+    }
+
+    /// Copies that are set by hand, to anything: nothing repeats on the server, and nobody else is taken along.
+    #[test]
+    fn a_copy_set_by_hand_harms_nobody(
+        start in clock(),
+        ops in prop::collection::vec(prop_oneof![
+            20 => op(),
+            2 => (0..DATABASES, any::<i64>()).prop_map(|(database, millis)| {
+                Op::SetCopy { database, millis: millis.rem_euclid(1 << 43) }
+            }),
+        ], 1..200),
+    ) {
+        let max_lead = 600_000_000;
+        let mut server = Server::new(start, max_lead);
+        let mut latest = server.clock;
+        for op in ops {
+            match op {
+                Op::Step { session } => server.step(session, session % DATABASES),
+                Op::Crash { kept } => server.crash(kept),
+                Op::Stop => server.stop(),
+                Op::Pass { micros } => server.clock.0 += micros,
+                Op::Set { clock } => server.clock.0 = server.layout.epoch().0 + clock,
+                Op::SetCopy { database, millis } => server.set_copy(database, millis),
+            }
+            latest = latest.max(server.clock);
+            let last = server.layout.start_of(server.last());
+            prop_assert!(last.0 <= latest.0 + max_lead + 2 * AHEAD, "the line is at {last}, the clock at {latest}");
+        }
+        let distinct: HashSet<Position> = server.given.iter().map(|&(_, position)| position).collect();
+        prop_assert_eq!(distinct.len(), server.given.len());
+    }
+
+    #[test]
+    fn every_number_in_the_register_is_understood(number: u64) {
+        match Reserved::from_register(number) {
+            None => prop_assert_eq!(number, 0),
+            Some(reserved) if number >> 16 > 0 => prop_assert_eq!(reserved.to_register(), number),
+            Some(reserved) => prop_assert_eq!(reserved.to_register() >> 16, 1),
+        }
+    }
+}
+
+#[test]
+fn a_clean_stop_leaves_nothing_reserved_that_was_not_used() {
+    let mut server = Server::new(3_600_000_000, 0);
+    for _ in 0..4 {
+        server.step(0, 0);
+    }
+    let last = server.given.last().unwrap().1;
+    server.stop();
+    for _ in 0..4 {
+        server.step(0, 0);
+    }
+    let first = server.given.iter().map(|&(_, position)| position).filter(|&position| position > last).min().unwrap();
+    assert_eq!(server.layout.tick_of(first).0, server.layout.tick_of(last).0 + 1);
+}
+
+#[test]
+fn a_copy_from_elsewhere_is_compared_with_the_line_and_not_with_the_reservation() {
+    let layout: Layout = "default".parse().unwrap();
+    let now = UnixMicros(layout.epoch().0 + 3_600_000_000);
+    let reserved = Reserved { until: UnixMicros(now.0 + AHEAD), generation: 7 };
+    let copy = |until, generation| Copy { until: UnixMicros(until), generation, used: true };
+    let judge = |copy, max_lead| {
+        let last = layout.tick_at(now);
+        let situation = Situation { reserved, copy, last, needs: last, now, ahead: AHEAD, max_lead };
+        reservation::judge(&layout, &situation)
+    };
+    let between = now.0 + AHEAD / 2;
+    assert_eq!(judge(copy(between, 0), AHEAD), Ok(Some(layout.tick_at(UnixMicros(between)))));
+    assert_eq!(judge(copy(between, 8), AHEAD), Ok(Some(layout.tick_at(UnixMicros(between)))));
+    assert_eq!(judge(copy(between, 7), AHEAD), Ok(None), "a copy of this register says nothing new");
+    assert_eq!(judge(copy(between, 0), 0), Err(CopyTooFar { ahead: AHEAD / 2 }));
+    assert_eq!(judge(copy(now.0 - 1, 0), 0), Ok(None));
+}

@@ -1,0 +1,199 @@
+//! The worker as the server knows it: a reload takes effect for statements that run, and two servers can change numbers under
+//! load, if they wait as the documentation says.
+
+use pg_test::load::{self, TABLE};
+use pg_test::{Cluster, check, ids};
+use postgres::Client;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// One statement that makes IDs for so many seconds, and says when it made each.
+fn long_statement(client: &mut Client, seconds: f64) -> Vec<(i64, f64)> {
+    let query = "SELECT id, extract(epoch FROM at)::float8 FROM generate_series(1, 500000),
+                     LATERAL (SELECT snowflake_next() AS id, clock_timestamp() AS at, generate_series AS g OFFSET 0) made,
+                     LATERAL (SELECT CASE WHEN g % 20 = 0 THEN pg_sleep(0.001) END) slept";
+    client.batch_execute("CREATE TEMP TABLE IF NOT EXISTS made (id bigint, at float8); TRUNCATE made").unwrap();
+    client
+        .batch_execute(&format!(
+            "DO $$ DECLARE r record; finish timestamptz := clock_timestamp() + interval '{seconds} s'; BEGIN \
+             FOR r IN {query} LOOP INSERT INTO made VALUES (r.id, r.extract); \
+             EXIT WHEN clock_timestamp() > finish; END LOOP; END $$"
+        ))
+        .unwrap();
+    let rows = client.query("SELECT id, at FROM made ORDER BY ctid", &[]).unwrap();
+    rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+}
+
+fn worker_of(id: i64) -> i64 {
+    id >> 12 & 1023
+}
+
+fn now() -> f64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64()
+}
+
+#[test]
+fn a_reload_takes_effect_within_a_second_in_a_statement_that_runs() {
+    let cluster = Cluster::options().start();
+    let (made, reloaded) = thread::scope(|scope| {
+        let statement = scope.spawn(|| long_statement(&mut cluster.client(), 5.0));
+        thread::sleep(Duration::from_millis(1500));
+        cluster.client().batch_execute("ALTER SYSTEM SET pg_snowflake.worker_id = 77").unwrap();
+        let reloaded = now();
+        cluster.client().batch_execute("SELECT pg_reload_conf()").unwrap();
+        (statement.join().unwrap(), reloaded)
+    });
+    let list: Vec<i64> = made.iter().map(|&(id, _)| id).collect();
+    check::rising(&list);
+    let late = made.iter().filter(|&&(id, at)| worker_of(id) == 1 && at > reloaded + 1.0).count();
+    assert_eq!(late, 0, "IDs of the old worker a second after the reload");
+    assert!(made.iter().any(|&(id, _)| worker_of(id) == 1) && made.iter().any(|&(id, _)| worker_of(id) == 77));
+}
+
+#[test]
+fn without_a_worker_a_statement_that_runs_ends_and_the_status_says_until_when_the_number_is_in_use() {
+    let cluster = Cluster::options().start();
+    let highest = thread::scope(|scope| {
+        let statement = scope.spawn(|| {
+            let mut client = cluster.client();
+            client.batch_execute("CREATE TABLE made (id bigint)").unwrap();
+            let error = client
+                .batch_execute(
+                    "DO $$ BEGIN LOOP INSERT INTO made SELECT snowflake_next() FROM generate_series(1, 100); COMMIT; END LOOP; END $$",
+                )
+                .unwrap_err();
+            assert_eq!(error.as_db_error().unwrap().message(), "pg_snowflake.worker_id is not set");
+            client.query_one("SELECT max(id) FROM made", &[]).unwrap().get::<_, i64>(0)
+        });
+        thread::sleep(Duration::from_millis(500));
+        cluster.reload(&[("pg_snowflake.worker_id", "-1")]);
+        statement.join().unwrap()
+    });
+    let query =
+        "SELECT worker_id IS NULL, previous_worker_id, snowflake_min_id(previous_until) > $1 FROM snowflake_status";
+    let row = cluster.client().query_one(query, &[&highest]).unwrap();
+    assert_eq!((row.get(0), row.get(1), row.get(2)), (true, 1, true));
+}
+
+/// The procedure of docs/promise.md: give the number up, wait until it is free, and only then use it elsewhere.
+fn hand_over(from: &Cluster, to: &Cluster, number: &str, spare: &str) {
+    from.reload(&[("pg_snowflake.worker_id", spare)]);
+    let query = "SELECT previous_until::text FROM snowflake_status WHERE previous_worker_id = $1::int";
+    let start = Instant::now();
+    let number_given_up: i32 = number.parse().unwrap();
+    let until: String = loop {
+        if let Some(row) = from.client().query_opt(query, &[&number_given_up]).unwrap() {
+            break row.get(0);
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "the worker does not change");
+        thread::sleep(Duration::from_millis(5));
+    };
+    let free = format!("SELECT clock_timestamp() > '{until}'");
+    while !to.client().query_one(&free, &[]).unwrap().get::<_, bool>(0) {
+        assert!(start.elapsed() < Duration::from_secs(30), "{until} does not come");
+        thread::sleep(Duration::from_millis(5));
+    }
+    to.reload(&[("pg_snowflake.worker_id", number)]);
+}
+
+#[test]
+fn two_servers_swap_their_workers_under_load() {
+    let servers = [1, 2].map(|worker| {
+        let server = Cluster::options().set(&format!("pg_snowflake.worker_id = {worker}")).start();
+        server.client().batch_execute(TABLE).unwrap();
+        server
+    });
+    let [a, b] = &servers;
+    let done = AtomicBool::new(false);
+    let (records, statements) = thread::scope(|scope| {
+        let loads = [a, b].map(|server| {
+            let done = &done;
+            scope.spawn(move || {
+                load::run_during(
+                    3,
+                    || server,
+                    || {
+                        while !done.load(Ordering::Relaxed) {
+                            thread::sleep(Duration::from_millis(10));
+                        }
+                    },
+                )
+                .1
+            })
+        });
+        let statements = [a, b].map(|server| scope.spawn(|| long_statement(&mut server.client(), 8.0)));
+        thread::sleep(Duration::from_millis(500));
+        for round in 0..4 {
+            let (a, b) = if round % 2 == 0 { (a, b) } else { (b, a) };
+            // a has 1, b has 2.
+            hand_over(a, b, "1", "3");
+            hand_over(b, a, "2", "1");
+            thread::sleep(Duration::from_millis(300));
+        }
+        let statements = statements.map(|statement| statement.join().unwrap());
+        done.store(true, Ordering::Relaxed);
+        (loads.map(|load| load.join().unwrap()), statements)
+    });
+    let mut lists: Vec<Vec<i64>> =
+        statements.iter().map(|made| made.iter().map(|&(id, _)| id).collect::<Vec<i64>>()).collect();
+    lists.iter().for_each(|list| check::rising(list));
+    for (record, server) in records.iter().zip([a, b]) {
+        record.check(&[server]);
+        lists.push(record.all());
+    }
+    let count = check::distinct(&lists);
+    let workers: BTreeSet<i64> = lists.concat().into_iter().map(worker_of).collect();
+    assert_eq!(workers, BTreeSet::from([1, 2, 3]));
+    assert!(count > 10_000, "{count}");
+}
+
+/// What a batch has claimed before the change, it gives out after it; below all that is claimed then.
+#[test]
+fn a_cursor_over_a_batch_rises_across_the_change() {
+    let cluster = Cluster::options().set("pg_snowflake.worker_id = 900").start();
+    let mut client = cluster.client();
+    client.batch_execute("BEGIN; DECLARE batch NO SCROLL CURSOR FOR SELECT snowflake_next(5000)").unwrap();
+    let mut list = ids(&client.query("FETCH 100 FROM batch", &[]).unwrap());
+    cluster.reload(&[("pg_snowflake.worker_id", "5")]);
+    let first: i64 = loop {
+        let id: i64 = cluster.client().query_one("SELECT snowflake_next()", &[]).unwrap().get(0);
+        if worker_of(id) == 5 {
+            break id;
+        }
+    };
+    list.extend(ids(&client.query("FETCH ALL FROM batch", &[]).unwrap()));
+    check::rising(&list);
+    assert_eq!(list.len(), 5000);
+    let old = list.iter().filter(|&&id| worker_of(id) == 900).max().unwrap();
+    assert!(*old < first);
+    assert_eq!(worker_of(*list.last().unwrap()), 5);
+}
+
+/// Worker and datacenter change together: no ID has the new one of one and the old one of the other.
+#[test]
+fn worker_and_datacenter_change_at_one_moment() {
+    let cluster = Cluster::options()
+        .set("pg_snowflake.layout = 'twitter'")
+        .set("pg_snowflake.worker_id = 1")
+        .set("pg_snowflake.datacenter_id = 1")
+        .start();
+    cluster.client().batch_execute(TABLE).unwrap();
+    let ((), record) = load::run_during(
+        4,
+        || &cluster,
+        || {
+            for number in [2, 3, 4, 5, 6] {
+                let mut client = cluster.client();
+                for name in ["worker_id", "datacenter_id"] {
+                    client.batch_execute(&format!("ALTER SYSTEM SET pg_snowflake.{name} = {number}")).unwrap();
+                }
+                client.batch_execute("SELECT pg_reload_conf()").unwrap();
+                thread::sleep(Duration::from_millis(300));
+            }
+        },
+    );
+    let pairs: BTreeSet<(i64, i64)> = record.all().iter().map(|id| (id >> 17 & 31, id >> 12 & 31)).collect();
+    assert_eq!(pairs, BTreeSet::from([1, 2, 3, 4, 5, 6].map(|number| (number, number))));
+}

@@ -4,6 +4,7 @@
 //! * [`layout`]: how 63 bits are divided; an ID from its parts and back; the IDs that bound an instant
 //! * [`notation`]: layouts by name, and as text such as `timestamp=41 worker=10 sequence=12`
 //! * [`line`](mod@line): the one word of shared state, and claiming from it without a lock
+//! * [`pieces`]: a range of time in pieces, for partitions
 //! * [`text`]: IDs as text
 //! * [`time`]: instants, and their one written form
 //!
@@ -15,6 +16,7 @@
 pub mod layout;
 pub mod line;
 pub mod notation;
+pub mod pieces;
 pub mod text;
 pub mod time;
 

@@ -50,6 +50,7 @@ extension_sql_file!("../sql/40-reservation.sql", name = "reservation", requires 
 extension_sql_file!("../sql/50-status.sql", name = "status", requires = ["reservation"]);
 extension_sql_file!("../sql/60-text.sql", name = "text", requires = ["status"]);
 extension_sql_file!("../sql/70-time.sql", name = "time", requires = ["text"]);
+extension_sql_file!("../sql/75-partitions.sql", name = "partitions", requires = ["time"]);
 
 /// Runs once in a process: in the postmaster where the library is preloaded, else in the session that first calls
 /// one of the functions. Without preloading there is no shared memory to claim from, but decoding works.

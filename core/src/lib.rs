@@ -6,6 +6,7 @@
 //! * [`line`](mod@line): the one word of shared state, and claiming from it without a lock
 //! * [`reservation`]: what must be durable before a claim
 //! * [`clock`]: which time to believe when the clock leaps
+//! * [`pieces`]: a range of time in pieces, for partitions
 //! * [`text`]: IDs as text
 //! * [`time`]: instants, and their one written form
 //!
@@ -20,6 +21,7 @@ pub mod line;
 pub mod notation;
 mod record;
 pub mod reservation;
+pub mod pieces;
 pub mod text;
 pub mod time;
 

@@ -2,6 +2,7 @@
 
 use pg_test::{Cluster, check, ids, run};
 use std::io::Write;
+use std::time::Duration;
 
 #[test]
 fn sixteen_sessions_mix_single_calls_and_batches() {
@@ -141,4 +142,98 @@ fn ten_million_in_one_batch_need_no_memory_and_can_be_cancelled() {
         assert_eq!(error.code().unwrap().code(), "57014");
     }
     assert!(client.query_one("SELECT snowflake_next()", &[]).is_ok());
+}
+
+/// Each waits for the one before, sees what it made, and makes the rest.
+#[test]
+fn sessions_that_make_the_same_partitions_at_once() {
+    let cluster = Cluster::options().start();
+    cluster.client().batch_execute("CREATE TABLE t (id bigint PRIMARY KEY) PARTITION BY RANGE (id)").unwrap();
+    let made = cluster.sessions(8, |session, client| {
+        // Reads repeatably, and before the others are done: its snapshot has none of the partitions.
+        if session % 2 == 0 {
+            client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM pg_class").unwrap();
+        }
+        let days = "SELECT snowflake_create_partitions('t', '1 day', '2026-01-01 00:00+00', '2026-01-31 00:00+00')";
+        let made = client.query(days, &[]).unwrap().len();
+        if session % 2 == 0 {
+            client.batch_execute("COMMIT").unwrap();
+        }
+        made
+    });
+    assert_eq!(made.iter().sum::<usize>(), 30, "{made:?}");
+}
+
+/// A row that is on its way into the default partition is waited for, and then found.
+#[test]
+fn a_row_that_comes_into_the_default_partition_meanwhile() {
+    let cluster = Cluster::options().start();
+    let mut writer = cluster.client();
+    writer
+        .batch_execute(
+            "CREATE TABLE t (id bigint PRIMARY KEY) PARTITION BY RANGE (id); CREATE TABLE t_rest PARTITION OF t DEFAULT",
+        )
+        .unwrap();
+    writer.batch_execute("BEGIN; INSERT INTO t VALUES (snowflake_min_id('2026-01-02 00:00+00'))").unwrap();
+    let error = std::thread::scope(|scope| {
+        let maker = scope.spawn(|| {
+            let days = "SELECT snowflake_create_partitions('t', '1 day', '2026-01-01 00:00+00', '2026-01-31 00:00+00')";
+            cluster.client().query(days, &[]).unwrap_err()
+        });
+        let waiting = "SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND NOT granted";
+        while cluster.client().query_one(waiting, &[]).unwrap().get::<_, i64>(0) == 0 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        writer.batch_execute("COMMIT").unwrap();
+        maker.join().unwrap()
+    });
+    let error = error.as_db_error().unwrap();
+    assert_eq!(error.message(), "default partition \"t_rest\" has rows of a partition that is to be made");
+}
+
+/// Who owns nothing gets an answer at once, though somebody else has the table.
+#[test]
+fn partitions_are_refused_before_anything_is_waited_for() {
+    let cluster = Cluster::options().start();
+    let mut owner = cluster.client();
+    owner
+        .batch_execute("CREATE TABLE t (id bigint PRIMARY KEY) PARTITION BY RANGE (id); CREATE ROLE other LOGIN")
+        .unwrap();
+    owner.batch_execute("BEGIN; LOCK t IN ACCESS EXCLUSIVE MODE").unwrap();
+    let mut other = cluster.client_of("other", "postgres");
+    other.batch_execute("SET lock_timeout = '60s'").unwrap();
+    let seconds = "SELECT snowflake_create_partitions('t', '1 s', '2024-01-01 00:00+00', '2093-01-01 00:00+00')";
+    assert_eq!(other.query(seconds, &[]).unwrap_err().code().unwrap().code(), "42501");
+    // Nor does the owner wait to be told what no lock is needed for.
+    let mut owner = cluster.client();
+    owner.batch_execute("SET lock_timeout = '60s'").unwrap();
+    assert_eq!(owner.query(seconds, &[]).unwrap_err().code().unwrap().code(), "54000");
+}
+
+/// Names are not UTF-8 where the database is not.
+#[test]
+fn partitions_in_a_database_of_another_encoding() {
+    let cluster = Cluster::options().start();
+    cluster.client().batch_execute("CREATE DATABASE latin1 ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0").unwrap();
+    let mut client = cluster.client_of("postgres", "latin1");
+    client
+        .batch_execute(
+            "CREATE EXTENSION pg_snowflake; CREATE TABLE \"été\" (\"clé\" bigint PRIMARY KEY) PARTITION BY RANGE (\"clé\");
+             CREATE TABLE \"été autre\" PARTITION OF \"été\" DEFAULT; CREATE TABLE \"cité\" (\"clé\" bigint)",
+        )
+        .unwrap();
+    let days = |table, until| {
+        format!(
+            "SELECT snowflake_create_partitions('{table}', '1 day', '2026-01-01 00:00+00', '{until} 00:00+00')::text"
+        )
+    };
+    let rows = client.query(&days("été", "2026-01-02"), &[]).unwrap();
+    assert_eq!(rows[0].get::<_, String>(0), "\"été_20260101\"");
+    client.batch_execute("INSERT INTO \"été\" VALUES (snowflake_min_id('2026-01-03 00:00+00'))").unwrap();
+    for (table, code) in [("été", "23514"), ("cité", "42809")] {
+        let error = client.query(&days(table, "2026-01-04"), &[]).unwrap_err();
+        let error = error.as_db_error().unwrap();
+        assert_eq!(error.code().code(), code, "{error}");
+        assert!(error.message().contains("t?"), "{error}");
+    }
 }

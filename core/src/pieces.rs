@@ -1,0 +1,401 @@
+//! A range of time in pieces, and what becomes of each: the partitions of a table by the time of its IDs.
+//!
+//! Calendar arithmetic is in UTC, where each day has 24 hours. Piece k begins `k` steps after the start of the range,
+//! counted from there: monthly pieces from 31 January begin on 28 February, 31 March, 30 April. Each piece ends where the
+//! next one begins, so there is no gap and no overlap.
+
+use crate::{Layout, UnixMicros};
+use std::fmt;
+use std::ops::Range;
+
+const SECOND: i128 = 1_000_000;
+const DAY: i128 = 86_400 * SECOND;
+
+/// How many pieces a range may have.
+pub const MAX_PIECES: u64 = 1000;
+
+/// The length of a piece: months, days and microseconds, as in PostgreSQL's `interval`. Whole seconds, at least one, and no
+/// part negative: so each piece begins at least a second after the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    months: i128,
+    days: i128,
+    micros: i128,
+}
+
+/// Why an interval is no [`Step`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepError {
+    /// One of its parts is negative.
+    Negative,
+    /// It is shorter than a second, or has a fraction of one.
+    NotWholeSeconds,
+}
+
+impl Step {
+    /// A step from the parts of an `interval`.
+    ///
+    /// # Errors
+    /// Where the pieces might overlap, or two might have one name: see [`StepError`].
+    pub fn new(months: i32, days: i32, micros: i64) -> Result<Self, StepError> {
+        let step = Self { months: months.into(), days: days.into(), micros: micros.into() };
+        if months < 0 || days < 0 || micros < 0 {
+            Err(StepError::Negative)
+        } else if step.shortest() < SECOND || step.micros % SECOND != 0 {
+            Err(StepError::NotWholeSeconds)
+        } else {
+            Ok(step)
+        }
+    }
+
+    /// No piece is shorter, in microseconds: no month has fewer than 28 days.
+    const fn shortest(self) -> i128 {
+        (self.months * 28 + self.days) * DAY + self.micros
+    }
+
+    /// The instant `k` steps after another one, in microseconds since 1970. Where a month has no such day, its last.
+    fn after(self, since: UnixMicros, k: u64) -> i128 {
+        let (since, k) = (i128::from(since.0), i128::from(k));
+        let (year, month, day) = civil(since.div_euclid(DAY));
+        let months = year * 12 + (month - 1) + k * self.months;
+        let first = days_before(months.div_euclid(12), months.rem_euclid(12) + 1);
+        let next = days_before((months + 1).div_euclid(12), (months + 1).rem_euclid(12) + 1);
+        let days = first + day.min(next - first) - 1 + k * self.days;
+        days * DAY + since.rem_euclid(DAY) + k * self.micros
+    }
+}
+
+/// Year, month and day of a day since 1970-01-01. Years count from March, so that the leap day is the last of them.
+const fn civil(days: i128) -> (i128, i128, i128) {
+    let days = days + 719_468; // since 0000-03-01
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153; // from March on
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year + (month <= 2) as i128, month, day)
+}
+
+/// The days from 1970-01-01 to the first of a month.
+const fn days_before(year: i128, month: i128) -> i128 {
+    let year = year - (month <= 2) as i128;
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// A piece of a range of time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// What the name of its partition ends with: `_20260301`, or `_20260301_060000` where pieces begin at other times than
+    /// midnight. In UTC.
+    pub suffix: String,
+    /// The IDs of this time.
+    pub ids: Range<i64>,
+}
+
+/// Why a range of time is not cut into pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PiecesError {
+    /// The range does not begin before it ends.
+    Empty,
+    /// The range begins at an instant that is not of the layout.
+    SinceOutOfRange,
+    /// The range ends at an instant that is not of the layout.
+    UntilOutOfRange,
+    /// The last piece, which is whole, ends after the layout does.
+    EndsTooLate,
+    /// A step is shorter than a tick of the layout: some pieces would have no IDs.
+    ShorterThanTick,
+    /// There would be this many pieces, more than [`MAX_PIECES`].
+    TooMany(u64),
+}
+
+/// The pieces of the time at or after `since` and before `until`, which are instants of the layout. The last piece is whole,
+/// and may end after `until`.
+///
+/// # Errors
+/// See [`PiecesError`].
+pub fn pieces(layout: &Layout, step: Step, since: UnixMicros, until: UnixMicros) -> Result<Vec<Piece>, PiecesError> {
+    layout.lowest_id_from(since).map_err(|_| PiecesError::SinceOutOfRange)?;
+    layout.lowest_id_from(until).map_err(|_| PiecesError::UntilOutOfRange)?;
+    if since >= until {
+        return Err(PiecesError::Empty);
+    }
+    if step.shortest() < layout.tick_micros().into() {
+        return Err(PiecesError::ShorterThanTick);
+    }
+    let count = count(step, since, until);
+    if count > MAX_PIECES {
+        return Err(PiecesError::TooMany(count));
+    }
+    let at_midnight = i128::from(since.0) % DAY == 0 && step.micros % DAY == 0;
+    let first_id = |at: i128| i64::try_from(at).ok().and_then(|at| layout.lowest_id_from(UnixMicros(at)).ok());
+    (0..count)
+        .map(|k| {
+            let (start, end) = (step.after(since, k), step.after(since, k + 1));
+            let ids = first_id(start).zip(first_id(end)).map(|(start, end)| start..end);
+            Ok(Piece { suffix: suffix(start, at_midnight), ids: ids.ok_or(PiecesError::EndsTooLate)? })
+        })
+        .collect()
+}
+
+/// How many pieces there are. Starts rise with their number, so a binary search finds the first at or after `until`.
+fn count(step: Step, since: UnixMicros, until: UnixMicros) -> u64 {
+    let length = i128::from(until.0) - i128::from(since.0);
+    let (mut low, mut high) = (1, (length / step.shortest()) as u64 + 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if step.after(since, middle) < until.0.into() { low = middle + 1 } else { high = middle }
+    }
+    low
+}
+
+fn suffix(start: i128, at_midnight: bool) -> String {
+    let (year, month, day) = civil(start.div_euclid(DAY));
+    let seconds = start.rem_euclid(DAY) / SECOND;
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let date = format!("_{year:04}{month:02}{day:02}");
+    if at_midnight { date } else { format!("{date}_{hour:02}{minute:02}{second:02}") }
+}
+
+/// An end of what a partition holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Edge {
+    /// `MINVALUE`.
+    Lowest,
+    /// An ID; the first that it holds, or the first beyond.
+    Id(i64),
+    /// `MAXVALUE`.
+    Highest,
+}
+
+/// As it stands between the parentheses of FROM and TO.
+impl fmt::Display for Edge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lowest => f.write_str("MINVALUE"),
+            Self::Id(id) => id.fmt(f),
+            Self::Highest => f.write_str("MAXVALUE"),
+        }
+    }
+}
+
+/// The pieces that no partition holds yet, by their places in `wanted`. A partition with the bounds of a piece is that piece.
+///
+/// # Errors
+/// The first piece that a partition overlaps without having its bounds, and that partition, by their places.
+pub fn missing(wanted: &[Range<i64>], existing: &[Range<Edge>]) -> Result<Vec<usize>, (usize, usize)> {
+    let mut missing = Vec::new();
+    for (piece, ids) in wanted.iter().enumerate() {
+        let ids = Edge::Id(ids.start)..Edge::Id(ids.end);
+        match existing.iter().position(|there| there.start < ids.end && ids.start < there.end) {
+            None => missing.push(piece),
+            Some(there) if existing[there] == ids => {}
+            Some(there) => return Err((piece, there)),
+        }
+    }
+    Ok(missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notation::BUILT_IN;
+    use proptest::prelude::*;
+
+    const MICROS_OF_DAY: i64 = DAY as i64;
+
+    fn default() -> Layout {
+        "default".parse().unwrap()
+    }
+
+    fn at(text: &str) -> UnixMicros {
+        UnixMicros::parse(text).unwrap()
+    }
+
+    fn step(months: i32, days: i32, micros: i64) -> Step {
+        Step::new(months, days, micros).unwrap()
+    }
+
+    fn of(step: Step, since: &str, until: &str) -> Result<Vec<Piece>, PiecesError> {
+        pieces(&default(), step, at(since), at(until))
+    }
+
+    fn suffixes(step: Step, since: &str, until: &str) -> Vec<String> {
+        of(step, since, until).unwrap().into_iter().map(|piece| piece.suffix).collect()
+    }
+
+    #[test]
+    fn months_of_a_year() {
+        let months = of(step(1, 0, 0), "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z").unwrap();
+        assert_eq!(months.len(), 12);
+        assert_eq!(months[2].suffix, "_20260301");
+        assert_eq!(months[2].ids.start, default().lowest_id_from(at("2026-03-01T00:00:00Z")).unwrap());
+        assert_eq!(months[11].ids.end, default().lowest_id_from(at("2027-01-01T00:00:00Z")).unwrap());
+    }
+
+    #[test]
+    fn months_from_the_31st_come_back_to_it() {
+        assert_eq!(
+            suffixes(step(1, 0, 0), "2028-01-31T00:00:00Z", "2028-06-01T00:00:00Z"),
+            ["_20280131", "_20280229", "_20280331", "_20280430", "_20280531"]
+        );
+    }
+
+    #[test]
+    fn the_last_piece_is_whole() {
+        let months = of(step(1, 0, 0), "2026-01-01T00:00:00Z", "2026-02-01T00:00:00.000001Z").unwrap();
+        assert_eq!(months.len(), 2);
+        assert_eq!(months[1].ids.end, default().lowest_id_from(at("2026-03-01T00:00:00Z")).unwrap());
+    }
+
+    #[test]
+    fn names_have_the_time_of_day_where_pieces_begin_at_other_times_than_midnight() {
+        let six_hours = step(0, 0, 6 * 3600 * 1_000_000);
+        let names = ["_20260329_000000", "_20260329_060000", "_20260329_120000", "_20260329_180000"];
+        assert_eq!(suffixes(six_hours, "2026-03-29T00:00:00Z", "2026-03-30T00:00:00Z"), names);
+        let day = step(0, 0, MICROS_OF_DAY);
+        assert_eq!(suffixes(day, "2026-03-29T00:00:00Z", "2026-03-29T01:00:00Z"), ["_20260329"]);
+        assert_eq!(suffixes(day, "2026-03-29T05:00:00Z", "2026-03-29T06:00:00Z"), ["_20260329_050000"]);
+    }
+
+    #[test]
+    fn steps_are_whole_seconds_and_positive() {
+        assert_eq!(Step::new(0, 0, 500_000), Err(StepError::NotWholeSeconds));
+        assert_eq!(Step::new(0, 0, 1_500_000), Err(StepError::NotWholeSeconds));
+        assert_eq!(Step::new(0, 1, 1), Err(StepError::NotWholeSeconds));
+        assert_eq!(Step::new(0, 0, 0), Err(StepError::NotWholeSeconds));
+        assert_eq!(Step::new(1, -30, 0), Err(StepError::Negative));
+        assert_eq!(Step::new(-1, 40, 0), Err(StepError::Negative));
+        assert_eq!(Step::new(0, 1, -1_000_000), Err(StepError::Negative));
+        // PostgreSQL 17's '-infinity' and 'infinity'.
+        assert_eq!(Step::new(i32::MIN, i32::MIN, i64::MIN), Err(StepError::Negative));
+        assert_eq!(Step::new(i32::MAX, i32::MAX, i64::MAX), Err(StepError::NotWholeSeconds));
+        assert!(Step::new(0, 0, 1_000_000).is_ok());
+    }
+
+    #[test]
+    fn refusals() {
+        let day = step(0, 1, 0);
+        let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
+        assert_eq!(of(day, start, start), Err(PiecesError::Empty));
+        assert_eq!(of(day, end, start), Err(PiecesError::Empty));
+        let early = at("2023-12-31T23:59:59.999999Z");
+        assert_eq!(pieces(&default(), day, early, at(end)), Err(PiecesError::SinceOutOfRange));
+        let late = UnixMicros(i64::MAX);
+        assert_eq!(pieces(&default(), day, at(start), late), Err(PiecesError::UntilOutOfRange));
+        let minutes = "timestamp=31 worker=10 sequence=22 tick=60s".parse().unwrap();
+        assert_eq!(pieces(&minutes, step(0, 0, 59_000_000), at(start), at(end)), Err(PiecesError::ShorterThanTick));
+        assert_eq!(pieces(&minutes, step(0, 0, 90_000_000), at(start), at(end)).unwrap().len(), 960);
+    }
+
+    #[test]
+    fn too_many_are_counted_not_made() {
+        let second = step(0, 0, 1_000_000);
+        assert_eq!(of(second, "2026-01-01T00:00:00Z", "2026-01-01T00:16:40Z").unwrap().len(), 1000);
+        let count = |until| of(second, "2026-01-01T00:00:00Z", until).unwrap_err();
+        assert_eq!(count("2026-01-01T00:16:41Z"), PiecesError::TooMany(1001));
+        assert_eq!(count("2093-01-01T00:00:00Z"), PiecesError::TooMany(2_114_380_800));
+        assert_eq!(
+            of(step(0, 1, 0), "2024-01-01T00:00:00Z", "2051-05-19T00:00:00Z"),
+            Err(PiecesError::TooMany(10_000))
+        );
+    }
+
+    #[test]
+    fn the_longest_steps_reach_beyond_every_layout() {
+        for longest in
+            [step(i32::MAX, 0, 0), step(0, i32::MAX, 0), step(i32::MAX, i32::MAX, i64::MAX / 1_000_000 * 1_000_000)]
+        {
+            let refused = of(longest, "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
+            assert_eq!(refused, Err(PiecesError::EndsTooLate), "{longest:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_there_is_left_alone_and_what_overlaps_is_named() {
+        let id = |start, end| Edge::Id(start)..Edge::Id(end);
+        let wanted = [10..20, 20..30, 30..40];
+        assert_eq!(missing(&wanted, &[]), Ok(vec![0, 1, 2]));
+        assert_eq!(missing(&wanted, &[id(0, 10), id(20, 30), id(40, 50)]), Ok(vec![0, 2]));
+        assert_eq!(missing(&wanted, &[Edge::Lowest..Edge::Id(10), Edge::Id(40)..Edge::Highest]), Ok(vec![0, 1, 2]));
+        assert_eq!(missing(&wanted, &[id(0, 10), id(12, 14)]), Err((0, 1)));
+        assert_eq!(missing(&wanted, &[id(20, 31)]), Err((1, 0)));
+        assert_eq!(missing(&wanted, &[Edge::Lowest..Edge::Highest]), Err((0, 0)));
+        assert_eq!(missing(&wanted, &[Edge::Id(39)..Edge::Highest]), Err((2, 0)));
+    }
+
+    /// Any step of which at least one fits between the years 1970 and 2300.
+    fn any_step() -> impl Strategy<Value = Step> {
+        (0..400_i32, 0..4000_i32, 0..100_000_i64)
+            .prop_flat_map(|(months, days, seconds)| {
+                let zero_or = |n: i64| prop_oneof![Just(0), Just(n)];
+                (zero_or(months.into()), zero_or(days.into()), zero_or(seconds))
+            })
+            .prop_filter_map("positive", |(months, days, seconds)| {
+                Step::new(months as i32, days as i32, seconds * 1_000_000).ok()
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn days_are_those_of_another_calendar(day in 0_i64..2_932_897) {
+            let (year, month, date) = civil(day.into());
+            let written = UnixMicros(day * MICROS_OF_DAY).to_string();
+            prop_assert_eq!(format!("{year:04}-{month:02}-{date:02}T00:00:00Z"), written);
+            prop_assert_eq!(days_before(year, month) + date - 1, i128::from(day));
+        }
+
+        #[test]
+        fn pieces_meet_and_cover_the_range(
+            step in any_step(),
+            since in 0_i64..8_000_000_000_000_000,
+            length in 1_i64..8_000_000_000_000_000,
+        ) {
+            // To the year 2248; the default layout ends in 2093.
+            let layout: Layout = "timestamp=43 worker=8 sequence=12 epoch=1970-01-01T00:00:00Z".parse().unwrap();
+            let until = UnixMicros(since + length);
+            match pieces(&layout, step, UnixMicros(since), until) {
+                Ok(pieces) => {
+                    prop_assert_eq!(pieces[0].ids.start, layout.lowest_id_from(UnixMicros(since)).unwrap());
+                    let end = pieces.last().unwrap().ids.end;
+                    prop_assert!(end >= layout.lowest_id_from(until).unwrap());
+                    let last = step.after(UnixMicros(since), pieces.len() as u64 - 1);
+                    prop_assert!(last < until.0.into());
+                    for pair in pieces.windows(2) {
+                        prop_assert_eq!(pair[0].ids.end, pair[1].ids.start);
+                        prop_assert!(pair[0].suffix < pair[1].suffix);
+                    }
+                    for piece in &pieces {
+                        prop_assert!(piece.ids.start < piece.ids.end);
+                    }
+                }
+                Err(PiecesError::TooMany(count)) => {
+                    prop_assert!(count > MAX_PIECES);
+                    prop_assert!(step.after(UnixMicros(since), count - 1) < until.0.into());
+                    prop_assert!(step.after(UnixMicros(since), count) >= until.0.into());
+                }
+                Err(PiecesError::SinceOutOfRange | PiecesError::UntilOutOfRange | PiecesError::EndsTooLate) => {}
+                Err(other) => prop_assert!(false, "{:?}", other),
+            }
+        }
+
+        #[test]
+        fn each_step_is_as_long_as_the_shortest_and_a_second(step in any_step(), since in 0_i64..8_000_000_000_000_000, k in 0_u64..1000) {
+            let length = step.after(UnixMicros(since), k + 1) - step.after(UnixMicros(since), k);
+            prop_assert!(length >= step.shortest() && length >= SECOND);
+        }
+    }
+
+    #[test]
+    fn every_layout_is_cut() {
+        for built_in in BUILT_IN {
+            let layout: Layout = built_in.name.parse().unwrap();
+            let start = UnixMicros((layout.epoch().0 / MICROS_OF_DAY + 1) * MICROS_OF_DAY);
+            let until = UnixMicros(start.0 + 100 * MICROS_OF_DAY);
+            assert_eq!(pieces(&layout, step(0, 1, 0), start, until).unwrap().len(), 100, "{}", built_in.name);
+        }
+    }
+}

@@ -68,6 +68,8 @@ pub enum Error {
     SlotsFull,
     /// A session holds the replication origin.
     OriginInUse,
+    /// An open transaction drops the replication origin.
+    OriginDropped,
     /// The replication origin is gone.
     NoOrigin,
     /// The replication origin has no value.
@@ -326,6 +328,12 @@ impl Error {
                 .set_hint(
                     "End the session that called pg_replication_origin_session_setup('snowflake'): see pg_stat_activity.",
                 ),
+            Self::OriginDropped => error(
+                ERRCODE_OBJECT_IN_USE,
+                "a transaction that is still open drops the replication origin \"snowflake\"",
+            )
+            .set_detail("It holds the reservation of this server's IDs. No ID was made.")
+            .set_hint("End that transaction. The origin is then kept, or created again."),
             Self::NoOrigin => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "the replication origin \"snowflake\" could not be created",

@@ -66,6 +66,8 @@ unsafe extern "C-unwind" fn on_exit(_code: i32, _argument: pg_sys::Datum) {
 /// Waits until no session can claim any more, and gives back what is left. At a stop, the postmaster ends the sessions at the
 /// same time, and waits for all before it makes its last checkpoint; so nobody waits longer for this than for the sessions.
 fn give_back() {
+    // Where the server goes on, it reads no configuration any more.
+    shared::set_has_keeper(false);
     while shared::counters().sessions.load(SeqCst) > 0 {
         wait::sleep(2000);
     }

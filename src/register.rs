@@ -48,15 +48,31 @@ impl Register {
         // transaction ends: nobody waits for that here.
         unsafe {
             let locked = pg_sys::ConditionalLockRelationOid(pg_sys::ReplicationOriginRelationId, CATALOG_LOCK);
-            let register = Self { origin: pg_sys::replorigin_by_name(NAME.as_ptr(), true), locked };
+            #[cfg_attr(any(feature = "pg14", feature = "pg15"), expect(unused_mut, reason = "for the loop below"))]
+            let mut register = Self { origin: pg_sys::replorigin_by_name(NAME.as_ptr(), true), locked };
+            #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+            while register.origin != 0 {
+                pg_sys::LockSharedObject(pg_sys::ReplicationOriginRelationId, register.object(), 0, OBJECT_LOCK);
+                // It may have been dropped while this waited for the lock.
+                let now = pg_sys::replorigin_by_name(NAME.as_ptr(), true);
+                if now == register.origin {
+                    break;
+                }
+                pg_sys::UnlockSharedObject(pg_sys::ReplicationOriginRelationId, register.object(), 0, OBJECT_LOCK);
+                register.origin = now;
+            }
             if register.origin == 0 {
                 register.close();
                 return Ok(None);
             }
-            #[cfg(not(any(feature = "pg14", feature = "pg15")))]
-            pg_sys::LockSharedObject(pg_sys::ReplicationOriginRelationId, register.object(), 0, OBJECT_LOCK);
             Ok(Some(register))
         }
+    }
+
+    /// Whether nobody can drop the origin now. Where that is not certain, and its value is gone, an open transaction is dropping
+    /// it: a value that is written then would be inherited by the next origin that gets its number.
+    pub fn is_safe(&self, held: Reserved) -> bool {
+        self.locked || cfg!(not(any(feature = "pg14", feature = "pg15"))) || self.read() == Some(held)
     }
 
     #[cfg(not(any(feature = "pg14", feature = "pg15")))]

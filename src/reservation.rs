@@ -130,7 +130,11 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<Tick, Error> {
             match decide::plan(layout, &situation) {
                 Err(error) => {
                     change.abandon();
-                    Err(error)
+                    Err(error.into())
+                }
+                Ok(plan) if plan.register.is_some() && !register.is_safe(held.reserved) => {
+                    change.abandon();
+                    Err(Error::OriginDropped)
                 }
                 Ok(plan) => {
                     if let Some(tick) = plan.raise {

@@ -81,10 +81,22 @@ fn an_open_transaction_that_drops_another_origin_stops_nobody() {
     until_it_is_needed();
     lists.push(many(&mut client));
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
-    // It drops this one, too, and then does not.
+    // It drops this one, too, and then does not: whoever needs it meanwhile is refused, or waits for the lock.
     other.batch_execute(DROP).unwrap();
-    other.batch_execute("ROLLBACK").unwrap();
     until_it_is_needed();
+    client.batch_execute("SET lock_timeout = '300ms'").unwrap();
+    let error = client.query(NEXT, &[]).unwrap_err();
+    let code = if Installation::under_test().major() < 16 { "55006" } else { "55P03" };
+    assert_eq!(error.code().unwrap().code(), code, "{error:?}");
+    other.batch_execute("ROLLBACK").unwrap();
+    lists.push(many(&mut client));
+    // Or does: its value is not left behind for another origin.
+    other.batch_execute("BEGIN; SELECT pg_replication_origin_drop('snowflake')").unwrap();
+    until_it_is_needed();
+    assert!(client.query(NEXT, &[]).is_err());
+    other.batch_execute("COMMIT").unwrap();
+    let heirs = "SELECT count(*) FROM pg_replication_origin_status";
+    assert_eq!(other.query_one(heirs, &[]).unwrap().get::<_, i64>(0), 0);
     lists.push(many(&mut client));
     check::rising(&lists.concat());
 }

@@ -95,16 +95,16 @@ impl Given {
     }
 
     /// None was given twice.
-    fn check(&self, at_least: usize) {
+    fn check(&self) {
         let count = check::distinct(&self.0);
-        assert!(count >= at_least, "{count}");
+        assert!(count >= 500, "{count}");
     }
 }
 
-/// Has the line of the server run this far ahead of the clock by IDs of a database, as after a clock that was fast for
-/// a moment.
+/// Has the line of the server run far ahead of the clock by IDs of a database: the clock is fast for a moment, by more
+/// than a restart takes on a slow machine.
 fn fast_once(cluster: &Cluster, database: &str, given: &mut Given) {
-    cluster.step_clock("+3s");
+    cluster.step_clock("+6s");
     given.claim(cluster, database, 150);
     cluster.step_clock("+0s");
 }
@@ -124,7 +124,7 @@ fn sessions_are_killed_while_two_databases_take_turns() {
         cluster.crash_session(busy);
         given.claim_past(&cluster, idle);
     }
-    given.check(50_000);
+    given.check();
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn ten_databases_crash_in_any_way_and_go_on_in_any_order() {
         fault(round / 2, databases[below(10)]);
         given.claim_past(&cluster, databases[idle]);
     }
-    given.check(20_000);
+    given.check();
 }
 
 // A clock that was fast once, and is right since.
@@ -167,7 +167,7 @@ fn restarted_after_the_clock_was_fast(how: Stop) {
     restart(&cluster, how);
     given.claim_past(&cluster, "db1");
     given.claim_past(&cluster, "db2");
-    given.check(10_000);
+    given.check();
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn dropped_and_created(fast: bool, between: Between) {
     }
     cluster.client_once_up("db1").batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     given.claim_past_by(&cluster, "db1", INSERT);
-    given.check(5_000);
+    given.check();
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn dropped_in_one_database_while_another_goes_on() {
     cluster.client_once_up("db1").batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     given.claim_past(&cluster, "db1");
     given.claim_past(&cluster, "db2");
-    given.check(10_000);
+    given.check();
 }
 
 // A database that came from elsewhere, or whose copy was written by hand.
@@ -391,7 +391,7 @@ fn a_dump_of_less_than_max_lead_ahead_goes_on_above_its_ids() {
     record.check(&[&cluster]);
     given.0.push(dumped);
     given.0.extend(["db1", "db2"].map(|database| stored(&cluster, database)));
-    given.check(5_000);
+    given.check();
 }
 
 // Who may write all data may write the copy.
@@ -439,7 +439,7 @@ fn a_copy_set_by_hand_stops_no_other_database() {
     assert!(after.refused.is_empty(), "{} calls after a crash: {:?}", after.refused.len(), after.refused[0]);
     record.add(after);
     let count = record.check(&[&cluster]);
-    assert!(count > 5_000, "{count}");
+    assert!(count > 1_000, "{count}");
 }
 
 #[test]
@@ -460,7 +460,7 @@ fn a_copy_set_back_repeats_nothing() {
         given.claim_past(&cluster, "db2");
         given.claim_past(&cluster, "db1");
     }
-    given.check(50_000);
+    given.check();
 }
 
 #[test]
@@ -480,7 +480,7 @@ fn a_copy_of_a_database_and_its_template_crash_together() {
         given.claim_past(&cluster, idle);
         given.claim_past(&cluster, busy);
     }
-    given.check(100_000);
+    given.check();
 }
 
 // Standbys and backups.
@@ -511,7 +511,7 @@ fn a_standby_is_promoted_with_the_clock_back() {
         record.add(load::run_during_in(databases, 4, || &standby, || thread::sleep(millis(600))).1);
     }
     let count = record.check(&[&standby]);
-    assert!(count > 5_000, "{count}");
+    assert!(count > 1_000, "{count}");
     assert!(record.refused.is_empty(), "{:?}", record.refused);
 }
 
@@ -528,7 +528,7 @@ fn an_idle_database_of_a_promoted_standby_goes_on_above_the_others() {
     standby.retry(|client| client.query_one("SELECT snowflake_next()", &[]));
     given.claim_past(&standby, "db1");
     given.claim_past(&standby, "db2");
-    given.check(50_000);
+    given.check();
 }
 
 #[test]
@@ -552,7 +552,7 @@ fn a_primary_is_rewound_and_promoted_again() {
     first.retry(|client| client.query_one("SELECT snowflake_next()", &[]));
     given.claim_past(&first, "db1");
     given.claim_past(&first, "db2");
-    given.check(50_000);
+    given.check();
 }
 
 /// What is in the backup, in whichever database, is not given again by any.
@@ -582,7 +582,7 @@ fn a_base_backup_goes_on_above_what_it_has_stored() {
     for (list, database) in given.0.iter_mut().zip(databases) {
         *list = stored(&copy, database);
     }
-    given.check(500);
+    given.check();
 }
 
 // What is written, and when.
@@ -652,11 +652,20 @@ fn calls_after_a_start_with_the_clock_far_behind_write_nothing() {
 
 #[test]
 fn calls_past_the_end_of_the_layout_write_nothing() {
-    let cluster = server(quiet().set("pg_snowflake.max_jump = '36525d'"), &["db1"]);
+    let cluster = server(quiet(), &["db1"]);
+    let query = "SELECT floor(extract(epoch FROM layout_end - now()))::bigint FROM snowflake_status";
+    let end: i64 = cluster.client().query_one(query, &[]).unwrap().get(0);
+    // Started shortly before the end, as it would not start after it; then time passes, the most of it at a step that is
+    // small enough to be believed at once.
+    cluster.stop(Stop::Fast);
+    cluster.step_clock(&format!("+{}s", end - 12));
+    start(&cluster);
     let mut client = cluster.client();
-    client.query(SELECT, &[]).unwrap();
-    // The default layout ends in 2093.
-    cluster.step_clock("+2400000000s");
+    cluster.step_clock(&format!("+{}s", end - 4));
+    let start = Instant::now();
+    while client.query("SELECT snowflake_next()", &[]).is_ok() {
+        assert!(start.elapsed() < Duration::from_secs(60), "the layout does not end");
+    }
     refused_calls_write_nothing(&mut client, "2200H");
     refused_calls_write_nothing(&mut cluster.client_of("postgres", "db1"), "2200H");
 }
@@ -706,7 +715,9 @@ fn many_databases_reserve_no_more_than_one() {
 
 #[test]
 fn strict_settings_refuse_nobody_after_a_clean_start() {
+    // Longer than a restart takes on a slow machine.
     let strict = Cluster::options()
+        .set("pg_snowflake.reserve_ahead = '4s'")
         .set("pg_snowflake.max_lead = 0")
         .set("pg_snowflake.max_burst = 0")
         .set("pg_snowflake.max_wait = 0");

@@ -101,6 +101,51 @@ fn an_open_transaction_that_drops_another_origin_stops_nobody() {
     check::rising(&lists.concat());
 }
 
+/// As an apply worker of logical replication does, or in a transaction that may write nothing.
+#[test]
+fn a_session_that_holds_another_origin_and_one_that_only_reads_make_ids() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "SELECT pg_replication_origin_create('other'); SELECT pg_replication_origin_session_setup('other')",
+        )
+        .unwrap();
+    let mut lists = vec![many(&mut client)];
+    until_it_is_needed();
+    lists.push(many(&mut client));
+    let mut reader = cluster.client();
+    reader.batch_execute("SET default_transaction_read_only = on").unwrap();
+    until_it_is_needed();
+    lists.push(many(&mut reader));
+    check::rising(&lists.concat());
+    let progress = "SELECT coalesce(remote_lsn, '0/0') = '0/0' FROM pg_replication_origin_status WHERE external_id = 'other'";
+    let untouched = client.query_opt(progress, &[]).unwrap().is_none_or(|row| row.get(0));
+    assert!(untouched, "the other origin was advanced");
+}
+
+/// PostgreSQL itself does not start with fewer slots than there are origins; with more, everything is there again.
+#[test]
+fn fewer_slots_than_origins_end_a_start_and_raising_them_cures_it() {
+    let cluster = Cluster::options().with_clock().set("pg_snowflake.max_wait = '20s'").start();
+    let mut client = cluster.client();
+    let mut lists = vec![many(&mut client)];
+    client
+        .batch_execute(
+            "SELECT pg_replication_origin_create('other'); SELECT pg_replication_origin_advance('other', '0/1')",
+        )
+        .unwrap();
+    cluster.stop(Stop::Fast);
+    cluster.append("postgresql.auto.conf", &format!("\n{} = 1\n", slots()));
+    let log = cluster.start().unwrap_err();
+    assert!(log.contains("PANIC"), "{log}");
+    cluster.append("postgresql.auto.conf", &format!("\n{} = 10\n", slots()));
+    cluster.step_clock("-30s");
+    cluster.start().unwrap();
+    lists.push(many(&mut cluster.client()));
+    check::rising(&lists.concat());
+}
+
 #[test]
 fn held_by_a_session_it_says_which_session_to_end() {
     let cluster = Cluster::options().start();

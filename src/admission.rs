@@ -12,6 +12,15 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 /// Without a look at the clock, no more time than this may pass, in microseconds: so soon a clock that is set is noticed.
 const LONGEST_WITHOUT_CLOCK: i64 = 1000;
 
+/// How safe the reservation is on synchronous standbys, as [`crate::replication`] knows it.
+#[derive(Clone, Copy)]
+pub struct Confirmed {
+    /// The level of `synchronous_commit` that it has reached.
+    pub level: i64,
+    /// The session's configuration in which that holds, by the time when it was read.
+    pub configuration: i64,
+}
+
 /// Atomics only because a static must be sound for threads; a backend has one.
 #[repr(C, align(64))]
 struct Admission {
@@ -32,6 +41,9 @@ struct Admission {
     max_burst: AtomicI64,
     max_lead: AtomicI64,
     spread: AtomicU64,
+    /// See [`Confirmed`].
+    confirmed_level: AtomicI64,
+    confirmed_configuration: AtomicI64,
 }
 
 static ADMISSION: Admission = Admission {
@@ -47,6 +59,8 @@ static ADMISSION: Admission = Admission {
     max_burst: AtomicI64::new(0),
     max_lead: AtomicI64::new(0),
     spread: AtomicU64::new(1),
+    confirmed_level: AtomicI64::new(0),
+    confirmed_configuration: AtomicI64::new(0),
 };
 
 /// The processor's counter, for the two functions below; to be read before the clock is.
@@ -104,14 +118,25 @@ pub fn bounds(now: Tick) -> Option<Bounds> {
     })
 }
 
+/// How safe the reservation was when this was granted.
+#[inline]
+pub fn confirmed() -> Confirmed {
+    Confirmed {
+        level: ADMISSION.confirmed_level.load(Relaxed),
+        configuration: ADMISSION.confirmed_configuration.load(Relaxed),
+    }
+}
+
 /// Grants these bounds until they are withdrawn; `now` does not count. `per_micro` is the rate of the counter, 0 where it
 /// is not to be used.
-pub fn grant(bounds: &Bounds, per_micro: u64) {
+pub fn grant(bounds: &Bounds, confirmed: Confirmed, per_micro: u64) {
     withdraw();
     ADMISSION.max_burst.store(bounds.max_burst, Relaxed);
     ADMISSION.max_lead.store(bounds.max_lead, Relaxed);
     ADMISSION.spread.store(bounds.spread, Relaxed);
     ADMISSION.per_micro.store(per_micro, Relaxed);
+    ADMISSION.confirmed_level.store(confirmed.level, Relaxed);
+    ADMISSION.confirmed_configuration.store(confirmed.configuration, Relaxed);
     ADMISSION.limit.store(bounds.limit.0, Relaxed);
 }
 

@@ -3,8 +3,9 @@
 //! and everything out of the ordinary happens on the slow path behind it.
 //!
 //! A session is admitted when the library is preloaded, the server is not in recovery, a worker is set, and the
-//! reservation of its database reaches far enough. A change of the settings, or of the reservation's relation, withdraws
-//! the admission, so that the next claim looks at them anew.
+//! reservation of its database reaches far enough and is as safe on standbys as the session's `synchronous_commit` asks. A
+//! change of the settings, of that level, or of the reservation's relation withdraws the admission, so that the next claim
+//! looks at them anew.
 
 use crate::errors::Error;
 use crate::{admission, clock, reservation, settings, shared, tsc, wait};
@@ -34,6 +35,7 @@ pub fn claim_at_once(want: u64) -> Option<Claim> {
 /// The window of the clock's tick; `None` while the session is not admitted. `count` was read just now.
 #[inline(never)]
 fn read_clock(count: u64) -> Option<Window> {
+    withdraw_unless_confirmed();
     let now = clock::now();
     admission::window_at(now, count).or_else(|| {
         let layout = settings::layout();
@@ -42,6 +44,15 @@ fn read_clock(count: u64) -> Option<Window> {
         admission::keep(&window, layout.start_of(tick)..layout.start_of(Tick(tick.0 + 1)));
         admission::window_at(now, count)
     })
+}
+
+/// Where this session has raised `synchronous_commit` since it was admitted, it must first wait for the standby to have the
+/// reservation.
+#[inline]
+fn withdraw_unless_confirmed() {
+    if !admission::confirmed().is_enough() {
+        admission::withdraw();
+    }
 }
 
 #[cold]
@@ -57,6 +68,7 @@ fn claim_slowly(want: u64) -> Result<Claim, Error> {
 fn claim_or_wait(want: u64) -> Result<Claim, Error> {
     let (layout, mut patience) = (settings::layout(), Patience::default());
     loop {
+        withdraw_unless_confirmed();
         let now = clock::now();
         let Some(bounds) = admission::bounds(layout.tick_at(now)) else {
             admit(layout, layout.tick_at(now))?;
@@ -170,7 +182,7 @@ fn admit(layout: &Layout, needs: Tick) -> Result<(), Error> {
         return Err(Error::Exhausted);
     }
     use_newest_worker(layout)?;
-    let limit = reservation::reserve(layout, needs)?;
+    let (limit, confirmed) = reservation::reserve(layout, needs)?;
     let bounds = Bounds {
         now: Tick(0),
         max_burst: layout.ticks_in(settings::max_burst()),
@@ -178,7 +190,10 @@ fn admit(layout: &Layout, needs: Tick) -> Result<(), Error> {
         limit,
         spread: settings::sequence_spread().min(layout.max(Field::Sequence) + 1),
     };
-    admission::grant(&bounds, if settings::uses_tsc() { tsc::per_micro() } else { 0 });
+    // The counter saves the look at the clock, and with it the look at the level. Where standbys are named for the first time,
+    // that is noticed within a millisecond.
+    let counts = settings::uses_tsc() && !confirmed.may_be_exceeded();
+    admission::grant(&bounds, confirmed, if counts { tsc::per_micro() } else { 0 });
     Ok(())
 }
 

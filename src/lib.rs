@@ -6,7 +6,8 @@
 //! * [`functions`]: what SQL calls; the SQL objects themselves stand in `sql/`
 //! * [`generator`]: claims positions, and waits or gives up as the settings say
 //! * [`layouts`]: layouts that queries name
-//! * [`reservation`]: what is durable of the line; on it, [`catalog`], [`page`] and [`replication`]
+//! * [`reservation`]: what is durable of the line; on it, [`catalog`], [`page`] and [`replication`], which
+//!   waits with the help of [`interrupts`]
 //! * [`shared`]: the shared memory of the server: the line, and the lock for transitions
 //! * [`settings`]: the `pg_snowflake.*` parameters
 //! * [`admission`]: what this process may claim until a setting changes
@@ -21,6 +22,7 @@ mod clock;
 mod errors;
 mod functions;
 mod generator;
+mod interrupts;
 mod layouts;
 mod page;
 mod replication;

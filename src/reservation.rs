@@ -7,6 +7,7 @@
 //!
 //! A session keeps a copy of the instant as its limit, so a claim below it touches nothing but the line.
 
+use crate::admission::Confirmed;
 use crate::errors::Error;
 use crate::page::{Page, Stored};
 use crate::shared::{self, Start};
@@ -19,29 +20,30 @@ use std::ffi::CStr;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Makes sure that this database's reservation covers a tick, and that the line is above what earlier runs may have
-/// claimed here. Returns the highest tick that this session may claim, which is that tick or a later one.
+/// claimed here. Returns the highest tick that this session may claim, which is that tick or a later one, and how safe the
+/// reservation is on synchronous standbys.
 ///
 /// The reservation is written anew when less than a quarter of `pg_snowflake.reserve_ahead` is left of it, so that what is
 /// new has that long to reach a standby before the first ID is made from it.
 ///
 /// # Errors
 /// Where the extension is not created in this database, or was created for another layout.
-pub fn reserve(layout: &Layout, needs: Tick) -> Result<Tick, Error> {
+pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error> {
     loop {
         let relation = catalog::reservation(layout)?;
         let Some(page) = Page::open_to_write(relation) else {
             catalog::forget();
             return Err(Error::NotCreated);
         };
-        let limit = reserve_on(page, layout, needs);
+        let reserved = reserve_on(page, layout, needs);
         // It may have been dropped, and another one created, while the log was flushed.
         if catalog::reservation(layout)? == relation {
-            return Ok(limit);
+            return Ok(reserved);
         }
     }
 }
 
-fn reserve_on(mut page: Page, layout: &Layout, needs: Tick) -> Tick {
+fn reserve_on(mut page: Page, layout: &Layout, needs: Tick) -> (Tick, Confirmed) {
     let ahead = settings::reserve_ahead();
     let (mut reserved, mut resumed) = (UnixMicros(0), None);
     let change = page.prepare();
@@ -70,12 +72,12 @@ fn reserve_on(mut page: Page, layout: &Layout, needs: Tick) -> Tick {
     page.close();
     // SAFETY: waits for the disk; all locks are released.
     unsafe { pg_sys::XLogFlush(position) };
-    replication::wait_for_standby(position);
+    let confirmed = replication::confirm(position);
     if let Some((found, start)) = resumed {
         log_start(found, start);
     }
     let limit = layout.first_tick_from(UnixMicros(reserved.0 - ahead / 4)).0 - 1;
-    Tick(limit).max(needs).min(layout.last_tick())
+    (Tick(limit).max(needs).min(layout.last_tick()), confirmed)
 }
 
 /// Begins the reservation of a database that gets the extension: above all that any database of this server has reserved

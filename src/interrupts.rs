@@ -1,4 +1,4 @@
-//! Makes a wait inside PostgreSQL end for every interrupt. PostgreSQL's wait for a synchronous standby ends for a cancel
+//! Makes a wait inside PostgreSQL answer every interrupt. PostgreSQL's wait for a synchronous standby ends for a cancel
 //! and a termination only, since at a commit nothing else can be done. In the middle of a statement other things can:
 //! a transaction timeout, a client that is gone, a parallel worker's error, a DROP DATABASE that waits for all sessions.
 //!

@@ -12,6 +12,15 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 /// Without a look at the clock, no more time than this may pass, in microseconds: so soon a clock that is set is noticed.
 const LONGEST_WITHOUT_CLOCK: i64 = 1000;
 
+/// How safe the reservation is on synchronous standbys, as [`crate::replication`] knows it.
+#[derive(Clone, Copy)]
+pub struct Confirmed {
+    /// The level of `synchronous_commit` that it has reached.
+    pub level: i64,
+    /// The session's configuration in which that holds, by the time when it was read.
+    pub configuration: i64,
+}
+
 /// The limit while nothing is granted.
 const NOTHING: i64 = i64::MIN;
 
@@ -35,6 +44,9 @@ struct Admission {
     max_burst: AtomicI64,
     max_lead: AtomicI64,
     spread: AtomicU64,
+    /// See [`Confirmed`].
+    confirmed_level: AtomicI64,
+    confirmed_configuration: AtomicI64,
     /// [`shared::admissions`] before the grant.
     at: AtomicU64,
 }
@@ -52,6 +64,8 @@ static ADMISSION: Admission = Admission {
     max_burst: AtomicI64::new(0),
     max_lead: AtomicI64::new(0),
     spread: AtomicU64::new(1),
+    confirmed_level: AtomicI64::new(0),
+    confirmed_configuration: AtomicI64::new(0),
     at: AtomicU64::new(0),
 };
 
@@ -116,32 +130,50 @@ pub fn bounds(now: Tick) -> Option<Bounds> {
     })
 }
 
-/// Grants these bounds until they are withdrawn; `now` does not count. `per_micro` is the rate of the counter, 0 where it
-/// is not to be used; `at` is what [`shared::admissions`] was before anything was looked up for it.
-pub fn grant(bounds: &Bounds, per_micro: u64, at: u64) {
+/// Grants these bounds until they are withdrawn, but no position yet: for those, [`set_limit`]. `now` and `limit` of the bounds do
+/// not count; `at` is what [`shared::admissions`] was before anything was looked up for this.
+pub fn grant(bounds: &Bounds, at: u64) {
     withdraw();
     ADMISSION.at.store(at, Relaxed);
     ADMISSION.max_burst.store(bounds.max_burst, Relaxed);
     ADMISSION.max_lead.store(bounds.max_lead, Relaxed);
     ADMISSION.spread.store(bounds.spread, Relaxed);
-    ADMISSION.per_micro.store(per_micro, Relaxed);
-    ADMISSION.limit.store(bounds.limit.0, Relaxed);
+    ADMISSION.per_micro.store(0, Relaxed);
+    // Nothing that could be less safe than it should be.
+    ADMISSION.confirmed_level.store(i64::MAX, Relaxed);
+    ADMISSION.confirmed_configuration.store(i64::MIN, Relaxed);
+    ADMISSION.limit.store(-1, Relaxed);
 }
 
-/// Raises the limit of what is granted; nothing, where the grant was withdrawn meanwhile.
-pub fn extend(limit: Tick) {
+/// How safe the reservation is that the limit stands for.
+#[inline]
+pub fn confirmed() -> Confirmed {
+    Confirmed {
+        level: ADMISSION.confirmed_level.load(Relaxed),
+        configuration: ADMISSION.confirmed_configuration.load(Relaxed),
+    }
+}
+
+/// Sets the limit of what is granted, which stands for a reservation that is so safe; nothing, where the grant was withdrawn
+/// meanwhile. `per_micro` as in [`grant`].
+pub fn set_limit(limit: Tick, confirmed: Confirmed, per_micro: u64) {
     if ADMISSION.limit.load(Relaxed) != NOTHING {
         ADMISSION.limit.store(limit.0, Relaxed);
-        // The window was made with the old limit.
-        ADMISSION.counts.store(0, Relaxed);
-        ADMISSION.until.store(0, Relaxed);
-        ADMISSION.since.store(0, Relaxed);
+        ADMISSION.confirmed_level.store(confirmed.level, Relaxed);
+        ADMISSION.confirmed_configuration.store(confirmed.configuration, Relaxed);
+        ADMISSION.per_micro.store(per_micro, Relaxed);
+        forget_window();
     }
 }
 
 /// Takes the grant back.
 pub fn withdraw() {
     ADMISSION.limit.store(NOTHING, Relaxed);
+    forget_window();
+}
+
+/// It was made of other bounds.
+fn forget_window() {
     ADMISSION.counts.store(0, Relaxed);
     ADMISSION.until.store(0, Relaxed);
     ADMISSION.since.store(0, Relaxed);

@@ -35,7 +35,7 @@ pub fn claim_at_once(want: u64) -> Option<Claim> {
 /// now.
 #[inline(never)]
 fn read_clock(count: u64) -> Option<Window> {
-    if !admission::is_current() {
+    if !admission::is_current() || !admission::confirmed().is_enough() {
         return None;
     }
     if let Some(window) = admission::window_at(clock::now(), count) {
@@ -65,6 +65,11 @@ fn claim_slowly(want: u64) -> Result<Claim, Error> {
 fn claim_or_wait(want: u64) -> Result<Claim, Error> {
     let (layout, mut patience) = (settings::layout(), Patience::default());
     loop {
+        // Where this session has raised `synchronous_commit` since it was admitted, it must first wait for the standby to have the
+        // reservation.
+        if !admission::confirmed().is_enough() {
+            admission::withdraw();
+        }
         let now = if shared::exists() { believed::now() } else { clock::now() };
         let Some(bounds) = admission::bounds(layout.tick_at(now)) else {
             match admit(layout) {
@@ -99,7 +104,12 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
                 patience.sleep(left.min(behind));
             }
             Refusal::Limit { needs } => match reservation::reserve(layout, needs) {
-                Ok(limit) => admission::extend(limit),
+                Ok((limit, confirmed)) => {
+                    // The counter saves the look at the clock, and with it the look at the level. Where standbys are named for the
+                    // first time, that is noticed within a millisecond.
+                    let counts = settings::uses_tsc() && !confirmed.may_be_exceeded();
+                    admission::set_limit(limit, confirmed, if counts { tsc::per_micro() } else { 0 });
+                }
                 Err(Error::CopyTooFar { ahead }) => patience.with_copy(ahead)?,
                 Err(error) => return Err(error),
             },
@@ -200,6 +210,6 @@ fn admit(layout: &Layout) -> Result<(), Error> {
         limit: Tick(-1),
         spread: settings::sequence_spread().min(layout.max(Field::Sequence) + 1),
     };
-    admission::grant(&bounds, if settings::uses_tsc() { tsc::per_micro() } else { 0 }, at);
+    admission::grant(&bounds, at);
     Ok(())
 }

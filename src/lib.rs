@@ -5,11 +5,15 @@
 //!
 //! * [`functions`]: what SQL calls; the SQL objects themselves stand in `sql/`
 //! * [`generator`]: claims positions, and waits or gives up as the settings say
-//! * [`layouts`]: layouts that queries name
-//! * [`reservation`]: what is durable of the line; on it, [`catalog`], [`page`] and [`replication`]
+//! * [`rewind`]: takes a server back whose clock was ahead; [`keeper`]: the background process
+//! * [`worker`]: the worker in use, and its change
+//! * [`reservation`]: what is durable before a claim; on it, [`register`], the server's, and [`replication`], which waits for
+//!   standbys with the help of [`interrupts`]
+//! * [`database`]: what a database has on record, on the [`page`]s of its sequences; [`layouts`]: layouts that queries name
+//! * [`believed`]: the time to make IDs by
 //! * [`shared`]: the shared memory of the server: the line, and the lock for transitions
 //! * [`settings`]: the `pg_snowflake.*` parameters
-//! * [`admission`]: what this process may claim until a setting changes
+//! * [`admission`]: what this process may claim until something changes
 //! * [`clock`], [`tsc`], [`wait`], [`timestamptz`]: time, as the system, the processor and PostgreSQL have it
 //! * [`errors`]: every error a user can see, with SQLSTATE, detail and hint
 
@@ -22,6 +26,7 @@ mod database;
 mod errors;
 mod functions;
 mod generator;
+mod interrupts;
 mod keeper;
 mod layouts;
 mod page;

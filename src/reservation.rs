@@ -9,6 +9,7 @@
 //! Each database has a copy, for dumps and upgrades, which carry sequences and no origins. What is to be done when is decided
 //! in [`snowflake_core::reservation`].
 
+use crate::admission::Confirmed;
 use crate::errors::Error;
 use crate::page::Page;
 use crate::register::{self, Register};
@@ -107,11 +108,12 @@ fn situation(layout: &Layout, reserved: Reserved, copy: decide::Copy, needs: Tic
 }
 
 /// Makes sure that the server's reservation covers a tick, and this database's copy, too. Returns the highest tick that this
-/// session may claim, which is that tick or a later one. The session was admitted: see [`resume`].
+/// session may claim, which is that tick or a later one, and how safe the reservation is on synchronous standbys. The session was
+/// admitted: see [`resume`].
 ///
 /// # Errors
 /// As [`resume`].
-pub fn reserve(layout: &Layout, needs: Tick) -> Result<Tick, Error> {
+pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error> {
     loop {
         let relation = database::reservation(layout)?;
         let register = open_register(relation)?;
@@ -161,10 +163,11 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<Tick, Error> {
         let (held, copied) = planned?;
         // SAFETY: waits for the disk; all locks are released.
         unsafe { pg_sys::XLogFlush(held.logged_at) };
-        replication::wait_for_standby(held.logged_at);
+        let confirmed = replication::confirm(held.logged_at);
         // It may have been dropped, and another one created, while the log was flushed.
         if copied && database::reservation(layout)? == relation {
-            return Ok(decide::limit(layout, held.reserved, settings::reserve_ahead(), needs));
+            let limit = decide::limit(layout, held.reserved, settings::reserve_ahead(), needs);
+            return Ok((limit, confirmed));
         }
     }
 }

@@ -1,0 +1,120 @@
+//! Makes a wait inside PostgreSQL answer every interrupt. PostgreSQL's wait for a synchronous standby ends for a cancel
+//! and a termination only, since at a commit nothing else can be done. In the middle of a statement other things can:
+//! a transaction timeout, a client that is gone, a parallel worker's error, a DROP DATABASE that waits for all sessions.
+//!
+//! All of them come by signals. For as long as the wait lasts, [`handle`] runs after PostgreSQL's own handlers, and
+//! lets anything that they have left pending count as a cancel, which ends the wait; it keeps true cancels apart.
+
+use pgrx::pg_sys;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+/// Cancel and statement timeout; other timeouts; all that other processes ask for.
+const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGALRM, libc::SIGUSR1];
+
+/// PostgreSQL's handlers of these.
+static HANDLERS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+
+/// The statement was cancelled during the wait.
+static CANCELLED: AtomicBool = AtomicBool::new(false);
+
+/// A cancel was made up to end the wait.
+static MADE_UP: AtomicBool = AtomicBool::new(false);
+
+/// Runs a wait of PostgreSQL's that ends when the statement is cancelled or the session is terminated, so that it ends for
+/// all interrupts. Returns whether there was one, before or during the wait: then it is pending, and the caller is to
+/// check for interrupts before it does anything else.
+pub fn during(wait: impl FnOnce()) -> bool {
+    CANCELLED.store(false, Relaxed);
+    MADE_UP.store(false, Relaxed);
+    let watch = Watch::begin();
+    // One that came before the handlers were there would not end the wait.
+    // SAFETY: a flag of this process, which signal handlers set.
+    let early = unsafe { (&raw const pg_sys::InterruptPending).read_volatile() != 0 };
+    if !early {
+        wait();
+    }
+    drop(watch);
+    let made_up = MADE_UP.load(Relaxed);
+    // SAFETY: flags of this process, which signal handlers set: PostgreSQL's own alone from here on.
+    unsafe {
+        let cancel = &raw mut pg_sys::QueryCancelPending;
+        if made_up {
+            cancel.write_volatile(0);
+        }
+        // After that, or a cancel that came with one that was made up would be lost.
+        let cancelled = CANCELLED.load(Relaxed);
+        if cancelled {
+            cancel.write_volatile(1);
+        }
+        let interrupted = early || made_up || cancelled || (&raw const pg_sys::ProcDiePending).read_volatile() != 0;
+        if interrupted {
+            // It is not where the postmaster has died.
+            (&raw mut pg_sys::InterruptPending).write_volatile(1);
+        }
+        interrupted
+    }
+}
+
+/// The time in which [`handle`] runs after PostgreSQL's handlers.
+struct Watch {
+    /// What it has taken the place of.
+    replaced: [Option<libc::sigaction>; 3],
+}
+
+impl Watch {
+    fn begin() -> Self {
+        let mut replaced = [None; 3];
+        for ((signal, handler), replaced) in SIGNALS.into_iter().zip(&HANDLERS).zip(&mut replaced) {
+            // SAFETY: zeros are a valid value, and are overwritten; the new action is the old one but for its handler.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                libc::sigaction(signal, std::ptr::null(), &raw mut action);
+                // A signal that is ignored stays so. PostgreSQL's handlers take the signal's number alone.
+                let is_handled = action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN;
+                if is_handled && action.sa_flags & libc::SA_SIGINFO == 0 {
+                    *replaced = Some(action);
+                    handler.store(action.sa_sigaction, Relaxed);
+                    action.sa_sigaction = handle as extern "C-unwind" fn(c_int) as usize;
+                    libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+                }
+            }
+        }
+        Self { replaced }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        for (signal, replaced) in SIGNALS.into_iter().zip(&self.replaced) {
+            if let Some(action) = replaced {
+                // SAFETY: the action that was there before.
+                unsafe { libc::sigaction(signal, action, std::ptr::null_mut()) };
+            }
+        }
+    }
+}
+
+/// Runs PostgreSQL's handler, and then sees what it has left pending. Only loads and stores, as in any signal handler.
+extern "C-unwind" fn handle(signal: c_int) {
+    for (watched, handler) in SIGNALS.into_iter().zip(&HANDLERS) {
+        if watched == signal {
+            // SAFETY: the address of the handler that was there, which is of this type.
+            let handler: extern "C-unwind" fn(c_int) = unsafe { std::mem::transmute(handler.load(Relaxed)) };
+            handler(signal);
+        }
+    }
+    // SAFETY: flags of this process, which signal handlers may set.
+    unsafe {
+        let cancel = &raw mut pg_sys::QueryCancelPending;
+        let pending = (&raw const pg_sys::InterruptPending).read_volatile() != 0;
+        if cancel.read_volatile() != 0 {
+            if signal == libc::SIGINT {
+                CANCELLED.store(true, Relaxed);
+            }
+        } else if pending {
+            MADE_UP.store(true, Relaxed);
+            cancel.write_volatile(1);
+        }
+    }
+}

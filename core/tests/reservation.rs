@@ -202,6 +202,18 @@ impl Server {
         self.copies[database] = copy;
     }
 
+    fn apply(&mut self, op: Op) {
+        match op {
+            // A session stays in its database.
+            Op::Step { session } => self.step(session, session % DATABASES),
+            Op::Crash { kept } => self.crash(kept),
+            Op::Stop => self.stop(),
+            Op::Pass { micros } => self.clock.0 += micros,
+            Op::Set { clock } => self.clock.0 = self.layout.epoch().0 + clock,
+            Op::SetCopy { database, millis } => self.set_copy(database, millis),
+        }
+    }
+
     /// A dump of a database that is restored on another server, whatever that one's clock says, repeats none of its IDs.
     fn check_move(&self, database: usize, clock: i64) {
         let mut new = Self::new(clock, i64::MAX);
@@ -251,7 +263,7 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_position_is_given_twice(
@@ -261,15 +273,7 @@ proptest! {
     ) {
         let mut server = Server::new(start, i64::MAX);
         for op in ops {
-            match op {
-                // A session stays in its database.
-                Op::Step { session } => server.step(session, session % DATABASES),
-                Op::Crash { kept } => server.crash(kept),
-                Op::Stop => server.stop(),
-                Op::Pass { micros } => server.clock.0 += micros,
-                Op::Set { clock } => server.clock.0 = server.layout.epoch().0 + clock,
-                Op::SetCopy { database, millis } => server.set_copy(database, millis),
-            }
+            server.apply(op);
         }
         let distinct: HashSet<Position> = server.given.iter().map(|&(_, position)| position).collect();
         prop_assert_eq!(distinct.len(), server.given.len());
@@ -293,14 +297,7 @@ proptest! {
         let mut server = Server::new(start, max_lead);
         let mut latest = server.clock;
         for op in ops {
-            match op {
-                Op::Step { session } => server.step(session, session % DATABASES),
-                Op::Crash { kept } => server.crash(kept),
-                Op::Stop => server.stop(),
-                Op::Pass { micros } => server.clock.0 += micros,
-                Op::Set { clock } => server.clock.0 = server.layout.epoch().0 + clock,
-                Op::SetCopy { database, millis } => server.set_copy(database, millis),
-            }
+            server.apply(op);
             latest = latest.max(server.clock);
             let last = server.layout.start_of(server.last());
             prop_assert!(last.0 <= latest.0 + max_lead + 2 * AHEAD, "the line is at {last}, the clock at {latest}");

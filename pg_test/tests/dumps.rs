@@ -1,0 +1,474 @@
+//! What a database remembers of its IDs gets in nobody's way: not in that of an owner who is no superuser and dumps or
+//! restores, not in that of a publication for all tables, nor in that of a TRUNCATE of everything. And where the record
+//! is none, that is an error with a way out.
+
+use pg_test::{Cluster, Options, Stop, check, ids};
+use postgres::Client;
+use postgres::error::DbError;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const ORDERS: &str = "CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_next(), note text)";
+const OTHER_LAYOUT: &str = "pg_snowflake.layout = 'timestamp=41 worker=9 sequence=13'";
+
+/// Waits long enough for IDs after a clock went back.
+fn options() -> Options {
+    Cluster::options().with_clock().set("pg_snowflake.max_wait = '20s'")
+}
+
+/// A running server without the extension, with a role `owner` that owns the database `shop`. In `shop`, its schema
+/// `public` is open to it, as PostgreSQL 15 has it.
+fn server(options: Options) -> Cluster {
+    let cluster = options.create();
+    start(&cluster);
+    cluster.client().batch_execute("CREATE ROLE owner LOGIN").unwrap();
+    cluster.client().batch_execute("CREATE DATABASE shop OWNER owner").unwrap();
+    cluster
+}
+
+/// The same with its clock a minute back.
+fn server_behind() -> Cluster {
+    let cluster = server(options());
+    cluster.step_clock("-60s");
+    cluster
+}
+
+fn start(cluster: &Cluster) {
+    cluster.start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
+}
+
+fn owner(cluster: &Cluster) -> Client {
+    cluster.client_of("owner", "shop")
+}
+
+fn insert(client: &mut Client) -> Vec<i64> {
+    ids(&client.query("INSERT INTO orders (note) SELECT 'n' FROM generate_series(1, 1000) RETURNING id", &[]).unwrap())
+}
+
+fn stored(client: &mut Client) -> Vec<i64> {
+    ids(&client.query("SELECT id FROM orders ORDER BY id", &[]).unwrap())
+}
+
+/// A life of an owner: makes the extension and a table, fills it. Returns its IDs.
+fn shop_of_an_owner(cluster: &Cluster) -> Vec<i64> {
+    let mut client = owner(cluster);
+    client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+    client.batch_execute(ORDERS).unwrap();
+    insert(&mut client)
+}
+
+/// What a database remembers: reservation, layout, epoch; and whether IDs were made.
+#[derive(Debug, PartialEq)]
+struct Record(i64, i64, i64, bool);
+
+fn record(client: &mut Client) -> Record {
+    let query = "SELECT r.last_value, l.last_value, e.last_value, r.is_called \
+                 FROM _snowflake.reservation r, _snowflake.layout l, _snowflake.epoch e";
+    let row = client.query_one(query, &[]).unwrap();
+    Record(row.get(0), row.get(1), row.get(2), row.get(3))
+}
+
+fn refused(client: &mut Client, query: &str, code: &str) -> DbError {
+    let error = client.query(query, &[]).expect_err(query);
+    let error = error.as_db_error().unwrap_or_else(|| panic!("{query}: {error:?}"));
+    assert_eq!(error.code().code(), code, "{query}: {error:?}");
+    error.clone()
+}
+
+// Programs.
+
+/// What a program wrote to its standard output and error.
+#[derive(Debug, PartialEq)]
+struct Said {
+    output: String,
+    errors: String,
+    success: bool,
+}
+
+impl Said {
+    /// It succeeded and wrote nothing.
+    fn nothing(&self) {
+        let nothing = Self { output: String::new(), errors: String::new(), success: true };
+        assert_eq!(*self, nothing);
+    }
+
+    /// What the server said, of its standard error, without the place in the query.
+    fn errors(&self) -> Vec<&str> {
+        let messages = self.errors.lines().filter_map(|line| line.split_once("ERROR:  "));
+        messages.map(|(_, message)| message.split(" at character ").next().unwrap()).collect()
+    }
+}
+
+fn said(command: &mut Command) -> Said {
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Said { output: text(&output.stdout), errors: text(&output.stderr), success: output.status.success() }
+}
+
+/// A dump of the database `shop` by its owner, who is told nothing.
+fn dump(cluster: &Cluster, name: &str, arguments: &[&str]) -> PathBuf {
+    let file = cluster.socket().join(format!("{name}.dump"));
+    let mut command = cluster.program("pg_dump");
+    said(command.args(["--username=owner", "--dbname=shop", "--file"]).arg(&file).args(arguments)).nothing();
+    file
+}
+
+const CUSTOM: &[&str] = &["--format=custom"];
+
+fn pg_restore(cluster: &Cluster, role: &str, file: &Path) -> Command {
+    let mut command = cluster.program("pg_restore");
+    command.args([&format!("--username={role}"), "--dbname=shop"]).arg(file);
+    command
+}
+
+fn psql(cluster: &Cluster, role: &str, database: &str, file: &Path) -> Command {
+    let mut command = cluster.program("psql");
+    command.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=VERBOSITY=terse"]);
+    command.args([&format!("--username={role}"), &format!("--dbname={database}"), "--file"]).arg(file);
+    command
+}
+
+/// The database `shop` holds what was remembered, and its IDs go on above those that were.
+fn goes_on(new: &Cluster, remembered: &Record, before: &[i64]) {
+    let mut client = owner(new);
+    let restored = record(&mut client);
+    assert_eq!((restored.1, restored.2, restored.3), (remembered.1, remembered.2, true));
+    assert!(restored.0 >= remembered.0, "{restored:?} {remembered:?}");
+    assert_eq!(stored(&mut client), before);
+    let after = insert(&mut client);
+    check::rising(&[before, &after].concat());
+}
+
+// The life of an owner.
+
+#[test]
+fn an_owner_dumps_and_restores_an_archive() {
+    let old = server(options());
+    let before = shop_of_an_owner(&old);
+    let remembered = record(&mut owner(&old));
+    let file = dump(&old, "dump", CUSTOM);
+    old.stop(Stop::Fast);
+
+    let new = server_behind();
+    said(pg_restore(&new, "owner", &file).arg("--exit-on-error")).nothing();
+    goes_on(&new, &remembered, &before);
+}
+
+#[test]
+fn an_owner_dumps_and_restores_a_script() {
+    let old = server(options());
+    let before = shop_of_an_owner(&old);
+    let remembered = record(&mut owner(&old));
+    let file = dump(&old, "dump", &[]);
+    old.stop(Stop::Fast);
+
+    let new = server_behind();
+    let said = said(psql(&new, "owner", "shop", &file).arg("--set=ON_ERROR_STOP=1"));
+    assert!(said.success && said.errors.is_empty(), "{said:?}");
+    // The answers of set_config() and of the three calls of setval().
+    let answers: Vec<&str> = said.output.lines().filter(|line| !line.is_empty()).collect();
+    let Record(_, layout, epoch, _) = remembered;
+    assert_eq!(answers.len(), 3, "{said:?}");
+    for value in [layout, epoch] {
+        assert!(answers.contains(&value.to_string().as_str()), "{said:?}");
+    }
+    goes_on(&new, &remembered, &before);
+}
+
+/// It is the owner's database, and a superuser's extension.
+#[test]
+fn an_owner_dumps_a_database_whose_extension_a_superuser_created() {
+    let old = server(options());
+    old.client_of("postgres", "shop").batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+    let mut client = owner(&old);
+    client.batch_execute(ORDERS).unwrap();
+    let before = insert(&mut client);
+    let remembered = record(&mut client);
+    let file = dump(&old, "dump", CUSTOM);
+
+    // Restored by the owner, who creates the extension.
+    let new = server_behind();
+    said(pg_restore(&new, "owner", &file).arg("--exit-on-error")).nothing();
+    goes_on(&new, &remembered, &before);
+}
+
+/// Into a database that has the extension of a superuser, the owner restores all but the record: the restore says so,
+/// and fails. A superuser's restore then mends it.
+#[test]
+fn a_restore_by_an_owner_into_the_extension_of_a_superuser_says_what_is_missing() {
+    let old = server(options());
+    let before = shop_of_an_owner(&old);
+    let remembered = record(&mut owner(&old));
+    let file = dump(&old, "dump", CUSTOM);
+    old.stop(Stop::Fast);
+
+    let new = server(options());
+    new.client_of("postgres", "shop").batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+    let said = said(&mut pg_restore(&new, "owner", &file));
+    assert!(!said.success, "{said:?}");
+    assert_eq!(
+        said.errors(),
+        [
+            "must be owner of extension pg_snowflake",
+            "permission denied for sequence epoch",
+            "permission denied for sequence layout",
+            "permission denied for sequence reservation",
+        ],
+        "{}",
+        said.errors
+    );
+    assert!(!record(&mut owner(&new)).3, "nothing of the record came over");
+    assert_eq!(stored(&mut owner(&new)), before, "all else did");
+
+    // What is missing, from the same file.
+    let list = new.socket().join("list");
+    let entries = self::said(new.program("pg_restore").arg("--list").arg(&file)).output;
+    let entries: Vec<&str> = entries.lines().filter(|line| line.contains("SEQUENCE SET _snowflake")).collect();
+    assert_eq!(entries.len(), 3);
+    std::fs::write(&list, entries.join("\n")).unwrap();
+    new.step_clock("-60s");
+    self::said(pg_restore(&new, "postgres", &file).args(["--exit-on-error", "--use-list"]).arg(&list)).nothing();
+    goes_on(&new, &remembered, &before);
+}
+
+/// Into the database that it came from, which has gone on since: the extension is dropped and made again.
+#[test]
+fn an_owner_goes_back_to_a_dump_that_cleans_up_first() {
+    let cluster = server(options());
+    let before = shop_of_an_owner(&cluster);
+    let remembered = record(&mut owner(&cluster));
+    let file = dump(&cluster, "shop", CUSTOM);
+    let lost = insert(&mut owner(&cluster));
+    cluster.step_clock("-60s");
+    said(pg_restore(&cluster, "owner", &file).args(["--exit-on-error", "--clean", "--if-exists"])).nothing();
+    goes_on(&cluster, &remembered, &before);
+    check::rising(&[lost, insert(&mut owner(&cluster))].concat());
+}
+
+// Other dumps.
+
+#[test]
+fn a_dump_of_all_databases_is_restored_into_a_fresh_server() {
+    let old = server(options());
+    let before = shop_of_an_owner(&old);
+    old.client().batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+    let remembered = record(&mut owner(&old));
+    let file = old.socket().join("dump");
+    said(old.program("pg_dumpall").arg("--file").arg(&file)).nothing();
+    old.stop(Stop::Fast);
+
+    let new = options().create();
+    new.step_clock("-60s");
+    start(&new);
+    let said = said(&mut psql(&new, "postgres", "postgres", &file));
+    // The same with and without pg_snowflake: the new server has its superuser.
+    assert_eq!(said.errors(), ["role \"postgres\" already exists"], "{}", said.errors);
+    assert_eq!(said.errors.lines().count(), 1, "{}", said.errors);
+    goes_on(&new, &remembered, &before);
+    assert_eq!(record(&mut new.client()).1, remembered.1);
+}
+
+#[test]
+fn a_dump_of_one_table_needs_the_extension() {
+    let old = server(options());
+    let before = shop_of_an_owner(&old);
+    let remembered = record(&mut owner(&old));
+    let table = dump(&old, "table", &["--table=orders"]);
+    let both = dump(&old, "both", &["--table=orders", "--extension=pg_snowflake"]);
+    old.stop(Stop::Fast);
+
+    let new = server_behind();
+    let without = said(psql(&new, "owner", "shop", &table).arg("--set=ON_ERROR_STOP=1"));
+    assert_eq!(without.errors(), ["function public.snowflake_next() does not exist"], "{}", without.errors);
+    let with = said(psql(&new, "owner", "shop", &both).arg("--set=ON_ERROR_STOP=1"));
+    assert!(with.success && with.errors.is_empty(), "{with:?}");
+    goes_on(&new, &remembered, &before);
+}
+
+#[test]
+fn the_schema_and_the_data_are_dumped_one_after_the_other() {
+    let old = server(options());
+    let before = shop_of_an_owner(&old);
+    let remembered = record(&mut owner(&old));
+    let schema = dump(&old, "schema", &["--schema-only"]);
+    let data = dump(&old, "data", &["--data-only"]);
+    old.stop(Stop::Fast);
+
+    let new = server_behind();
+    let said = |file| said(psql(&new, "owner", "shop", file).arg("--set=ON_ERROR_STOP=1"));
+    let after_schema = said(&schema);
+    assert!(after_schema.success && after_schema.errors.is_empty(), "{after_schema:?}");
+    let empty = record(&mut owner(&new));
+    assert_eq!((empty.1, empty.2, empty.3), (remembered.1, remembered.2, false), "that of a new database");
+    let after_data = said(&data);
+    assert!(after_data.success && after_data.errors.is_empty(), "{after_data:?}");
+    goes_on(&new, &remembered, &before);
+}
+
+// Publications.
+
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn no_errors(cluster: &Cluster) {
+    let log = cluster.log();
+    let errors: Vec<&str> =
+        log.lines().filter(|line| ["ERROR:", "FATAL:", "PANIC:"].iter().any(|level| line.contains(level))).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+/// Publishes all tables to a subscriber with this table, and returns both.
+fn replicate(subscriber: Cluster, table: &str) -> (Cluster, Cluster) {
+    let publisher = Cluster::options().set("wal_level = logical").start();
+    let mut client = publisher.client();
+    client.batch_execute(ORDERS).unwrap();
+    insert(&mut client);
+    client.batch_execute("CREATE PUBLICATION p FOR ALL TABLES").unwrap();
+    let tables = "SELECT string_agg(schemaname || '.' || tablename, ' ') FROM pg_publication_tables";
+    assert_eq!(client.query_one(tables, &[]).unwrap().get::<_, String>(0), "public.orders");
+
+    let mut subscribed = subscriber.client();
+    subscribed.batch_execute(table).unwrap();
+    let host = publisher.socket().display();
+    let subscription = format!("CREATE SUBSCRIPTION s CONNECTION 'host={host} user=postgres' PUBLICATION p");
+    subscribed.batch_execute(&subscription).unwrap();
+    let content = "SELECT count(*) || coalesce(md5(string_agg(id || note, ' ' ORDER BY id)), '') FROM orders";
+    let content = |client: &mut Client| client.query_one(content, &[]).unwrap().get::<_, String>(0);
+    let initial = content(&mut client);
+    wait_for("the initial copy", || content(&mut subscribed) == initial);
+    insert(&mut client);
+    client.batch_execute("UPDATE orders SET note = 'm' WHERE id % 2 = 0; DELETE FROM orders WHERE id % 7 = 0").unwrap();
+    let changed = content(&mut client);
+    wait_for("the changes", || content(&mut subscribed) == changed);
+    no_errors(&publisher);
+    no_errors(&subscriber);
+    (publisher, subscriber)
+}
+
+#[test]
+fn a_publication_of_all_tables_reaches_a_subscriber_without_the_extension() {
+    let subscriber = Cluster::options().not_preloaded().create();
+    start(&subscriber);
+    replicate(subscriber, "CREATE TABLE orders (id bigint PRIMARY KEY, note text)");
+}
+
+#[test]
+fn a_publication_of_all_tables_leaves_the_record_of_a_subscriber_alone() {
+    let subscriber = Cluster::options().set("pg_snowflake.worker_id = 2").set(OTHER_LAYOUT).start();
+    let own = record(&mut subscriber.client());
+    let (publisher, subscriber) = replicate(subscriber, ORDERS);
+    let mut client = subscriber.client();
+    assert_eq!(record(&mut client), own);
+    assert_ne!(record(&mut publisher.client()).1, own.1);
+    let relations = "SELECT string_agg(srrelid::regclass::text, ' ') FROM pg_subscription_rel";
+    assert_eq!(client.query_one(relations, &[]).unwrap().get::<_, String>(0), "orders");
+    // The subscriber makes IDs of its own for its own tables.
+    let own: i64 = client.query_one("SELECT snowflake_next()", &[]).unwrap().get(0);
+    assert!(own > 0);
+}
+
+// TRUNCATE.
+
+const TRUNCATE_ALL: &str = "DO $$ BEGIN EXECUTE (
+    SELECT 'TRUNCATE ' || string_agg(c.oid::regclass::text, ', ') || ' RESTART IDENTITY CASCADE'
+    FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+    WHERE relkind IN ('r', 'p', 'f') AND nspname NOT IN ('pg_catalog', 'information_schema')); END $$";
+
+#[test]
+fn a_truncate_of_everything_leaves_the_record_alone() {
+    let cluster = options().start();
+    let mut client = cluster.client();
+    client.batch_execute(ORDERS).unwrap();
+    client.batch_execute("CREATE TABLE lines (number serial, order_id bigint REFERENCES orders)").unwrap();
+    let before = insert(&mut client);
+    let remembered = record(&mut client);
+    client.batch_execute(TRUNCATE_ALL).unwrap();
+    assert_eq!(stored(&mut client), []);
+    let kept = record(&mut client);
+    assert_eq!((kept.1, kept.2, kept.3), (remembered.1, remembered.2, true));
+    assert!(kept.0 >= remembered.0);
+    let after = insert(&mut client);
+    check::rising(&[before.as_slice(), &after].concat());
+    client.batch_execute(TRUNCATE_ALL).unwrap();
+    drop(client);
+
+    // The check of the layout holds.
+    cluster.stop(Stop::Fast);
+    cluster.append("postgresql.conf", &format!("{OTHER_LAYOUT}\n"));
+    start(&cluster);
+    let error = refused(&mut cluster.client(), "SELECT snowflake_next()", "55000");
+    assert_eq!(error.message(), "the layout of this server is not the layout of this database");
+    cluster.stop(Stop::Fast);
+    cluster.append("postgresql.conf", "pg_snowflake.layout = 'default'\n");
+    cluster.step_clock("-60s");
+    start(&cluster);
+    let last = insert(&mut cluster.client());
+    check::rising(&[before, after, last].concat());
+}
+
+// No record.
+
+const NEEDS_THE_RECORD: [&str; 3] =
+    ["SELECT snowflake_next()", "SELECT snowflake_timestamp(1)", "SELECT snowflake_min_id(now())"];
+
+/// What is no layout, and how it comes to be there.
+const NO_RECORDS: [&str; 5] = [
+    "SELECT setval('_snowflake.layout', 0)",
+    "SELECT setval('_snowflake.layout', 0, false)",
+    "SELECT setval('_snowflake.layout', 1)",
+    "SELECT setval('_snowflake.layout', 1234567890123456789)",
+    "ALTER SEQUENCE _snowflake.layout RESTART",
+];
+
+fn is_no_record(client: &mut Client, query: &str) {
+    let error = refused(client, query, "55000");
+    assert_eq!(error.message(), "the layout of this database is not on record");
+    let hint = error.hint().unwrap();
+    assert!(hint.contains("Restore both from a dump") && hint.contains("snowflake_adopt_layout()"), "{hint}");
+}
+
+#[test]
+fn no_record_is_an_error_until_the_layout_is_adopted() {
+    let cluster = options().start();
+    let mut list = ids(&cluster.client().query("SELECT snowflake_next(10)", &[]).unwrap());
+    let remembered = record(&mut cluster.client());
+    for no_record in NO_RECORDS {
+        cluster.client().batch_execute(no_record).unwrap();
+        let mut client = cluster.client();
+        NEEDS_THE_RECORD.iter().for_each(|query| is_no_record(&mut client, query));
+        client.batch_execute("SELECT snowflake_adopt_layout()").unwrap();
+        let adopted = record(&mut client);
+        assert_eq!((adopted.1, adopted.2, adopted.3), (remembered.1, remembered.2, true), "{no_record}");
+        list.extend(ids(&client.query("SELECT snowflake_next(10)", &[]).unwrap()));
+        client.batch_execute("SELECT snowflake_timestamp(1), snowflake_min_id(now())").unwrap();
+    }
+    check::rising(&list);
+}
+
+#[test]
+fn no_record_is_an_error_on_a_standby_until_the_layout_is_adopted_on_the_primary() {
+    let primary = options().start();
+    let standby = primary.standby();
+    let mut session = standby.client();
+    let decode = "SELECT snowflake_timestamp(1)";
+    session.batch_execute(decode).unwrap();
+    primary.client().batch_execute(NO_RECORDS[0]).unwrap();
+    standby.catch_up_with(&primary);
+    for client in [&mut session, &mut standby.client()] {
+        for query in &NEEDS_THE_RECORD[1..] {
+            is_no_record(client, query);
+        }
+    }
+    primary.client().batch_execute("SELECT snowflake_adopt_layout()").unwrap();
+    standby.catch_up_with(&primary);
+    for client in [&mut session, &mut standby.client()] {
+        client.batch_execute(decode).unwrap();
+    }
+}

@@ -1,0 +1,16 @@
+// Where the server is, the environment says, as it does for all of libpq's; TABLES and SCHEMAS are filters, where they
+// are set.
+const list = (name) => process.env[name]?.split(",");
+
+module.exports = {
+  dialect: "postgresql",
+  schema: "./schema.js",
+  dbCredentials: {
+    host: process.env.PGHOST,
+    user: process.env.PGUSER,
+    database: process.env.PGDATABASE,
+    ssl: false,
+  },
+  ...(list("TABLES") && { tablesFilter: list("TABLES") }),
+  ...(list("SCHEMAS") && { schemaFilter: list("SCHEMAS") }),
+};

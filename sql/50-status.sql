@@ -1,4 +1,5 @@
--- For who watches the server.
+-- The state of the server's IDs, for monitoring. A function and no view: tools that compare a schema with a model would want to
+-- drop a view that the model does not have.
 
 CREATE FUNCTION snowflake_status() RETURNS TABLE (
     worker_id integer,
@@ -30,9 +31,3 @@ REVOKE ALL ON FUNCTION snowflake_status() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION snowflake_status() TO pg_monitor;
 COMMENT ON FUNCTION snowflake_status() IS
     'state of this server''s snowflake IDs, and counts since its start; makes no ID';
-
-CREATE VIEW snowflake_status AS SELECT * FROM snowflake_status();
-REVOKE ALL ON snowflake_status FROM PUBLIC;
-GRANT SELECT ON snowflake_status TO pg_monitor;
-COMMENT ON VIEW snowflake_status IS
-    'state of this server''s snowflake IDs, and counts since its start';

@@ -4,8 +4,8 @@ SELECT pg_describe_object(classid, objid, 0) AS object, obj_description(objid, c
 FROM pg_depend
 WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_snowflake')
   AND deptype = 'e'
-  -- From PostgreSQL 18 on, these types depend on the extension, too, and not on their relations only.
-  AND pg_describe_object(classid, objid, 0) NOT SIMILAR TO 'type (%\[\]|snowflake_status)'
+  -- From PostgreSQL 18 on, array types depend on the extension, too.
+  AND pg_describe_object(classid, objid, 0) NOT SIMILAR TO 'type %\[\]'
 ORDER BY pg_describe_object(classid, objid, 0) COLLATE "C";
 
 SELECT p.oid::regprocedure AS function, l.lanname AS lang, provolatile AS v, proparallel AS p, proisstrict AS strict,

@@ -31,14 +31,12 @@ CREATE TABLE _snowflake.other ();
 SELECT snowflake_rewind(0);
 SELECT snowflake_adopt_layout();
 SELECT * FROM snowflake_status();
-SELECT * FROM snowflake_status;
 SELECT snowflake_server_layout(), snowflake_database_layout();
 RESET ROLE;
 
 -- Who watches the server may look at its state, and no more.
 GRANT pg_monitor TO regress_snowflake_nobody;
 SET ROLE regress_snowflake_nobody;
-SELECT worker_id FROM snowflake_status;
 SELECT worker_id FROM snowflake_status();
 SELECT snowflake_rewind(0);
 RESET ROLE;

@@ -6,13 +6,13 @@ SELECT worker_id, datacenter_id, layout, layout = snowflake_server_layout() AS o
        reserved_until > clock_timestamp() AS reserved, reserved_until < clock_timestamp() + interval '1 min' AS not_far,
        abs(extract(epoch FROM last_time - clock_timestamp())) < 10 AS last, lead < interval '10 s' AS leads,
        previous_until IS NULL AS unchanged, clock_leaps, clock_leap, started_at < clock_timestamp() AS started, started_after, reservations > 0 AS counted
-FROM snowflake_status;
+FROM snowflake_status();
 SET timezone = 'UTC';
 SET datestyle = ISO;
 SELECT epoch, layout_end FROM snowflake_status();
 
 -- An error is counted.
-SELECT errors AS before FROM snowflake_status \gset
+SELECT errors AS before FROM snowflake_status() \gset
 SELECT snowflake_database_layout(), snowflake_database_layout() = snowflake_server_layout() AS same;
 CREATE FUNCTION put_on_record(text) RETURNS void LANGUAGE sql AS $$
     SELECT setval('_snowflake.layout', CASE $1 WHEN 'twitter' THEN 4295659718092 ELSE 4295664258048 END);
@@ -23,7 +23,7 @@ SELECT snowflake_database_layout();
 \c -
 SELECT snowflake_next();
 SELECT (snowflake_decode(1541815603606036480)).*;
-SELECT errors > :before AS counted FROM snowflake_status;
+SELECT errors > :before AS counted FROM snowflake_status();
 SELECT snowflake_adopt_layout();
 SELECT put_on_record('default');
 SELECT snowflake_next() > 0 AS made;

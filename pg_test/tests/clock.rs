@@ -320,7 +320,7 @@ fn an_id_says_the_millisecond_in_which_it_was_made() {
         assert_eq!(counts, [0, 0, 1_000_000], "too early, too late, all, with {setting}");
         assert!(row.get::<_, bool>(3), "{setting}");
         let source = |client: &mut Client| -> String {
-            client.query_one("SELECT clock_source FROM snowflake_status", &[]).unwrap().get(0)
+            client.query_one("SELECT clock_source FROM snowflake_status()", &[]).unwrap().get(0)
         };
         assert_eq!(source(&mut client), used);
 

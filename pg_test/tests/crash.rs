@@ -62,7 +62,7 @@ fn ids_that_left_without_a_row_are_not_given_again() {
     for round in 0..10 {
         // Just after a reservation was written, and soon enough that nobody else has flushed it.
         let written = |client: &mut postgres::Client| -> i64 {
-            client.query_one("SELECT reservations FROM snowflake_status", &[]).unwrap().get(0)
+            client.query_one("SELECT reservations FROM snowflake_status()", &[]).unwrap().get(0)
         };
         let before = written(&mut client);
         while written(&mut client) == before {
@@ -136,7 +136,7 @@ fn the_clock_jumps_for_a_minute() {
     let count = record.check(&[&cluster]);
     assert!(count > 100_000, "{count}");
     assert!(record.refused.is_empty(), "{:?}", record.refused);
-    let query = "SELECT clock_steps, extract(epoch FROM largest_clock_step)::bigint FROM snowflake_status";
+    let query = "SELECT clock_steps, extract(epoch FROM largest_clock_step)::bigint FROM snowflake_status()";
     let row = cluster.client().query_one(query, &[]).unwrap();
     assert!(row.get::<_, i64>(0) > 50 && row.get::<_, i64>(1) > 600, "{row:?}");
 }
@@ -154,7 +154,7 @@ fn a_restart_with_the_clock_far_back_refuses_until_it_is_right() {
     assert_eq!(error.code().code(), "55000");
     assert!(error.message().starts_with("the clock is 7"), "{}", error.message());
     assert!(cluster.log().contains(" s ahead of the clock"), "{}", cluster.log());
-    let row = client.query_one("SELECT extract(epoch FROM lead)::bigint, errors, waits FROM snowflake_status", &[]);
+    let row = client.query_one("SELECT extract(epoch FROM lead)::bigint, errors, waits FROM snowflake_status()", &[]);
     let row = row.unwrap();
     assert!((7100..7300).contains(&row.get::<_, i64>(0)) && row.get::<_, i64>(1) == 1 && row.get::<_, i64>(2) == 1);
     cluster.step_clock("+0s");
@@ -185,7 +185,7 @@ fn two_databases_crash_together() {
 
     // The extension in one more database does not move the line.
     let lead = |cluster: &Cluster| -> f64 {
-        let lead = "SELECT extract(epoch FROM lead)::float8 FROM snowflake_status";
+        let lead = "SELECT extract(epoch FROM lead)::float8 FROM snowflake_status()";
         cluster.client().query_one(lead, &[]).unwrap().get(0)
     };
     cluster.client().query_one("SELECT snowflake_next()", &[]).unwrap();

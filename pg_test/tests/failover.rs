@@ -111,7 +111,7 @@ fn sessions_of_the_standby_go_on_after_the_promotion() {
     let mut client = second.client();
     let error = client.query_one("SELECT snowflake_next()", &[]).unwrap_err();
     assert_eq!(error.code().unwrap().code(), "25006");
-    let started: String = client.query_one("SELECT started_after FROM snowflake_status", &[]).unwrap().get(0);
+    let started: String = client.query_one("SELECT started_after FROM snowflake_status()", &[]).unwrap().get(0);
     assert_eq!(started, "standby");
     second.catch_up_with(&first);
     first.stop(Stop::Immediate);

@@ -29,7 +29,7 @@ fn ahead(client: &mut Client) -> f64 {
 }
 
 fn leaps(cluster: &Cluster) -> (i64, Option<f64>) {
-    let query = "SELECT clock_leaps, extract(epoch FROM clock_leap)::float8 FROM snowflake_status";
+    let query = "SELECT clock_leaps, extract(epoch FROM clock_leap)::float8 FROM snowflake_status()";
     let row = cluster.client().query_one(query, &[]).unwrap();
     (row.get(0), row.get(1))
 }

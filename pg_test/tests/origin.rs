@@ -159,7 +159,7 @@ fn held_by_a_session_it_says_which_session_to_end() {
     assert_eq!(error.message(), "a session holds the replication origin \"snowflake\"");
     assert!(error.hint().unwrap().contains("pg_replication_origin_session_setup('snowflake')"), "{error:?}");
     // Nothing is left locked by it.
-    assert!(client.query("SELECT * FROM snowflake_status", &[]).is_ok());
+    assert!(client.query("SELECT * FROM snowflake_status()", &[]).is_ok());
     refused(&mut cluster.client(), NEXT, "55006");
     drop(holder);
     let start = Instant::now();
@@ -367,7 +367,7 @@ fn a_clean_stop_gives_back() {
         let mut client = cluster.client();
         many(&mut client);
         let lead: f64 =
-            client.query_one("SELECT extract(epoch FROM lead)::float8 FROM snowflake_status", &[]).unwrap().get(0);
+            client.query_one("SELECT extract(epoch FROM lead)::float8 FROM snowflake_status()", &[]).unwrap().get(0);
         assert!(lead < 0.2, "{lead}");
     }
 }

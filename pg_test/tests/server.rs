@@ -595,7 +595,7 @@ fn refused_calls_write_nothing(client: &mut Client, code: &str) {
         assert_eq!(error.code().unwrap().code(), code, "{error:?}");
     };
     let look = |client: &mut Client| -> (Option<String>, i64) {
-        let query = "SELECT (SELECT reserved_until::text FROM snowflake_status), \
+        let query = "SELECT (SELECT reserved_until::text FROM snowflake_status()), \
                      (pg_current_wal_insert_lsn() - '0/0')::bigint";
         let row = client.query_one(query, &[]).unwrap();
         (row.get(0), row.get(1))
@@ -653,7 +653,7 @@ fn calls_after_a_start_with_the_clock_far_behind_write_nothing() {
 #[test]
 fn calls_past_the_end_of_the_layout_write_nothing() {
     let cluster = server(quiet(), &["db1"]);
-    let query = "SELECT floor(extract(epoch FROM layout_end - now()))::bigint FROM snowflake_status";
+    let query = "SELECT floor(extract(epoch FROM layout_end - now()))::bigint FROM snowflake_status()";
     let end: i64 = cluster.client().query_one(query, &[]).unwrap().get(0);
     // Started shortly before the end, as it would not start after it; then time passes, the most of it at a step that is
     // small enough to be believed at once.
@@ -680,7 +680,7 @@ fn many_databases_reserve_no_more_than_one() {
     } else {
         "(SELECT coalesce(sum(fsyncs), 0)::bigint FROM pg_stat_io WHERE object = 'wal')"
     };
-    let query = format!("SELECT reservations, {flushes} FROM snowflake_status");
+    let query = format!("SELECT reservations, {flushes} FROM snowflake_status()");
     let count = || -> (i64, i64) {
         let row = cluster.client().query_one(&query, &[]).unwrap();
         (row.get(0), row.get(1))

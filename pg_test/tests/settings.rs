@@ -196,7 +196,7 @@ fn the_epoch_can_be_set_apart_from_the_layout() {
 fn looking_at_the_status_makes_no_id() {
     let cluster = Cluster::options().start();
     let mut client = cluster.client();
-    let query = "SELECT last_time::text, reserved_until::text, reservations, waits, errors FROM snowflake_status";
+    let query = "SELECT last_time::text, reserved_until::text, reservations, waits, errors FROM snowflake_status()";
     client.query_one("SELECT snowflake_next()", &[]).unwrap();
     let mut look = || {
         let row = client.query_one(query, &[]).unwrap();
@@ -213,7 +213,8 @@ fn looking_at_the_status_makes_no_id() {
 fn reservations_are_written_about_once_in_their_time() {
     let cluster = Cluster::options().start();
     let mut client = cluster.client();
-    let mut written = || -> i64 { client.query_one("SELECT reservations FROM snowflake_status", &[]).unwrap().get(0) };
+    let mut written =
+        || -> i64 { client.query_one("SELECT reservations FROM snowflake_status()", &[]).unwrap().get(0) };
     let before = written();
     let start = std::time::Instant::now();
     cluster.sessions(16, |_, client| {

@@ -138,11 +138,11 @@ fn models(cluster: &Cluster, options: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn django_models_nothing_but_the_view() {
+fn django_models_nothing_of_the_extension() {
     let cluster = server();
     assert_eq!(models(&cluster, &[]), ["class Orders(models.Model):"]);
     let with_views = models(&cluster, &["--include-views"]);
-    assert_eq!(with_views, ["class Orders(models.Model):", "class SnowflakeStatus(models.Model):"]);
+    assert_eq!(with_views, ["class Orders(models.Model):"]);
 }
 
 // Drizzle.
@@ -161,23 +161,6 @@ fn statements(output: &str) -> Vec<&str> {
 
 const ADD_NOTE: &str = r#"ALTER TABLE "orders" ADD COLUMN "note" text;"#;
 
-/// The view is part of the extension, and in a schema that Drizzle takes for its own: each push begins with dropping it,
-/// which PostgreSQL refuses, and ends there. Nothing is lost, and nothing of the push is done.
-#[test]
-fn drizzle_stops_at_the_view_in_public_and_drops_nothing() {
-    let cluster = server();
-    let before = objects(&cluster);
-    cluster.client().batch_execute("ALTER TABLE orders DROP note").unwrap();
-    for _ in 0..2 {
-        let Said { output, errors, .. } = push(&cluster, &[]);
-        assert_eq!(statements(&output), [r#"DROP VIEW "public"."snowflake_status";"#, ADD_NOTE], "{output}\n{errors}");
-        let said = "cannot drop view snowflake_status because extension pg_snowflake requires it";
-        assert!([&output, &errors].iter().any(|text| text.contains(said)), "{output}\n{errors}");
-        assert!(!output.contains("Changes applied"), "{output}");
-    }
-    assert_eq!(objects(&cluster), before);
-}
-
 /// A push changes what the model changes and nothing else; the next one finds nothing to do.
 fn pushes(cluster: &Cluster, filters: &[(&str, &str)]) {
     let before = objects(cluster);
@@ -193,8 +176,8 @@ fn pushes(cluster: &Cluster, filters: &[(&str, &str)]) {
 }
 
 #[test]
-fn drizzle_pushes_twice_without_the_view() {
-    pushes(&server(), &[("TABLES", "!snowflake_status")]);
+fn drizzle_pushes_twice() {
+    pushes(&server(), &[]);
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn without_a_worker_a_statement_that_runs_ends_and_the_status_says_until_when_th
         statement.join().unwrap()
     });
     let query =
-        "SELECT worker_id IS NULL, previous_worker_id, snowflake_min_id(previous_until) > $1 FROM snowflake_status";
+        "SELECT worker_id IS NULL, previous_worker_id, snowflake_min_id(previous_until) > $1 FROM snowflake_status()";
     let row = cluster.client().query_one(query, &[&highest]).unwrap();
     assert_eq!((row.get(0), row.get(1), row.get(2)), (true, 1, true));
 }
@@ -80,7 +80,7 @@ fn without_a_worker_a_statement_that_runs_ends_and_the_status_says_until_when_th
 /// The procedure of docs/promise.md: give the number up, wait until it is free, and only then use it elsewhere.
 fn hand_over(from: &Cluster, to: &Cluster, number: &str, spare: &str) {
     from.reload(&[("pg_snowflake.worker_id", spare)]);
-    let query = "SELECT previous_until::text FROM snowflake_status WHERE previous_worker_id = $1::int";
+    let query = "SELECT previous_until::text FROM snowflake_status() WHERE previous_worker_id = $1::int";
     let start = Instant::now();
     let number_given_up: i32 = number.parse().unwrap();
     let until: String = loop {

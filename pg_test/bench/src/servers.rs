@@ -83,7 +83,7 @@ pub fn conditions(servers: &Servers) -> Vec<(&'static str, String)> {
         ),
         ("PostgreSQL", ask("SELECT current_setting('server_version')")),
         ("pg_snowflake", ask("SELECT extversion FROM pg_extension WHERE extname = 'pg_snowflake'")),
-        ("its clock source", ask("SELECT clock_source FROM snowflake_status")),
+        ("its clock source", ask("SELECT clock_source FROM snowflake_status()")),
         ("settings", settings),
         ("date", ask("SELECT current_date::text")),
     ]

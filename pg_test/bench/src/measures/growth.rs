@@ -47,7 +47,7 @@ fn in_databases(server: &Cluster, sessions: usize, databases: usize, plan: &Plan
         (0..sessions).map(|number| server.client_of("postgres", &format!("db{}", number % databases))).collect();
     clients.iter_mut().for_each(|client| client.batch_execute("SELECT snowflake_next()").unwrap());
     let reservations =
-        || -> i64 { server.client().query_one("SELECT reservations FROM snowflake_status", &[]).unwrap().get(0) };
+        || -> i64 { server.client().query_one("SELECT reservations FROM snowflake_status()", &[]).unwrap().get(0) };
     // The renewals come in steps: several of them must fit.
     let length = Duration::from_secs(u64::from(plan.load.max(2)));
     let statement = statement();

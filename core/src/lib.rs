@@ -19,9 +19,9 @@ pub mod clock;
 pub mod layout;
 pub mod line;
 pub mod notation;
+pub mod pieces;
 mod record;
 pub mod reservation;
-pub mod pieces;
 pub mod text;
 pub mod time;
 

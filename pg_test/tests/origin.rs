@@ -119,7 +119,8 @@ fn a_session_that_holds_another_origin_and_one_that_only_reads_make_ids() {
     until_it_is_needed();
     lists.push(many(&mut reader));
     check::rising(&lists.concat());
-    let progress = "SELECT coalesce(remote_lsn, '0/0') = '0/0' FROM pg_replication_origin_status WHERE external_id = 'other'";
+    let progress =
+        "SELECT coalesce(remote_lsn, '0/0') = '0/0' FROM pg_replication_origin_status WHERE external_id = 'other'";
     let untouched = client.query_opt(progress, &[]).unwrap().is_none_or(|row| row.get(0));
     assert!(untouched, "the other origin was advanced");
 }

@@ -5,8 +5,8 @@
 //! Names stay as bytes of the server's encoding. Only errors take them for UTF-8; elsewhere these may show `?` for letters
 //! beyond ASCII.
 
-use crate::errors::{DefaultRows, Error, Partition};
 use crate::database;
+use crate::errors::{DefaultRows, Error, Partition};
 use crate::timestamptz::Instant;
 use pgrx::datum::Interval;
 use pgrx::direct_function_call_as_datum;

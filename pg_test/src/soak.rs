@@ -78,7 +78,7 @@ const FAULTS: [Fault; 18] = [
 
 /// Whether sessions that wait for a standby go on when `synchronous_standby_names` is reset. Until they do, the setting is only
 /// reset while the standby runs.
-const RESET_RELEASES: bool = false;
+const RESET_RELEASES: bool = true;
 
 /// The databases under load of the primary; the extension is dropped and created in the last.
 const DATABASES: [&str; 3] = ["app0", "app1", LOOSE];

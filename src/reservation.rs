@@ -15,12 +15,15 @@ use crate::page::Page;
 use crate::register::{self, Register};
 use crate::shared::{self, Held, Transitions};
 use crate::timestamptz::{self, duration};
-use crate::{believed, database, replication, settings};
+use crate::{believed, clock, database, replication, settings, wait};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::reservation::{self as decide, CopyTooFar, Reserved, Situation};
 use snowflake_core::{Layout, Tick, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
+
+/// How long a session tries to have the origin created, in microseconds.
+const LONGEST_CREATION: i64 = 2_000_000;
 
 impl From<CopyTooFar> for Error {
     fn from(error: CopyTooFar) -> Self {
@@ -86,7 +89,7 @@ fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
         return Ok(register);
     }
     let copy = database::read_copy(relation)?;
-    register::create(copy.generation)?;
+    create_register(copy.generation)?;
     if copy.used {
         let name = register::NAME.to_string_lossy();
         let message = format!("replication origin \"{name}\" was missing, and was created again");
@@ -99,6 +102,30 @@ fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
             .report(PgLogLevel::WARNING);
     }
     Register::open()?.ok_or(Error::NoOrigin)
+}
+
+/// Every session that finds the origin missing creates it, each by a process of its own: there may not be as many, and one may
+/// look between the steps of another. So a failure counts when it lasts.
+fn create_register(other_than: i64) -> Result<(), Error> {
+    let start = clock::monotonic_micros();
+    loop {
+        let error = match register::create(other_than) {
+            Ok(()) => return Ok(()),
+            Err(error @ (Error::NoWorkerSlot | Error::NoOrigin | Error::NoProgress)) => error,
+            Err(error) => return Err(error),
+        };
+        if clock::monotonic_micros() - start > LONGEST_CREATION {
+            return Err(error);
+        }
+        wait::sleep(10_000);
+        if let Some(register) = Register::open()? {
+            let is_written = register.read().is_some();
+            register.close();
+            if is_written {
+                return Ok(());
+            }
+        }
+    }
 }
 
 fn situation(layout: &Layout, reserved: Reserved, copy: decide::Copy, needs: Tick, now: UnixMicros) -> Situation {

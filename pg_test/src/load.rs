@@ -2,16 +2,90 @@
 //! all that they were given.
 
 use crate::{Cluster, check, ids};
-use postgres::error::SqlState;
+use postgres::error::{DbError, SqlState};
 use postgres::{Client, Row};
 use std::collections::{BTreeMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, Ordering::SeqCst};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The table that loads insert into.
 pub const TABLE: &str =
     "CREATE TABLE stored (id bigint PRIMARY KEY DEFAULT snowflake_next(), session integer NOT NULL)";
+
+/// A table that an extension which makes its IDs can be dropped beside: a trigger's body depends on nothing.
+pub const LOOSE_TABLE: &str = "
+    CREATE TABLE stored (id bigint PRIMARY KEY, session integer NOT NULL);
+    CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN NEW.id := public.snowflake_next(); RETURN NEW; END';
+    CREATE TRIGGER fill BEFORE INSERT ON stored FOR EACH ROW EXECUTE FUNCTION fill()";
+
+/// Where the sessions of a load can be held between two of their calls.
+#[derive(Default)]
+pub struct Gate {
+    paused: AtomicBool,
+    busy: AtomicUsize,
+    failed: AtomicBool,
+}
+
+/// A call that has passed the gate.
+struct Passed<'a>(&'a Gate);
+
+/// While it is there, no session passes the gate.
+pub struct Pause<'a>(&'a Gate);
+
+impl Gate {
+    /// The longest that a call may take, also through a crash and a restart of the server.
+    const LONGEST_CALL: Duration = Duration::from_secs(60);
+
+    fn pass(&self) -> Passed<'_> {
+        loop {
+            self.busy.fetch_add(1, SeqCst);
+            let passed = Passed(self);
+            if !self.paused.load(SeqCst) {
+                return passed;
+            }
+            drop(passed);
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Holds all sessions, and waits until their calls have ended. What begins after it knows what was read before it, such as
+    /// a configuration.
+    ///
+    /// # Panics
+    /// Where a call does not end.
+    pub fn pause(&self) -> Pause<'_> {
+        self.paused.store(true, SeqCst);
+        let pause = Pause(self);
+        let start = Instant::now();
+        while self.busy.load(SeqCst) > 0 {
+            assert!(start.elapsed() < Self::LONGEST_CALL, "{} calls hang", self.busy.load(SeqCst));
+            thread::sleep(Duration::from_millis(1));
+        }
+        pause
+    }
+
+    /// Whether a session has panicked.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(SeqCst)
+    }
+}
+
+impl Drop for Passed<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.failed.store(true, SeqCst);
+        }
+        self.0.busy.fetch_sub(1, SeqCst);
+    }
+}
+
+impl Drop for Pause<'_> {
+    fn drop(&mut self) {
+        self.0.paused.store(false, SeqCst);
+    }
+}
 
 /// All IDs that sessions were given.
 #[derive(Default)]
@@ -22,6 +96,8 @@ pub struct Record {
     inserted: Vec<(String, Vec<i64>)>,
     /// Errors of this extension that calls ended with, by SQLSTATE.
     pub refused: Vec<String>,
+    /// How many of them had which message, with the SQLSTATE before it.
+    pub messages: BTreeMap<String, usize>,
 }
 
 impl Record {
@@ -31,11 +107,17 @@ impl Record {
     /// # Panics
     /// Where that is not so.
     pub fn check(&self, servers: &[&Cluster]) -> usize {
+        check::distinct(&self.lists(servers))
+    }
+
+    /// All IDs that were given, and those that are stored without that anybody has heard of it. A row that several servers
+    /// have is one.
+    pub fn lists(&self, servers: &[&Cluster]) -> Vec<Vec<i64>> {
         let mut inserted: BTreeMap<&str, HashSet<i64>> = BTreeMap::new();
         for (database, list) in &self.inserted {
             inserted.entry(database).or_default().extend(list);
         }
-        // A session that dies may not hear of a row that it has stored. A row that several servers have is one.
+        // A session that dies may not hear of a row that it has stored.
         let mut unheard = HashSet::new();
         for server in servers {
             for (&database, heard) in &inserted {
@@ -46,7 +128,7 @@ impl Record {
         let mut lists = self.only_given.clone();
         lists.extend(self.inserted.iter().map(|(_, list)| list.clone()));
         lists.push(unheard.into_iter().map(|(_, id)| id).collect());
-        check::distinct(&lists)
+        lists
     }
 
     /// All IDs that were given.
@@ -66,6 +148,9 @@ impl Record {
         self.only_given.extend(other.only_given);
         self.inserted.extend(other.inserted);
         self.refused.extend(other.refused);
+        for (message, count) in other.messages {
+            *self.messages.entry(message).or_default() += count;
+        }
     }
 }
 
@@ -91,13 +176,25 @@ pub fn run_during_in<'a, T>(
     server: impl Fn() -> &'a Cluster + Sync,
     during: impl FnOnce() -> T,
 ) -> (T, Record) {
+    run_gated(databases, sessions, Duration::ZERO, &Gate::default(), server, during)
+}
+
+/// The same with sessions that rest between two calls, and can be held at a gate.
+pub fn run_gated<'a, T>(
+    databases: &[&str],
+    sessions: i32,
+    rest: Duration,
+    gate: &Gate,
+    server: impl Fn() -> &'a Cluster + Sync,
+    during: impl FnOnce() -> T,
+) -> (T, Record) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let (server, done) = (&server, &done);
         let threads: Vec<_> = databases
             .iter()
             .flat_map(|&database| (0..sessions).map(move |number| (database, number)))
-            .map(|(database, number)| scope.spawn(move || session(database, number, server, done)))
+            .map(|(database, number)| scope.spawn(move || session(database, number, rest, gate, server, done)))
             .collect();
         // Also where `during` panics: the scope waits for the threads.
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(during));
@@ -113,45 +210,65 @@ pub fn run_during_in<'a, T>(
     })
 }
 
-fn session<'a>(database: &str, number: i32, server: &(impl Fn() -> &'a Cluster + Sync), done: &AtomicBool) -> Record {
+fn session<'a>(
+    database: &str,
+    number: i32,
+    rest: Duration,
+    gate: &Gate,
+    server: &(impl Fn() -> &'a Cluster + Sync),
+    done: &AtomicBool,
+) -> Record {
     let (mut only_given, mut inserted, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-    let mut all = Vec::new();
+    let mut messages = BTreeMap::<String, usize>::new();
+    let (mut connection, mut round, mut last) = (None, number, i64::MIN);
     while !done.load(Ordering::Relaxed) {
-        let Ok(mut client) = server().try_client_of(database) else {
-            thread::sleep(Duration::from_millis(10));
-            continue;
-        };
-        for round in number.. {
-            if done.load(Ordering::Relaxed) || client.is_closed() {
-                break;
-            }
-            let (list, answer) = match round % 5 {
-                0 => (&mut only_given, one(&mut client)),
-                1 => (&mut only_given, client.query("SELECT snowflake_next(100)", &[])),
-                2 => (&mut only_given, rolled_back(&mut client, number)),
-                _ => (&mut inserted, client.query("INSERT INTO stored (session) VALUES ($1) RETURNING id", &[&number])),
-            };
-            match answer {
-                Ok(rows) => {
-                    list.extend(ids(&rows));
-                    all.extend(ids(&rows));
+        let passed = gate.pass();
+        let client = match &mut connection {
+            Some(client) => client,
+            None => match server().try_client_of(database) {
+                Ok(client) => connection.insert(client),
+                Err(_) => {
+                    drop(passed);
+                    thread::sleep(Duration::from_millis(10));
+                    continue;
                 }
-                Err(error) => {
-                    let Some(code) = error.code() else { break };
+            },
+        };
+        let (list, answer) = match round % 5 {
+            0 => (&mut only_given, one(client)),
+            1 => (&mut only_given, client.query("SELECT snowflake_next(100)", &[])),
+            2 => (&mut only_given, rolled_back(client, number)),
+            _ => (&mut inserted, client.query("INSERT INTO stored (session) VALUES ($1) RETURNING id", &[&number])),
+        };
+        round = (round + 1) % 5;
+        let mut pause = rest;
+        match answer {
+            Ok(rows) => {
+                let new = ids(&rows);
+                check::rising(&[&[last], &new[..]].concat());
+                last = new.last().copied().unwrap_or(last);
+                list.extend(new);
+            }
+            Err(error) => {
+                if let Some(code) = error.code() {
                     assert_ne!(*code, SqlState::UNIQUE_VIOLATION, "{error:?}");
                     refused.push(code.code().to_owned());
-                    if client.is_closed() {
-                        break;
-                    }
-                    // As after the crash of another session, or while the extension is not there.
-                    let _ = client.batch_execute("ROLLBACK");
-                    thread::sleep(Duration::from_millis(5));
+                    let message = error.as_db_error().map_or("", DbError::message);
+                    *messages.entry(format!("{} {message}", code.code())).or_default() += 1;
+                    pause = Duration::from_millis(5);
+                }
+                // As after the crash of another session, or while the extension is not there.
+                if error.code().is_none() || client.is_closed() || client.batch_execute("ROLLBACK").is_err() {
+                    connection = None;
                 }
             }
         }
+        drop(passed);
+        if !pause.is_zero() {
+            thread::sleep(pause);
+        }
     }
-    check::rising(&all);
-    Record { only_given: vec![only_given], inserted: vec![(database.to_owned(), inserted)], refused }
+    Record { only_given: vec![only_given], inserted: vec![(database.to_owned(), inserted)], refused, messages }
 }
 
 fn one(client: &mut Client) -> Result<Vec<Row>, postgres::Error> {

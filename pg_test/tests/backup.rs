@@ -258,6 +258,35 @@ fn dump_and_restore(dump: Dump) {
     go_on_behind(&new, before);
 }
 
+/// The copy of the reservation is written before the claim that it is for, and not at the next one: a dump taken at once,
+/// when nothing else has been written, has it.
+#[test]
+fn a_dump_just_after_a_claim_goes_on_above_it() {
+    let (old, new) = (options().start(), options().create());
+    old.client().batch_execute(TABLE).unwrap();
+    let mut dumps = Vec::new();
+    for name in ["first", "second"] {
+        // Longer than a reservation lasts, so that the claim needs another.
+        thread::sleep(millis(1300));
+        let last = next(&old);
+        let file = old.socket().join(name);
+        run(old.program("pg_dump").arg("--file").arg(&file));
+        dumps.push((name, last, file));
+    }
+    old.stop(Stop::Fast);
+
+    new.step_clock("-60s");
+    start(&new);
+    for (name, last, file) in dumps {
+        new.client().batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
+        let mut psql = new.program("psql");
+        run(psql.args(["--no-psqlrc", "--set=ON_ERROR_STOP=1", "--dbname", name, "--file"]).arg(&file));
+        let row = new.client_of("postgres", name).query_one("SELECT snowflake_next()", &[]).unwrap();
+        let first: i64 = row.get(0);
+        assert!(first > last, "{name}: {first} comes after {last}");
+    }
+}
+
 #[test]
 fn a_custom_dump_is_restored_with_the_clock_back() {
     dump_and_restore(Dump::Custom);

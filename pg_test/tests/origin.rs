@@ -1,6 +1,7 @@
 //! The replication origin that holds the server's reservation: what happens where it is dropped, held, set by hand, or cannot
 //! be; and the keeper, without which the server goes on.
 
+use pg_test::load::{self, TABLE};
 use pg_test::{Cluster, Installation, Stop, check, ids, kill};
 use postgres::Client;
 use postgres::error::DbError;
@@ -370,4 +371,23 @@ fn a_clean_stop_gives_back() {
             client.query_one("SELECT extract(epoch FROM lead)::float8 FROM snowflake_status()", &[]).unwrap().get(0);
         assert!(lead < 0.2, "{lead}");
     }
+}
+
+/// All find it missing at once, and there are not as many processes to create it.
+#[test]
+fn many_sessions_that_find_it_missing_are_not_refused() {
+    let cluster = Cluster::options().set("pg_snowflake.reserve_ahead = '200ms'").start();
+    cluster.client().batch_execute(TABLE).unwrap();
+    let ((), record) = load::run_during(
+        12,
+        || &cluster,
+        || {
+            for _ in 0..20 {
+                thread::sleep(Duration::from_millis(400));
+                cluster.client().batch_execute("SELECT pg_replication_origin_drop('snowflake')").unwrap();
+            }
+        },
+    );
+    record.check(&[&cluster]);
+    assert!(record.messages.is_empty(), "{:#?}", record.messages);
 }

@@ -17,6 +17,11 @@ fn main() {
     for (fault, count) in &report.survived {
         println!("{count:6} {fault:?}");
     }
+    for (message, count) in &report.refused {
+        println!("{count:6} calls: {message}");
+    }
     let faults: usize = report.survived.values().sum();
-    println!("soak: SEED={seed}: {faults} faults survived, {} IDs made, 0 duplicates", report.made);
+    let pg_test::soak::Report { made, databases, .. } = report;
+    println!("soak: SEED={seed}: {faults} faults survived, {databases} databases restored or copied");
+    println!("soak: SEED={seed}: {made} IDs made, {made} of them distinct");
 }

@@ -9,7 +9,7 @@ MAJOR = $(shell $(PG_CONFIG) --version | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
 LIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 EXTENSIONDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)/extension
 BUILD = PGRX_PG_CONFIG_PATH=$(PG_CONFIG) $(CARGO)
-FEATURES = --no-default-features --features pg$(MAJOR)
+FEATURES = $(shell scripts/cargo-flags) --no-default-features --features pg$(MAJOR)
 STAGE = target/install
 
 .PHONY: help deps deps-test build install uninstall demo test soak bench microbench lint versions clean
@@ -57,7 +57,7 @@ microbench: ## the core alone, by criterion, which compares with the run before
 
 lint: deps ## formatting, clippy, the SQL files
 	$(CARGO) fmt --all --check
-	$(BUILD) clippy --workspace --all-targets --no-default-features --features pg$(MAJOR) -- -D warnings
+	$(BUILD) clippy --workspace --all-targets $(FEATURES) -- -D warnings
 	@! grep -nP '\t' sql/*.sql pg_test/sql/*.sql || { echo 'lint: no tabs in SQL'; exit 1; }
 
 versions: deps-test ## compile for every PostgreSQL major that is supported

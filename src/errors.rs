@@ -13,9 +13,9 @@ use std::ffi::CStr;
 use std::ops::Range;
 
 /// The parameter that says how many replication origins may be in use.
-#[cfg(not(feature = "pg18"))]
+#[cfg(not(any(feature = "pg18", feature = "pg19")))]
 const SLOTS: &str = "max_replication_slots";
-#[cfg(feature = "pg18")]
+#[cfg(any(feature = "pg18", feature = "pg19"))]
 const SLOTS: &str = "max_active_replication_origins";
 
 /// Why a call fails.

@@ -55,9 +55,9 @@ impl Page {
     pub fn read(&self) -> SequenceTuple {
         // SAFETY: the buffer is pinned, and locked while it is read.
         unsafe {
-            pg_sys::LockBuffer(self.buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+            lock(self.buffer, pg_sys::BUFFER_LOCK_SHARE);
             let tuple = *tuple_on(pg_sys::BufferGetPage(self.buffer));
-            pg_sys::LockBuffer(self.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
+            unlock(self.buffer);
             tuple
         }
     }
@@ -105,7 +105,7 @@ impl Change<'_> {
         // SAFETY: the buffer is pinned, and locked while it is read or changed; the change is made on the copy that
         // generic WAL gives out, and is either finished or aborted.
         unsafe {
-            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32);
+            lock(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE);
             match decide(*tuple_on(pg_sys::BufferGetPage(buffer))) {
                 Some(new) => {
                     *tuple_on(pg_sys::GenericXLogRegisterBuffer(self.state, buffer, 0)) = new;
@@ -113,7 +113,7 @@ impl Change<'_> {
                 }
                 None => pg_sys::GenericXLogAbort(self.state),
             }
-            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
+            unlock(buffer);
         }
     }
 }
@@ -131,4 +131,46 @@ unsafe fn tuple_on(page: pg_sys::Page) -> *mut SequenceTuple {
         let data = (*tuple.cast::<pg_sys::HeapTupleHeaderData>()).t_hoff;
         tuple.add(data.into()).cast()
     }
+}
+
+/// Locks a buffer that is pinned.
+///
+/// # Safety
+/// The mode is share or exclusive, and the lock is not held.
+#[cfg(not(feature = "pg19"))]
+unsafe fn lock(buffer: pg_sys::Buffer, mode: u32) {
+    // SAFETY: as above.
+    unsafe { pg_sys::LockBuffer(buffer, mode as i32) };
+}
+
+/// Unlocks it.
+///
+/// # Safety
+/// The lock is held.
+#[cfg(not(feature = "pg19"))]
+unsafe fn unlock(buffer: pg_sys::Buffer) {
+    // SAFETY: as above.
+    unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
+}
+
+// In 19, LockBuffer() is inline in bufmgr.h, and calls these.
+
+/// Locks a buffer that is pinned.
+///
+/// # Safety
+/// The mode is share or exclusive, and the lock is not held.
+#[cfg(feature = "pg19")]
+unsafe fn lock(buffer: pg_sys::Buffer, mode: pg_sys::BufferLockMode::Type) {
+    // SAFETY: as above.
+    unsafe { pg_sys::LockBufferInternal(buffer, mode) };
+}
+
+/// Unlocks it.
+///
+/// # Safety
+/// The lock is held.
+#[cfg(feature = "pg19")]
+unsafe fn unlock(buffer: pg_sys::Buffer) {
+    // SAFETY: as above.
+    unsafe { pg_sys::UnlockBuffer(buffer) };
 }

@@ -22,16 +22,16 @@ const LOCK_TIMEOUT: &CStr = c"5s";
 /// Whether the server has slots for origins. Where it has none, their progress is neither loaded nor saved, and reads as 0.
 fn has_slots() -> bool {
     // SAFETY: a number that only the postmaster sets.
-    #[cfg(not(feature = "pg18"))]
+    #[cfg(not(any(feature = "pg18", feature = "pg19")))]
     return unsafe { pg_sys::max_replication_slots } > 0;
-    #[cfg(feature = "pg18")]
+    #[cfg(any(feature = "pg18", feature = "pg19"))]
     return unsafe { pg_sys::max_active_replication_origins } > 0;
 }
 
 /// The origin, found by its name. From PostgreSQL 16 on it cannot be dropped until this is closed; before, not while the lock
 /// on the catalog could be had.
 pub struct Register {
-    origin: pg_sys::RepOriginId,
+    origin: u16,
     locked: bool,
 }
 
@@ -81,7 +81,7 @@ impl Register {
     }
 
     /// The origin's number, for the process that has no transaction to look it up.
-    pub fn origin(&self) -> pg_sys::RepOriginId {
+    pub fn origin(&self) -> u16 {
         self.origin
     }
 
@@ -116,13 +116,13 @@ const CATALOG_LOCK: pg_sys::LOCKMODE = pg_sys::RowExclusiveLock as pg_sys::LOCKM
 const OBJECT_LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
 
 /// As [`Register::read`], by the origin's number.
-pub fn read(origin: pg_sys::RepOriginId) -> Option<Reserved> {
+pub fn read(origin: u16) -> Option<Reserved> {
     // SAFETY: takes two LWLocks for reading.
     Reserved::from_register(unsafe { pg_sys::replorigin_get_progress(origin, false) })
 }
 
 /// As [`Register::write`], by the origin's number.
-pub fn write(origin: pg_sys::RepOriginId, new: Reserved) -> pg_sys::XLogRecPtr {
+pub fn write(origin: u16, new: Reserved) -> pg_sys::XLogRecPtr {
     let advance = || {
         // SAFETY: PostgreSQL takes its locks, logs, and sets XactLastRecEnd to the end of the record.
         unsafe {

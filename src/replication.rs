@@ -111,12 +111,12 @@ impl Quiet {
         // SAFETY: globals of this process.
         unsafe {
             let before = Self {
-                log_min_messages: pg_sys::log_min_messages,
+                log_min_messages: *log_min_messages(),
                 client_min_messages: pg_sys::client_min_messages,
                 output: pg_sys::whereToSendOutput,
             };
             let above_warning = pg_sys::WARNING_CLIENT_ONLY as i32;
-            pg_sys::log_min_messages = before.log_min_messages.max(above_warning);
+            *log_min_messages() = before.log_min_messages.max(above_warning);
             pg_sys::client_min_messages = before.client_min_messages.max(above_warning);
             before
         }
@@ -127,9 +127,20 @@ impl Drop for Quiet {
     fn drop(&mut self) {
         // SAFETY: as above; the values that were there.
         unsafe {
-            pg_sys::log_min_messages = self.log_min_messages;
+            *log_min_messages() = self.log_min_messages;
             pg_sys::client_min_messages = self.client_min_messages;
             pg_sys::whereToSendOutput = self.output;
         }
     }
+}
+
+/// What this process's messages must be worth to be logged.
+fn log_min_messages() -> *mut i32 {
+    let first = (&raw mut pg_sys::log_min_messages).cast::<i32>();
+    // From 19 on, there is one for each type of process.
+    // SAFETY: a global of this process; the array has a place for each type.
+    #[cfg(feature = "pg19")]
+    return unsafe { first.add(pg_sys::MyBackendType as usize) };
+    #[cfg(not(feature = "pg19"))]
+    first
 }

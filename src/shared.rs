@@ -64,7 +64,7 @@ pub struct Held {
     /// The log position up to which the log must be flushed before this is relied on; 0: it is.
     pub logged_at: pg_sys::XLogRecPtr,
     /// The origin's number.
-    pub origin: pg_sys::RepOriginId,
+    pub origin: u16,
 }
 
 /// What came before a run.

@@ -245,7 +245,9 @@ REVOKE CREATE ON SCHEMA owned FROM regress_snowflake_owner;
 ALTER SCHEMA owned OWNER TO CURRENT_USER;
 GRANT USAGE ON SCHEMA owned TO regress_snowflake_other;
 SET ROLE regress_snowflake_other;
+\set VERBOSITY sqlstate
 SELECT * FROM snowflake_create_partitions('owned.days', '1 day', '2026-02-02', '2026-02-03');
+\set VERBOSITY default
 RESET ROLE;
 
 -- Nothing is made, and nothing locked, in a transaction that only reads.

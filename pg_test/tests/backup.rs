@@ -447,7 +447,7 @@ fn only_a_superuser_adopts_a_layout() {
 fn newest() -> Installation {
     let pg_config = std::env::var("NEWEST_PG_CONFIG").expect(
         "NEWEST_PG_CONFIG must be the pg_config of the PostgreSQL to upgrade to: bring it by \
-         `scripts/fetch-postgres 18 DIR`, and run `make install PG_CONFIG=...` for it",
+         `scripts/fetch-postgres 19 DIR`, and run `make install PG_CONFIG=...` for it",
     );
     Installation::of(&pg_config)
 }

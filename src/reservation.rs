@@ -22,8 +22,8 @@ use snowflake_core::reservation::{self as decide, CopyTooFar, Reserved, Situatio
 use snowflake_core::{Layout, Tick, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How long a session tries to have the origin created, in microseconds.
-const LONGEST_CREATION: i64 = 2_000_000;
+/// How long a session waits for an origin that others create or drop, in microseconds.
+const LONGEST_WAIT: i64 = 2_000_000;
 
 impl From<CopyTooFar> for Error {
     fn from(error: CopyTooFar) -> Self {
@@ -114,7 +114,7 @@ fn create_register(other_than: i64) -> Result<(), Error> {
             Err(error @ (Error::NoWorkerSlot | Error::NoOrigin | Error::NoProgress)) => error,
             Err(error) => return Err(error),
         };
-        if clock::monotonic_micros() - start > LONGEST_CREATION {
+        if clock::monotonic_micros() - start > LONGEST_WAIT {
             return Err(error);
         }
         wait::sleep(10_000);
@@ -141,6 +141,7 @@ fn situation(layout: &Layout, reserved: Reserved, copy: decide::Copy, needs: Tic
 /// # Errors
 /// As [`resume`].
 pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error> {
+    let start = clock::monotonic_micros();
     loop {
         let relation = database::reservation(layout)?;
         let register = open_register(relation)?;
@@ -187,7 +188,14 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
         };
         page.close();
         register.close();
-        let (held, copied) = planned?;
+        let (held, copied) = match planned {
+            // As a rule, the transaction that drops it ends at once.
+            Err(Error::OriginDropped) if clock::monotonic_micros() - start < LONGEST_WAIT => {
+                wait::sleep(10_000);
+                continue;
+            }
+            planned => planned?,
+        };
         // SAFETY: waits for the disk; all locks are released.
         unsafe { pg_sys::XLogFlush(held.logged_at) };
         let confirmed = replication::confirm(held.logged_at);

@@ -28,8 +28,8 @@ fn has_slots() -> bool {
     return unsafe { pg_sys::max_active_replication_origins } > 0;
 }
 
-/// The origin, found by its name. From PostgreSQL 16 on it cannot be dropped until this is closed; before, not while the lock
-/// on the catalog could be had.
+/// The origin, found by its name. From PostgreSQL 16 on, it cannot be dropped until this is closed. Before 16, that is so only
+/// where the lock on the catalog was free: see [`Self::is_safe`].
 pub struct Register {
     origin: u16,
     locked: bool,

@@ -22,14 +22,14 @@ pub fn settle(layout: &Layout) -> Result<(), Error> {
     loop {
         let configured = settings::worker();
         let wanted = configured.bits.ok();
-        let current = {
+        let (current, read_at) = {
             let mut transitions = shared::transitions();
             if !shared::has_keeper() {
                 publish(layout, &mut transitions);
             }
-            transitions.worker
+            (transitions.worker, transitions.worker_read_at)
         };
-        let is_newer = configured.read_at > shared::transitions().worker_read_at;
+        let is_newer = configured.read_at > read_at;
         let waited = clock::monotonic_micros() - start;
         if current == wanted || !is_newer || waited > LONGEST_WAIT {
             return match (current, configured.bits) {

@@ -1,5 +1,8 @@
 //! What must hold for IDs.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 /// Every ID of all lists is there once. Returns how many there are.
 ///
 /// # Panics
@@ -24,5 +27,17 @@ pub fn distinct(lists: &[Vec<i64>]) -> usize {
 pub fn rising(ids: &[i64]) {
     if let Some(at) = ids.windows(2).position(|pair| pair[0] >= pair[1]) {
         panic!("after {} comes {}, at {at} of {}", ids[at], ids[at + 1], ids.len());
+    }
+}
+
+/// Waits until something holds, for a minute at most.
+///
+/// # Panics
+/// Where it does not by then.
+pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(50));
     }
 }

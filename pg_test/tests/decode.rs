@@ -2,11 +2,9 @@
 //! without settings, in a worker of a parallel query, in a subscriber, in a copy; and wherever the expression stands:
 //! in generated columns, indexes, statistics.
 
-use pg_test::{Cluster, Options, ids, run};
+use pg_test::{Cluster, Options, check, ids, run};
 use postgres::Client;
 use std::path::PathBuf;
-use std::thread;
-use std::time::{Duration, Instant};
 
 /// A server whose layout is not the default one.
 fn twitter() -> Options {
@@ -58,14 +56,6 @@ fn dump(cluster: &Cluster, database: &str) -> PathBuf {
 
 fn restore(cluster: &Cluster, file: &PathBuf) {
     run(cluster.program("pg_restore").args(["--exit-on-error", "--dbname=postgres"]).arg(file));
-}
-
-fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
-        thread::sleep(Duration::from_millis(50));
-    }
 }
 
 fn no_errors(cluster: &Cluster) {
@@ -331,9 +321,9 @@ fn a_subscriber_decodes_in_a_generated_column() {
     subscribed
         .batch_execute(&format!("CREATE SUBSCRIPTION s CONNECTION 'host={host} user=postgres' PUBLICATION p"))
         .unwrap();
-    wait_for("the initial copy", || number(&mut subscribed, STORED_RIGHT) == 100);
+    check::wait_for("the initial copy", || number(&mut subscribed, STORED_RIGHT) == 100);
     client.batch_execute(insert).unwrap();
-    wait_for("the changes", || number(&mut subscribed, STORED_RIGHT) == 200);
+    check::wait_for("the changes", || number(&mut subscribed, STORED_RIGHT) == 200);
     assert_eq!(number(&mut subscribed, "SELECT count(*) FROM orders"), 200);
     no_errors(&subscriber);
 }
@@ -363,7 +353,7 @@ fn autovacuum_decodes_for_its_statistics() {
     // It may have looked at the table before it had an index.
     client.batch_execute("UPDATE orders SET id = id").unwrap();
     for query in [of_index, of_statistics] {
-        wait_for(&query, || number(&mut client, &query) > 0);
+        check::wait_for(&query, || number(&mut client, &query) > 0);
     }
     no_errors(&new);
 }

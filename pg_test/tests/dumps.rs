@@ -7,8 +7,6 @@ use postgres::Client;
 use postgres::error::DbError;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
 
 const ORDERS: &str = "CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_next(), note text)";
 const OTHER_LAYOUT: &str = "pg_snowflake.layout = 'timestamp=41 worker=9 sequence=13'";
@@ -309,14 +307,6 @@ fn the_schema_and_the_data_are_dumped_one_after_the_other() {
 
 // Publications.
 
-fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
-        thread::sleep(Duration::from_millis(50));
-    }
-}
-
 fn no_errors(cluster: &Cluster) {
     let log = cluster.log();
     let errors: Vec<&str> =
@@ -342,11 +332,11 @@ fn replicate(subscriber: Cluster, table: &str) -> (Cluster, Cluster) {
     let content = "SELECT count(*) || coalesce(md5(string_agg(id || note, ' ' ORDER BY id)), '') FROM orders";
     let content = |client: &mut Client| client.query_one(content, &[]).unwrap().get::<_, String>(0);
     let initial = content(&mut client);
-    wait_for("the initial copy", || content(&mut subscribed) == initial);
+    check::wait_for("the initial copy", || content(&mut subscribed) == initial);
     insert(&mut client);
     client.batch_execute("UPDATE orders SET note = 'm' WHERE id % 2 = 0; DELETE FROM orders WHERE id % 7 = 0").unwrap();
     let changed = content(&mut client);
-    wait_for("the changes", || content(&mut subscribed) == changed);
+    check::wait_for("the changes", || content(&mut subscribed) == changed);
     no_errors(&publisher);
     no_errors(&subscriber);
     (publisher, subscriber)

@@ -4,7 +4,8 @@
 //! What is open to ordinary claims changes with the clock's tick only. So its window is kept until the tick is over, and
 //! while the processor's counter says that it cannot be over yet, the clock need not even be read.
 
-use crate::{shared, tsc};
+use crate::shared;
+use crate::time::tsc;
 use snowflake_core::{Bounds, Position, Tick, UnixMicros, Window};
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 /// Without a look at the clock, no more time than this may pass, in microseconds: so soon a clock that is set is noticed.
 const LONGEST_WITHOUT_CLOCK: i64 = 1000;
 
-/// How safe the reservation is on synchronous standbys, as [`crate::replication`] knows it.
+/// How safe the reservation is on synchronous standbys, as [`crate::reservation::standby`] knows it.
 #[derive(Clone, Copy)]
 pub struct Confirmed {
     /// The level of `synchronous_commit` that it has reached.

@@ -1,9 +1,10 @@
 //! The time to make IDs by: the system's clock, but for a leap forward, which is believed only when it lasts. See
 //! [`snowflake_core::clock`]; this is where its state is kept, and where the log hears of it.
 
+use crate::settings;
 use crate::shared::{self, Transitions};
-use crate::timestamptz::duration;
-use crate::{clock, settings};
+use crate::time::clock;
+use crate::wording::duration;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::UnixMicros;

@@ -2,14 +2,14 @@
 //! message, detail, hint.
 
 use crate::settings;
-use crate::timestamptz::{self, duration};
+use crate::time::timestamptz;
+use crate::wording::{duration, layout_hint, preload_line, sentence};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use snowflake_core::notation::{self, NotationError};
+use snowflake_core::notation::NotationError;
 use snowflake_core::pieces::{Edge, MAX_PIECES, PiecesError, StepError};
 use snowflake_core::text::{FORMS, TextError};
 use snowflake_core::{Field, Layout, NotAnId, UnixMicros, WorkerError};
-use std::ffi::CStr;
 use std::ops::Range;
 
 /// The parameter that says how many replication origins may be in use.
@@ -570,30 +570,4 @@ fn range(ids: &Range<Edge>, layout: &Layout) -> String {
 /// The same in a statement.
 fn for_values(ids: &Range<Edge>) -> String {
     format!("FOR VALUES FROM ({}) TO ({})", ids.start, ids.end)
-}
-
-/// What can be given as a layout.
-pub fn layout_hint() -> String {
-    let names: Vec<&str> = notation::BUILT_IN.iter().map(|built_in| built_in.name).collect();
-    format!(
-        "Use a built-in layout ({}), or fields from high to low such as \"timestamp=41 worker=9 sequence=13\".",
-        names.join(", ")
-    )
-}
-
-/// A message of the core as a sentence: `no built-in …` becomes `No built-in ….`
-pub fn sentence(message: &str) -> String {
-    let mut chars = message.chars();
-    chars.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
-}
-
-/// The line for postgresql.conf that adds this library to those that are preloaded now.
-fn preload_line() -> String {
-    // SAFETY: a global of this process, NULL or NUL-terminated.
-    let now = unsafe {
-        let libraries = pg_sys::shared_preload_libraries_string;
-        if libraries.is_null() { "".into() } else { CStr::from_ptr(libraries).to_string_lossy() }
-    };
-    let comma = if now.is_empty() { "" } else { ", " };
-    format!("shared_preload_libraries = '{now}{comma}pg_snowflake'")
 }

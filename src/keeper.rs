@@ -3,8 +3,9 @@
 //! lock while it waits, and nothing stops where it does not run.
 
 use crate::shared;
-use crate::timestamptz::duration;
-use crate::{reservation, settings, wait, worker};
+use crate::time::wait;
+use crate::wording::duration;
+use crate::{reservation, settings, worker};
 use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, SignalWakeFlags};
 use pgrx::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};

@@ -21,24 +21,17 @@ use pgrx::prelude::*;
 
 mod admission;
 mod believed;
-mod clock;
 mod database;
 mod errors;
 mod functions;
 mod generator;
-mod interrupts;
 mod keeper;
-mod layouts;
-mod page;
-mod register;
-mod replication;
+mod named_layouts;
 mod reservation;
-mod rewind;
 mod settings;
 mod shared;
-mod timestamptz;
-mod tsc;
-mod wait;
+mod time;
+mod wording;
 mod worker;
 
 #[cfg(not(panic = "unwind"))]
@@ -66,7 +59,7 @@ pub extern "C-unwind" fn _PG_init() {
     forbid_backtraces();
     settings::init(preloading);
     if preloading {
-        tsc::init();
+        time::tsc::init();
         shared::init();
         keeper::init();
     }

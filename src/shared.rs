@@ -1,7 +1,7 @@
 //! The shared memory of the server: the line of positions, and what the lock for transitions guards. Made anew at
 //! every start and after every crash of a backend.
 
-use crate::clock;
+use crate::time::clock;
 use pgrx::lwlock::PgLwLockExclusiveGuard;
 use pgrx::prelude::*;
 use pgrx::{PGRXSharedMemory, PgAtomic, PgLwLock, pg_shmem_init};

@@ -6,7 +6,8 @@
 
 use crate::errors::Error;
 use crate::shared::{self, Transitions};
-use crate::{believed, clock, settings, wait};
+use crate::time::{clock, wait};
+use crate::{believed, settings};
 use snowflake_core::{Field, Layout, Tick, WorkerError};
 
 /// How long a session that has read a new worker waits until the keeper has read it, too, in microseconds.

@@ -2,8 +2,9 @@
 //! a server that has made IDs by such a clock.
 
 use pg_test::load::{self, TABLE};
-use pg_test::{Cluster, Stop, kill};
+use pg_test::{Cluster, Stop, check, ids, kill};
 use postgres::Client;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -208,31 +209,58 @@ fn a_server_that_is_a_year_ahead_goes_back() {
     }
 }
 
-/// Sessions that are at work meanwhile claim by old limits for a moment: nothing comes twice, after a crash either.
+/// Sessions that are at work during a rewind claim by old limits for a moment: nothing comes twice, after a crash either.
 #[test]
 fn under_load_with_the_lead_allowed() {
     let cluster = server_a_year_ahead();
     cluster.reload(&[("pg_snowflake.max_lead", "730d")]);
     let mut client = cluster.client();
     let last: i64 = client.query_one("SELECT max(id) FROM stored WHERE session = 1", &[]).unwrap().get(0);
-    // What the load makes before the rewind is above it, and is not kept.
-    let ((), _not_kept) = load::run_during(
-        4,
-        || &cluster,
-        || {
-            seconds(1);
-            client.batch_execute("ALTER TABLE stored ALTER id DROP DEFAULT; TRUNCATE stored").unwrap();
-            client.query_one("SELECT snowflake_rewind($1)", &[&last]).unwrap();
-        },
-    );
+    client.batch_execute("ALTER TABLE stored ALTER id DROP DEFAULT; TRUNCATE stored").unwrap();
+    let made = made_during(4, &cluster, || {
+        seconds(1);
+        client.query_one("SELECT snowflake_rewind($1)", &[&last]).unwrap();
+        seconds(1);
+    });
+    // IDs of the year ahead were made before the rewind, which took them back. The others were made after it.
+    let limit: i64 = client.query_one("SELECT snowflake_min_id(now() + interval '1 min')", &[]).unwrap().get(0);
+    let kept: Vec<Vec<i64>> =
+        made.into_iter().map(|list| list.into_iter().filter(|&id| id < limit).collect()).collect();
+    assert!(kept.iter().all(|list| !list.is_empty()), "a session has made nothing since");
+    kept.iter().for_each(|list| check::rising(list));
+
     client.batch_execute("ALTER TABLE stored ALTER id SET DEFAULT snowflake_next()").unwrap();
     let ((), mut record) = load::run_during(4, || &cluster, || seconds(1));
     cluster.stop(Stop::Kill);
     cluster.step_clock("-5s");
     cluster.start().unwrap();
     record.add(load::run_during(4, || &cluster, || seconds(1)).1);
-    record.check(&[&cluster]);
+    let mut lists = record.lists(&[&cluster]);
+    lists.extend(kept);
+    check::distinct(&lists);
     assert!(ahead(&mut cluster.client()) < 3.0);
+}
+
+/// What so many sessions made while `during` ran, by session; they need not rise.
+fn made_during(sessions: usize, cluster: &Cluster, during: impl FnOnce()) -> Vec<Vec<i64>> {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let make = || {
+            let (mut client, mut made) = (cluster.client(), Vec::new());
+            while !done.load(Relaxed) {
+                for query in ["SELECT snowflake_next()", "SELECT snowflake_next(100)"] {
+                    made.extend(ids(&client.query(query, &[]).unwrap()));
+                }
+            }
+            made
+        };
+        let threads: Vec<_> = (0..sessions).map(|_| scope.spawn(make)).collect();
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(during));
+        done.store(true, Relaxed);
+        let made = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        made
+    })
 }
 
 #[test]

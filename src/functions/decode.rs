@@ -2,8 +2,8 @@
 //! layout of the server and, with `_in`, for one that the call names.
 
 use crate::errors::Error;
-use crate::timestamptz::{self, Instant};
-use crate::{database, layouts};
+use crate::time::timestamptz::{self, Instant};
+use crate::{database, named_layouts};
 use pgrx::prelude::*;
 use snowflake_core::layout::EncodeError;
 use snowflake_core::{Field, Layout, NotAnId, Parts};
@@ -32,7 +32,7 @@ fn snowflake_timestamp(id: i64) -> i64 {
 
 #[pg_extern(sql = "")]
 fn snowflake_timestamp_in(id: i64, layout: &str) -> i64 {
-    timestamp(&layouts::named(layout), id)
+    timestamp(&named_layouts::find(layout), id)
 }
 
 #[pg_extern(sql = "")]
@@ -42,7 +42,7 @@ fn snowflake_datacenter(id: i64) -> Option<i32> {
 
 #[pg_extern(sql = "")]
 fn snowflake_datacenter_in(id: i64, layout: &str) -> Option<i32> {
-    field(&layouts::named(layout), id, Field::Datacenter)
+    field(&named_layouts::find(layout), id, Field::Datacenter)
 }
 
 #[pg_extern(sql = "")]
@@ -52,7 +52,7 @@ fn snowflake_worker(id: i64) -> Option<i32> {
 
 #[pg_extern(sql = "")]
 fn snowflake_worker_in(id: i64, layout: &str) -> Option<i32> {
-    field(&layouts::named(layout), id, Field::Worker)
+    field(&named_layouts::find(layout), id, Field::Worker)
 }
 
 #[pg_extern(sql = "")]
@@ -62,7 +62,7 @@ fn snowflake_sequence(id: i64) -> Option<i32> {
 
 #[pg_extern(sql = "")]
 fn snowflake_sequence_in(id: i64, layout: &str) -> Option<i32> {
-    field(&layouts::named(layout), id, Field::Sequence)
+    field(&named_layouts::find(layout), id, Field::Sequence)
 }
 
 /// Not STRICT, since a layout may lack the datacenter; NULL where the timestamp or the sequence is.
@@ -85,7 +85,7 @@ fn snowflake_encode_in(
     datacenter_id: Option<i32>,
     layout: Option<&str>,
 ) -> Option<i64> {
-    let layout = layouts::named(layout?);
+    let layout = named_layouts::find(layout?);
     let sequence = match sequence {
         None if layout.max(Field::Sequence) == 0 => 0,
         sequence => sequence?,

@@ -2,7 +2,7 @@
 
 #![expect(clippy::type_complexity, reason = "pg_extern reads the columns from the signature")]
 
-use crate::{clock, timestamptz};
+use crate::time::{clock, timestamptz};
 use pgrx::datum::Interval;
 use pgrx::iter::TableIterator;
 use pgrx::name;

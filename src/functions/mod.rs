@@ -1,5 +1,5 @@
 //! The functions that SQL calls. Their SQL declarations, by hand, are in `sql/`; a `timestamptz` passes as the number
-//! that it is (see [`crate::timestamptz`]).
+//! that it is (see [`crate::time::timestamptz`]).
 
 /// Says that functions which PostgreSQL calls without pgrx's wrapper have its calling convention, version 1: the names are
 /// theirs with `pg_finfo_` before.

@@ -7,7 +7,7 @@
 
 use crate::database;
 use crate::errors::{DefaultRows, Error, Partition};
-use crate::timestamptz::Instant;
+use crate::time::timestamptz::Instant;
 use pgrx::datum::Interval;
 use pgrx::direct_function_call_as_datum;
 use pgrx::prelude::*;

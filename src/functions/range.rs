@@ -2,8 +2,8 @@
 //! exists for the layout of the server and, with `_in`, for one that the call names.
 
 use crate::errors::Error;
-use crate::timestamptz::Instant;
-use crate::{database, layouts};
+use crate::time::timestamptz::Instant;
+use crate::{database, named_layouts};
 use pgrx::prelude::*;
 use snowflake_core::{Layout, OutOfRange, UnixMicros};
 
@@ -38,7 +38,7 @@ fn snowflake_min_id(at: i64) -> i64 {
 
 #[pg_extern(sql = "")]
 fn snowflake_min_id_in(at: i64, layout: &str) -> i64 {
-    min_id(&layouts::named(layout), at)
+    min_id(&named_layouts::find(layout), at)
 }
 
 #[pg_extern(sql = "")]
@@ -48,7 +48,7 @@ fn snowflake_max_id(at: i64) -> i64 {
 
 #[pg_extern(sql = "")]
 fn snowflake_max_id_in(at: i64, layout: &str) -> i64 {
-    max_id(&layouts::named(layout), at)
+    max_id(&named_layouts::find(layout), at)
 }
 
 #[pg_extern(sql = "")]
@@ -58,5 +58,5 @@ fn snowflake_max_id_before(at: i64) -> i64 {
 
 #[pg_extern(sql = "")]
 fn snowflake_max_id_before_in(at: i64, layout: &str) -> i64 {
-    max_id_before(&layouts::named(layout), at)
+    max_id_before(&named_layouts::find(layout), at)
 }

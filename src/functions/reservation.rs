@@ -1,7 +1,9 @@
 //! What a database has on record, and what an administrator can do about it: sql/40-reservation.sql.
 
 use crate::errors::Error;
-use crate::{database, register, rewind, settings, shared, timestamptz};
+use crate::reservation::{register, rewind};
+use crate::time::timestamptz;
+use crate::{database, settings, shared};
 use pgrx::prelude::*;
 
 /// The layout that this server's settings make, in full.

@@ -4,7 +4,8 @@
 
 use crate::errors::Error;
 use crate::shared::{self, Transitions};
-use crate::{believed, clock, settings, timestamptz};
+use crate::time::{clock, timestamptz};
+use crate::{believed, settings};
 use pgrx::datum::Interval;
 use pgrx::iter::TableIterator;
 use pgrx::name;

@@ -5,8 +5,8 @@
 //!
 //! Unlike a commit, nothing has happened yet that could not be undone: a wait that is cancelled ends the statement.
 
+use super::interrupts;
 use crate::admission::Confirmed;
-use crate::interrupts;
 use pgrx::check_for_interrupts;
 use pgrx::pg_sys::{self, SyncCommitLevel, TimestampTz, XLogRecPtr};
 

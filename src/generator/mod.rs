@@ -7,7 +7,8 @@
 //! the admission, so that the next claim looks at them anew.
 
 use crate::errors::Error;
-use crate::{admission, believed, clock, keeper, reservation, settings, shared, tsc, wait, worker};
+use crate::time::{clock, tsc, wait};
+use crate::{admission, believed, keeper, reservation, settings, shared, worker};
 use pgrx::pg_sys;
 use snowflake_core::{Bounds, Claim, Field, Layout, Refusal, Tick, UnixMicros, Window};
 use std::sync::atomic::Ordering::Relaxed;

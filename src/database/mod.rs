@@ -4,8 +4,10 @@
 //!
 //! A session reads the layout once in a transaction, since a restore may replace it at any time.
 
+pub mod page;
+
+use self::page::{Page, SequenceTuple};
 use crate::errors::Error;
-use crate::page::{Page, SequenceTuple};
 use crate::{admission, settings};
 use pgrx::pg_sys;
 use snowflake_core::reservation::Copy;

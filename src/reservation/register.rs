@@ -6,7 +6,8 @@
 //! Look-ups in catalogs come before them, the flush of the log after.
 
 use crate::errors::Error;
-use crate::{clock, shared};
+use crate::shared;
+use crate::time::clock;
 use pgrx::PgTryBuilder;
 use pgrx::bgworkers::BackgroundWorkerBuilder;
 use pgrx::prelude::*;

@@ -9,13 +9,20 @@
 //! Each database has a copy, for dumps and upgrades, which carry sequences and no origins. What is to be done when is decided
 //! in [`snowflake_core::reservation`].
 
+mod interrupts;
+pub mod register;
+pub mod rewind;
+mod standby;
+
+use self::register::Register;
 use crate::admission::Confirmed;
+use crate::database::page::Page;
 use crate::errors::Error;
-use crate::page::Page;
-use crate::register::{self, Register};
 use crate::shared::{self, Held, Transitions};
-use crate::timestamptz::{self, duration};
-use crate::{believed, clock, database, replication, settings, wait};
+use crate::time::timestamptz;
+use crate::time::{clock, wait};
+use crate::wording::duration;
+use crate::{believed, database, settings};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::reservation::{self as decide, CopyTooFar, Reserved, Situation};
@@ -198,7 +205,7 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
         };
         // SAFETY: waits for the disk; all locks are released.
         unsafe { pg_sys::XLogFlush(held.logged_at) };
-        let confirmed = replication::confirm(held.logged_at);
+        let confirmed = standby::confirm(held.logged_at);
         // It may have been dropped, and another one created, while the log was flushed.
         if copied && database::reservation(layout)? == relation {
             let limit = decide::limit(layout, held.reserved, settings::reserve_ahead(), needs);

@@ -9,7 +9,7 @@ pub use counter::{init, per_micro, read, usable};
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod counter {
-    use crate::clock;
+    use crate::time::clock;
     use once_cell::sync::OnceCell;
     use std::arch::x86_64::{__cpuid, _rdtsc};
 

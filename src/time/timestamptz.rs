@@ -42,13 +42,3 @@ pub fn display(timestamptz: i64) -> String {
     let text = unsafe { CStr::from_ptr(pg_sys::timestamptz_to_str(timestamptz)) };
     text.to_string_lossy().into_owned()
 }
-
-/// A length of time, for people: `250 ms`, `5 s`, `3600.250 s`.
-pub fn duration(micros: i64) -> String {
-    let (seconds, millis) = (micros / 1_000_000, micros / 1000 % 1000);
-    match (seconds, millis) {
-        (0, _) => format!("{millis} ms"),
-        (_, 0) => format!("{seconds} s"),
-        _ => format!("{seconds}.{millis:03} s"),
-    }
-}

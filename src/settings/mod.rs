@@ -4,8 +4,9 @@
 //! repeat them; they are parsed once. A wrong value of a parameter that says which IDs are made stops the server from
 //! starting: PostgreSQL alone would warn, and go on with the default.
 
-use crate::errors::{layout_hint, sentence};
-use crate::{admission, clock, tsc};
+use crate::admission;
+use crate::time::{clock, tsc};
+use crate::wording::{layout_hint, sentence};
 use once_cell::sync::OnceCell;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;

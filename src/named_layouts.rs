@@ -13,7 +13,7 @@ thread_local! {
 
 /// The layout of this text: a built-in name, or notation. Ends the call where it is neither.
 #[inline]
-pub fn named(text: &str) -> Layout {
+pub fn find(text: &str) -> Layout {
     let known = KNOWN.with_borrow(|known| known.iter().find(|(name, _)| name == text).map(|(_, layout)| *layout));
     known.unwrap_or_else(|| parse(text))
 }

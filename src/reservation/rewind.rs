@@ -1,11 +1,12 @@
 //! Going back: where a clock was far ahead and IDs were made by it, or reserved, they do not come back by themselves. An
 //! administrator who has made sure that no such ID is kept can take the server back to just above the last one that is.
 
+use super::register::{self, Register};
+use crate::database::page::Page;
 use crate::errors::Error;
-use crate::page::Page;
-use crate::register::{self, Register};
 use crate::shared::{self, Held};
-use crate::timestamptz::{self, duration};
+use crate::time::timestamptz;
+use crate::wording::duration;
 use crate::{believed, database, settings};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;

@@ -1,0 +1,41 @@
+//! Words for people, which more than one message needs: lengths of time, lists of choices, lines for `postgresql.conf`.
+
+use pgrx::pg_sys;
+use snowflake_core::notation::BUILT_IN;
+use std::ffi::CStr;
+
+/// A length of time in microseconds: `250 ms`, `5 s`, `3600.250 s`.
+pub fn duration(micros: i64) -> String {
+    let (seconds, millis) = (micros / 1_000_000, micros / 1000 % 1000);
+    match (seconds, millis) {
+        (0, _) => format!("{millis} ms"),
+        (_, 0) => format!("{seconds} s"),
+        _ => format!("{seconds}.{millis:03} s"),
+    }
+}
+
+/// A message of the core as a sentence: `no built-in …` becomes `No built-in ….`
+pub fn sentence(message: &str) -> String {
+    let mut chars = message.chars();
+    chars.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
+}
+
+/// What can be given as a layout.
+pub fn layout_hint() -> String {
+    let names: Vec<&str> = BUILT_IN.iter().map(|built_in| built_in.name).collect();
+    format!(
+        "Use a built-in layout ({}), or fields from high to low such as \"timestamp=41 worker=9 sequence=13\".",
+        names.join(", ")
+    )
+}
+
+/// The line for `postgresql.conf` that adds this library to those that are preloaded now.
+pub fn preload_line() -> String {
+    // SAFETY: a global of this process, NULL or NUL-terminated.
+    let now = unsafe {
+        let libraries = pg_sys::shared_preload_libraries_string;
+        if libraries.is_null() { "".into() } else { CStr::from_ptr(libraries).to_string_lossy() }
+    };
+    let comma = if now.is_empty() { "" } else { ", " };
+    format!("shared_preload_libraries = '{now}{comma}pg_snowflake'")
+}

@@ -1,20 +1,20 @@
-//! Claims positions for this session. The hot path is one compare-and-swap on the shared line, and a look at the clock, or
-//! only at the processor's counter, which says that the clock's tick is still the same. It needs the session to be *admitted*,
-//! and everything out of the ordinary happens on the slow path behind it.
+//! Claims positions for this session. The hot path is one compare-and-swap on the shared line, and a reading of the clock, or
+//! only of the processor's time-stamp counter, which tells that the clock's tick is not over yet. It needs the session to be
+//! *admitted*. Everything out of the ordinary happens on the slow path.
 //!
-//! A session is admitted when the library is preloaded, the server is not in recovery, a worker is set, and the
-//! reservation of its database reaches far enough. A change of the settings, or of the reservation's relation, withdraws
-//! the admission, so that the next claim looks at them anew.
+//! A session is admitted when the library is preloaded, the server is not in recovery, a worker is set, and the extension is
+//! created in its database for the server's layout. A change of the settings, or of what the database has on record, withdraws
+//! the admission: the next claim then checks all of this again.
 
+mod patience;
+
+use self::patience::Patience;
 use crate::errors::Error;
-use crate::time::{clock, tsc, wait};
+use crate::time::{clock, tsc};
 use crate::{admission, believed, keeper, reservation, settings, shared, worker};
 use pgrx::pg_sys;
-use snowflake_core::{Bounds, Claim, Field, Layout, Refusal, Tick, UnixMicros, Window};
+use snowflake_core::{Bounds, Claim, Field, Layout, Refusal, Tick, Window};
 use std::sync::atomic::Ordering::Relaxed;
-
-/// A clock that stands still for this long while a call waits for it counts as behind, in microseconds.
-const STANDSTILL: i64 = 1_000_000;
 
 /// Claims the next positions: at least one, at most `want` (at least 1). Waits where the settings say so.
 ///
@@ -32,8 +32,8 @@ pub fn claim_at_once(want: u64) -> Option<Claim> {
     shared::line().claim_in(&window, want)
 }
 
-/// The window of the clock's tick; `None` while the session is not admitted, or the clock is not steady. `count` was read just
-/// now.
+/// The window of the clock's tick; `None` while the session is not admitted, or where the clock was stepped. `count` was read
+/// just before.
 #[inline(never)]
 fn read_clock(count: u64) -> Option<Window> {
     if !admission::is_current() || !admission::confirmed().is_enough() {
@@ -66,7 +66,7 @@ fn claim_slowly(want: u64) -> Result<Claim, Error> {
 fn claim_or_wait(want: u64) -> Result<Claim, Error> {
     let (layout, mut patience) = (settings::layout(), Patience::default());
     loop {
-        // Where this session has raised `synchronous_commit` since it was admitted, it must first wait for the standby to have the
+        // Where this session has raised `synchronous_commit` since it was admitted, it must first wait until the standby has the
         // reservation.
         if !admission::confirmed().is_enough() {
             admission::withdraw();
@@ -74,7 +74,7 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
         let now = if shared::exists() { believed::now() } else { clock::now() };
         let Some(bounds) = admission::bounds(layout.tick_at(now)) else {
             match admit(layout) {
-                Err(Error::CopyTooFar { ahead }) => patience.with_copy(ahead)?,
+                Err(Error::CopyTooFar { ahead }) => patience.wait_for_copy(ahead)?,
                 admitted => admitted?,
             }
             continue;
@@ -93,25 +93,25 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
         };
         match refusal {
             Refusal::Full { until } => {
-                patience.with_pace(now)?;
-                // Longer than need be, by a part of the burst: fewer wake-ups, and no position is lost by it.
+                patience.check_that_clock_moves(now)?;
+                // An eighth of the burst longer than necessary: fewer wake-ups, and no position is lost by it.
                 let extra = bounds.max_burst * layout.tick_micros() / 8;
                 patience.sleep(layout.start_of(until).0 - now.0 + extra);
             }
             Refusal::TooEarly { wait } => patience.sleep(wait),
             Refusal::TooFarAhead { lead } => {
                 let behind = lead.saturating_mul(layout.tick_micros());
-                let left = patience.with_lead(behind)?;
+                let left = patience.time_left(behind)?;
                 patience.sleep(left.min(behind));
             }
             Refusal::Limit { needs } => match reservation::reserve(layout, needs) {
                 Ok((limit, confirmed)) => {
-                    // The counter saves the look at the clock, and with it the look at the level. Where standbys are named for the
-                    // first time, that is noticed within a millisecond.
+                    // While the counter is used, claims do not look at the level of `synchronous_commit` either. Where standbys are
+                    // named for the first time, that is noticed within a millisecond.
                     let counts = settings::uses_tsc() && !confirmed.may_be_exceeded();
                     admission::set_limit(limit, confirmed, if counts { tsc::per_micro() } else { 0 });
                 }
-                Err(Error::CopyTooFar { ahead }) => patience.with_copy(ahead)?,
+                Err(Error::CopyTooFar { ahead }) => patience.wait_for_copy(ahead)?,
                 Err(error) => return Err(error),
             },
             Refusal::Behind => {}
@@ -120,74 +120,8 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
     }
 }
 
-/// How long one call has waited, and for what. Bounds every wait.
-#[derive(Default)]
-struct Patience {
-    /// Since when (monotonic, in microseconds) the line was too far ahead of the clock.
-    too_far_since: Option<i64>,
-    /// The clock when it was last seen to move during a wait for it, and when that was (monotonic, in microseconds).
-    clock_moved: Option<(UnixMicros, i64)>,
-    /// Whether the call has slept at all.
-    slept: bool,
-}
-
-impl Patience {
-    /// How long a call may go on to wait, in microseconds, for a clock that is behind by as many.
-    ///
-    /// # Errors
-    /// Once it has waited for `pg_snowflake.max_wait`.
-    fn with_lead(&mut self, behind: i64) -> Result<i64, Error> {
-        let monotonic = clock::monotonic_micros();
-        let waited = monotonic - *self.too_far_since.get_or_insert(monotonic);
-        match settings::max_wait() - waited {
-            left if left > 0 => Ok(left),
-            _ => Err(Error::ClockBehind { behind, waited }),
-        }
-    }
-
-    /// Waits for a clock that is behind, by so many microseconds, what came into this database from elsewhere.
-    ///
-    /// # Errors
-    /// As [`Self::with_lead`].
-    fn with_copy(&mut self, ahead: i64) -> Result<(), Error> {
-        let left = self.with_lead(ahead).map_err(|_| Error::CopyTooFar { ahead })?;
-        self.sleep(left.min(ahead));
-        Ok(())
-    }
-
-    /// A call that waits for the clock's next tick may do so for as long as the clock moves.
-    ///
-    /// # Errors
-    /// Once the clock has stood still for `pg_snowflake.max_wait` or [`STANDSTILL`], whichever is longer.
-    fn with_pace(&mut self, now: UnixMicros) -> Result<(), Error> {
-        let monotonic = clock::monotonic_micros();
-        match self.clock_moved {
-            Some((seen, since)) if seen == now => {
-                let waited = monotonic - since;
-                if waited > settings::max_wait().max(STANDSTILL) {
-                    return Err(Error::ClockStopped { waited });
-                }
-            }
-            _ => self.clock_moved = Some((now, monotonic)),
-        }
-        Ok(())
-    }
-
-    /// Sleeps, and counts it.
-    fn sleep(&mut self, micros: i64) {
-        let counters = shared::counters();
-        if !self.slept {
-            self.slept = true;
-            counters.waits.fetch_add(1, Relaxed);
-        }
-        let start = clock::monotonic_micros();
-        wait::sleep(micros);
-        counters.wait_time.fetch_add(clock::monotonic_micros() - start, Relaxed);
-    }
-}
-
-/// Admits this session: what may be claimed when, and that a claim needs a reservation. Writes nothing, so that a claim that
-/// is refused leaves no trace.
+/// Admits this session: from now on it may claim, at the pace that the settings allow, once it has a reservation. Writes nothing,
+/// so that a claim which is refused leaves no trace.
 ///
 /// # Errors
 /// Where the session may not claim now: not preloaded, in recovery, no worker, another layout, no register.
@@ -201,7 +135,7 @@ fn admit(layout: &Layout) -> Result<(), Error> {
     }
     let at = shared::admissions();
     worker::settle(layout)?;
-    // Before anything is read that the keeper may change when it counts nobody.
+    // Before the reservation is read: the keeper gives it back only when no session is counted.
     keeper::count_session();
     reservation::resume(layout)?;
     let bounds = Bounds {

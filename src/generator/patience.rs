@@ -1,0 +1,76 @@
+//! How long a call waits before it gives up. Every wait is bounded, can be interrupted, and is counted for `snowflake_status()`.
+
+use crate::errors::Error;
+use crate::time::{clock, wait};
+use crate::{settings, shared};
+use snowflake_core::UnixMicros;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Where the clock does not move for this long while a call waits for it, in microseconds, the call fails.
+const STANDSTILL: i64 = 1_000_000;
+
+/// How long one call has waited, and for what. Bounds every wait.
+#[derive(Default)]
+pub struct Patience {
+    /// Since when (monotonic, in microseconds) the line was too far ahead of the clock.
+    too_far_since: Option<i64>,
+    /// The clock when it was last seen to move during a wait for it, and when that was (monotonic, in microseconds).
+    clock_moved: Option<(UnixMicros, i64)>,
+    /// Whether the call has slept at all.
+    slept: bool,
+}
+
+impl Patience {
+    /// How much longer the call may wait, in microseconds, for a clock that is behind by so many.
+    ///
+    /// # Errors
+    /// Once it has waited for `pg_snowflake.max_wait`.
+    pub fn time_left(&mut self, behind: i64) -> Result<i64, Error> {
+        let monotonic = clock::monotonic_micros();
+        let waited = monotonic - *self.too_far_since.get_or_insert(monotonic);
+        match settings::max_wait() - waited {
+            left if left > 0 => Ok(left),
+            _ => Err(Error::ClockBehind { behind, waited }),
+        }
+    }
+
+    /// Waits for the clock, where a dump that was restored into this database is ahead of it by so many microseconds.
+    ///
+    /// # Errors
+    /// As [`Self::time_left`].
+    pub fn wait_for_copy(&mut self, ahead: i64) -> Result<(), Error> {
+        let left = self.time_left(ahead).map_err(|_| Error::CopyTooFar { ahead })?;
+        self.sleep(left.min(ahead));
+        Ok(())
+    }
+
+    /// A call that waits for the clock's next tick may do so for as long as the clock moves; `now` is what it says.
+    ///
+    /// # Errors
+    /// Once the clock has stood still for `pg_snowflake.max_wait` or [`STANDSTILL`], whichever is longer.
+    pub fn check_that_clock_moves(&mut self, now: UnixMicros) -> Result<(), Error> {
+        let monotonic = clock::monotonic_micros();
+        match self.clock_moved {
+            Some((seen, since)) if seen == now => {
+                let waited = monotonic - since;
+                if waited > settings::max_wait().max(STANDSTILL) {
+                    return Err(Error::ClockStopped { waited });
+                }
+            }
+            _ => self.clock_moved = Some((now, monotonic)),
+        }
+        Ok(())
+    }
+
+    /// Sleeps, and counts it.
+    pub fn sleep(&mut self, micros: i64) {
+        let counters = shared::counters();
+        if !self.slept {
+            self.slept = true;
+            counters.waits.fetch_add(1, Relaxed);
+        }
+        let start = clock::monotonic_micros();
+        wait::sleep(micros);
+        counters.wait_time.fetch_add(clock::monotonic_micros() - start, Relaxed);
+    }
+}

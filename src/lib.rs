@@ -1,21 +1,22 @@
 //! pg_snowflake: cluster-unique, time-ordered `bigint` keys for PostgreSQL.
 //!
-//! Thin glue over `snowflake_core`, which knows what an ID is and when a claim must wait. Each floor of the house
-//! uses only those below it:
+//! Thin glue over `snowflake_core`, which decides what an ID is, when a claim must wait, and what must be durable before it. A
+//! module uses only those below it in this list; a test, `house`, sees to that:
 //!
-//! * [`functions`]: what SQL calls; the SQL objects themselves stand in `sql/`
+//! * [`functions`]: what SQL calls; the SQL objects themselves are in `sql/`
 //! * [`generator`]: claims positions, and waits or gives up as the settings say
-//! * [`rewind`]: takes a server back whose clock was ahead; [`keeper`]: the background process
+//! * [`keeper`]: the background process, which reads the configuration for all sessions
 //! * [`worker`]: the worker in use, and its change
-//! * [`reservation`]: what is durable before a claim; on it, [`register`], the server's, and [`replication`], which waits for
-//!   standbys with the help of [`interrupts`]
-//! * [`database`]: what a database has on record, on the [`page`]s of its sequences; [`layouts`]: layouts that queries name
+//! * [`reservation`]: what is durable before a claim, on this server and its standbys; and the way back after a wrong clock
+//! * [`database`]: what a database has on record: its layout, and a copy of the reservation
 //! * [`believed`]: the time to make IDs by
-//! * [`shared`]: the shared memory of the server: the line, and the lock for transitions
+//! * [`named_layouts`]: layouts that queries name
+//! * [`errors`]: every error a user can see, with SQLSTATE, detail and hint
 //! * [`settings`]: the `pg_snowflake.*` parameters
 //! * [`admission`]: what this process may claim until something changes
-//! * [`clock`], [`tsc`], [`wait`], [`timestamptz`]: time, as the system, the processor and PostgreSQL have it
-//! * [`errors`]: every error a user can see, with SQLSTATE, detail and hint
+//! * [`shared`]: the shared memory of the server: the line, and the lock for transitions
+//! * [`wording`]: words that several messages need
+//! * [`time`]: clocks, waiting, and PostgreSQL's `timestamptz`
 
 use pgrx::prelude::*;
 
@@ -57,7 +58,7 @@ pub extern "C-unwind" fn _PG_init() {
     // SAFETY: a flag that only this process writes.
     let preloading = unsafe { pg_sys::process_shared_preload_libraries_in_progress };
     forbid_backtraces();
-    settings::init(preloading);
+    settings::definitions::init(preloading);
     if preloading {
         time::tsc::init();
         shared::init();

@@ -5,9 +5,7 @@
 //! starting: PostgreSQL alone would warn, and go on with the default.
 
 mod checks;
-mod definitions;
-
-pub use definitions::init;
+pub mod definitions;
 
 use crate::time::{clock, tsc};
 use once_cell::sync::OnceCell;

@@ -1,0 +1,202 @@
+//! Which module uses which, read from the sources: each uses only modules that stand below it, and none uses itself by way of
+//! others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use syn::visit::{self, Visit};
+
+/// The name of a module: `["reservation", "register"]`. The crate itself is `[]`.
+type Name = Vec<String>;
+
+/// The modules of a crate that are files, each with those that it uses.
+type Uses = BTreeMap<Name, BTreeSet<Name>>;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
+}
+
+/// The modules below a directory, with their sources.
+fn files(directory: &Path, inside: &[String]) -> Vec<(Name, syn::File)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let mut name = inside.to_vec();
+        if stem != "mod" && stem != "lib" {
+            name.push(stem);
+        }
+        if path.is_dir() {
+            found.extend(files(&path, &name));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let source = std::fs::read_to_string(&path).unwrap();
+            found.push((name, syn::parse_file(&source).unwrap()));
+        }
+    }
+    found
+}
+
+fn uses(source: &Path) -> Uses {
+    let files = files(source, &[]);
+    let names: BTreeSet<Name> = files.iter().map(|(name, _)| name.clone()).collect();
+    let uses_of = |name: &Name, file| {
+        let mut reader = Reader { name, names: &names, inside: 0, uses: BTreeSet::new() };
+        reader.visit_file(file);
+        reader.uses
+    };
+    files.iter().map(|(name, file)| (name.clone(), uses_of(name, file))).collect()
+}
+
+/// Reads one module.
+struct Reader<'a> {
+    name: &'a Name,
+    names: &'a BTreeSet<Name>,
+    /// In how many modules of this file, such as `mod tests`, the reader is.
+    inside: usize,
+    uses: BTreeSet<Name>,
+}
+
+impl Reader<'_> {
+    /// Notes the module that a path leads to, where it leads to one of this crate's.
+    fn note(&mut self, path: &[String]) {
+        let mut place = self.name.clone();
+        let mut depth = self.inside;
+        let mut rest = path;
+        while let Some((first, others)) = rest.split_first() {
+            match first.as_str() {
+                "crate" => (place, depth) = (Vec::new(), 0),
+                "self" => {}
+                "super" if depth > 0 => depth -= 1,
+                "super" => {
+                    place.pop();
+                }
+                _ => break,
+            }
+            rest = others;
+        }
+        place.extend(rest.iter().cloned());
+        while !self.names.contains(&place) {
+            place.pop();
+        }
+        // What does not begin with one of the three, and leads to no module from here, is a name of another crate.
+        if place != *self.name && !(rest.len() == path.len() && self.name.starts_with(&place)) {
+            self.uses.insert(place);
+        }
+    }
+
+    fn note_tree(&mut self, before: &[String], tree: &syn::UseTree) {
+        let with = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
+        match tree {
+            syn::UseTree::Path(path) => self.note_tree(&with(&path.ident), &path.tree),
+            syn::UseTree::Name(name) => self.note(&with(&name.ident)),
+            syn::UseTree::Rename(rename) => self.note(&with(&rename.ident)),
+            syn::UseTree::Glob(_) => self.note(before),
+            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.note_tree(before, tree)),
+        }
+    }
+}
+
+impl Visit<'_> for Reader<'_> {
+    fn visit_item_use(&mut self, item: &syn::ItemUse) {
+        self.note_tree(&[], &item.tree);
+    }
+
+    fn visit_path(&mut self, path: &syn::Path) {
+        let path_names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        self.note(&path_names);
+        visit::visit_path(self, path);
+    }
+
+    fn visit_item_mod(&mut self, item: &syn::ItemMod) {
+        self.inside += 1;
+        visit::visit_item_mod(self, item);
+        self.inside -= 1;
+    }
+}
+
+/// A way from a module by those that it uses back to itself.
+fn circle(uses: &Uses) -> Option<Vec<Name>> {
+    fn search(uses: &Uses, way: &mut Vec<Name>, done: &mut BTreeSet<Name>) -> Option<Vec<Name>> {
+        let here = way.last().unwrap().clone();
+        for next in &uses[&here] {
+            if let Some(start) = way.iter().position(|name| name == next) {
+                return Some([&way[start..], &[next.clone()]].concat());
+            }
+            if !done.contains(next) {
+                way.push(next.clone());
+                if let Some(found) = search(uses, way, done) {
+                    return Some(found);
+                }
+                way.pop();
+            }
+        }
+        done.insert(here);
+        None
+    }
+    let mut done = BTreeSet::new();
+    uses.keys().find_map(|name| search(uses, &mut vec![name.clone()], &mut done))
+}
+
+fn written(name: &[String]) -> String {
+    format!("crate{}", name.iter().map(|part| format!("::{part}")).collect::<String>())
+}
+
+/// The modules that the documentation of a crate lists, in its order.
+fn listed(library: &Path) -> Vec<String> {
+    let source = std::fs::read_to_string(library).unwrap();
+    let entries = source.lines().filter_map(|line| line.strip_prefix("//! * [`"));
+    entries.map(|entry| entry.split('`').next().unwrap().to_owned()).collect()
+}
+
+fn check_no_circle(uses: &Uses) {
+    assert!(uses.values().any(|uses| !uses.is_empty()), "no module was found to use another");
+    if let Some(circle) = circle(uses) {
+        let names: Vec<String> = circle.iter().map(|name| written(name)).collect();
+        panic!("modules use each other: {}", names.join(" uses "));
+    }
+}
+
+#[test]
+fn no_module_of_the_extension_uses_itself_by_way_of_others() {
+    check_no_circle(&uses(&root().join("src")));
+}
+
+#[test]
+fn no_module_of_the_core_uses_itself_by_way_of_others() {
+    let mut uses = uses(&root().join("core/src"));
+    // The crate's root offers the modules' types under shorter names; that is no use of them.
+    uses.insert(Vec::new(), BTreeSet::new());
+    check_no_circle(&uses);
+}
+
+/// The order is that of the list in `src/lib.rs`.
+#[test]
+fn modules_of_the_extension_use_only_those_below_them() {
+    let listed = listed(&root().join("src/lib.rs"));
+    let uses = uses(&root().join("src"));
+    let rooms: BTreeSet<&String> = uses.keys().filter_map(|name| name.first()).collect();
+    assert_eq!(listed.iter().collect::<BTreeSet<_>>(), rooms, "src/lib.rs lists each module");
+    let floor = |name: &Name| name.first().map(|room| listed.iter().position(|other| other == room).unwrap());
+    for (name, used) in uses.iter().filter(|(name, _)| !name.is_empty()) {
+        for other in used {
+            let is_below = other.first() == name.first() || floor(other) > floor(name);
+            assert!(is_below, "{} uses {}, which is not below it", written(name), written(other));
+        }
+    }
+}
+
+/// So the core can be tested without a server, and used without one.
+#[test]
+fn the_core_depends_on_nothing_of_postgresql() {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let tree = Command::new(cargo)
+        .args(["tree", "--offline", "--package", "snowflake_core", "--edges", "normal", "--prefix", "none"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    assert!(tree.starts_with("snowflake_core"), "{tree}");
+    for name in ["pgrx", "postgres", "pg_"] {
+        assert!(!tree.lines().any(|line| line.starts_with(name)), "{tree}");
+    }
+}

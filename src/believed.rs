@@ -1,5 +1,5 @@
-//! The time to make IDs by: the system's clock, but for a leap forward, which is believed only when it lasts. See
-//! [`snowflake_core::clock`]; this is where its state is kept, and where the log hears of it.
+//! The time to make IDs by: that of the system's clock, but a leap forward is believed only when it lasts. What to believe is
+//! decided in [`snowflake_core::clock`]; here the state is read from shared memory and stored there, and changes are logged.
 
 use crate::settings;
 use crate::shared::{self, Transitions};
@@ -11,10 +11,10 @@ use snowflake_core::UnixMicros;
 use snowflake_core::clock::{BelievedClock, Change, Look};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Two looks at the clock and the monotonic clock count as one moment where no more time than this passes, in microseconds.
+/// A reading of both clocks counts only where it took less than this, in microseconds.
 const ONE_MOMENT: i64 = 500;
 
-/// A look at the clock; `monotonic` was read just before.
+/// What is to be compared; `monotonic` was read just before the clock.
 #[inline]
 fn look_at(clock: UnixMicros, monotonic: i64) -> Look {
     let layout = settings::layout();
@@ -22,14 +22,14 @@ fn look_at(clock: UnixMicros, monotonic: i64) -> Look {
     Look { clock, monotonic, line, max_jump: settings::max_jump() }
 }
 
-/// The time, where nothing is to be noted about it; takes no lock.
+/// The time; `None` where the clock was stepped or has leapt since it was last compared: then call [`now`]. Takes no lock.
 #[inline]
 pub fn now_if_steady() -> Option<UnixMicros> {
     let monotonic = clock::boot_micros();
     shared::believed_clock().peek(&look_at(clock::now(), monotonic))
 }
 
-/// The time. Notes a step or a leap, for all sessions, and says so.
+/// The time. Stores a step or a leap, so that all sessions know of it, and logs it. Takes the lock for that.
 pub fn now() -> UnixMicros {
     if let Some(now) = now_if_steady() {
         return now;
@@ -39,7 +39,7 @@ pub fn now() -> UnixMicros {
     now
 }
 
-/// The time, for a caller that holds the lock; who looks next notes what has changed.
+/// The time, for a caller that holds the lock. Stores and logs nothing: the next call of [`now`] does.
 pub fn now_in(_lock: &mut Transitions) -> UnixMicros {
     let mut believed = shared::believed_clock();
     believed.look(&at_one_moment()).0
@@ -52,7 +52,7 @@ fn look(lock: &mut Transitions) -> (UnixMicros, Change) {
     found
 }
 
-/// Both clocks, read without an interruption in between; of a few tries the last, where all were interrupted.
+/// Reads both clocks, and again where the process was interrupted in between, ten times at most.
 fn at_one_moment() -> Look {
     let mut tries = 0;
     loop {

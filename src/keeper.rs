@@ -1,6 +1,6 @@
-//! The keeper: the one process of the extension that runs as long as the server makes IDs. It reads a changed configuration
-//! for all sessions, and gives back, at a clean stop, what was reserved and not used. It is connected to no database, holds no
-//! lock while it waits, and nothing stops where it does not run.
+//! The keeper: the one background process of the extension, which runs as long as the server. It reads a changed configuration
+//! for all sessions, and at a clean stop it gives back what was reserved and not used. It is connected to no database, and holds no
+//! lock while it waits. Sessions work without it: see [`crate::worker`].
 
 use crate::shared;
 use crate::time::wait;
@@ -11,7 +11,7 @@ use pgrx::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
-/// Has the postmaster run it. Called while the library is preloaded.
+/// Registers it, so that the postmaster starts it. Called while the library is preloaded.
 pub fn init() {
     BackgroundWorkerBuilder::new("pg_snowflake keeper")
         .set_type("pg_snowflake keeper")
@@ -27,8 +27,8 @@ pub fn init() {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pg_snowflake_keeper(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
-    // SAFETY: as PostgreSQL's own processes do; connected to no database, so that pg_stat_activity shows it. The callback lives
-    // as long as the process.
+    // SAFETY: as PostgreSQL's own processes do. Connected to no database; without this call, pg_stat_activity would not show the
+    // process. The callback lives as long as the process.
     unsafe {
         pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0);
         pg_sys::before_shmem_exit(Some(on_exit), pg_sys::Datum::from(0));
@@ -50,7 +50,8 @@ pub extern "C-unwind" fn pg_snowflake_keeper(_argument: pg_sys::Datum) {
     if unsafe { pg_sys::ShutdownRequestPending } != 0 {
         give_back();
     }
-    // PostgreSQL does not start again what ends well, and this may have been told to end while the server goes on.
+    // With exit status 1 the postmaster starts the process again, unless the server stops: somebody may have terminated this
+    // process alone.
     // SAFETY: ends this process.
     unsafe { pg_sys::proc_exit(1) };
 }
@@ -64,10 +65,11 @@ unsafe extern "C-unwind" fn on_exit(_code: i32, _argument: pg_sys::Datum) {
     shared::set_has_keeper(false);
 }
 
-/// Waits until no session can claim any more, and gives back what is left. At a stop, the postmaster ends the sessions at the
-/// same time, and waits for all before it makes its last checkpoint; so nobody waits longer for this than for the sessions.
+/// Waits until no session can claim any more, and gives back what is left of the reservation. At a stop of the server, the
+/// postmaster terminates the sessions and this process at the same time, and waits for all of them before the last checkpoint; so
+/// the stop takes no longer for this than for the sessions.
 fn give_back() {
-    // Where the server goes on, it reads no configuration any more.
+    // Sessions read the configuration themselves from now on, should the server go on.
     shared::set_has_keeper(false);
     while shared::counters().sessions.load(SeqCst) > 0 {
         wait::sleep(2000);
@@ -78,7 +80,7 @@ fn give_back() {
     }
 }
 
-/// Counts this process, until it ends, among those that may claim.
+/// Counts this process among those that may claim, until it ends.
 pub fn count_session() {
     static COUNTED: AtomicBool = AtomicBool::new(false);
     if !COUNTED.swap(true, Relaxed) {

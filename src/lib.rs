@@ -66,9 +66,9 @@ pub extern "C-unwind" fn _PG_init() {
     }
 }
 
-/// Where RUST_BACKTRACE is set in the server's environment, pgrx puts a backtrace into the DETAIL of every error. That is not for
-/// users. The standard library looks at the environment once, and each library has its own; so the variable is there again for
-/// others.
+/// Where RUST_BACKTRACE is set in the server's environment, pgrx puts a backtrace into the DETAIL of every error, which says nothing
+/// to users. Rust's standard library reads the environment once and remembers what it found, and each shared library has a standard
+/// library of its own. So the variable is changed for that one reading, and then restored for other libraries.
 fn forbid_backtraces() {
     const VARIABLE: &str = "RUST_LIB_BACKTRACE";
     let before = std::env::var_os(VARIABLE);

@@ -1,10 +1,10 @@
-//! Layouts that queries name. A text is parsed once in a session, and found again by comparing it.
+//! Layouts that queries name. A session parses each text once, and keeps the last few layouts with their texts.
 
 use crate::errors::Error;
 use snowflake_core::Layout;
 use std::cell::RefCell;
 
-/// How many texts are kept. A query has few; one that makes them up row by row must not fill the memory.
+/// How many texts are kept. A query names few layouts; one that computes a new text for each row must not fill the memory.
 const KEPT: usize = 16;
 
 thread_local! {

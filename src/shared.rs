@@ -1,5 +1,5 @@
-//! The shared memory of the server: the line of positions, and what the lock for transitions guards. Made anew at
-//! every start and after every crash of a backend.
+//! The shared memory of the server: the line of positions, and what the lock for transitions guards. It is made at every start of
+//! the server, and again after the crash of a session.
 
 use crate::time::clock;
 use pgrx::lwlock::PgLwLockExclusiveGuard;
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
-/// Read and moved without a lock; see [`Line`] for which of its methods want [`transitions`] held.
+/// Read and moved without a lock; see [`Line`] for which of its methods need the lock of [`transitions`].
 // SAFETY: the names are this extension's own.
 static LINE: PgAtomic<SharedLine> = unsafe { PgAtomic::new(c"pg_snowflake line") };
 
@@ -29,7 +29,7 @@ static NOTICES: PgAtomic<Notices> = unsafe { PgAtomic::new(c"pg_snowflake notice
 /// Whether the library was preloaded, so that the four above exist.
 static EXISTS: AtomicBool = AtomicBool::new(false);
 
-/// Its own cache lines: nothing else is written beside the word that all sessions claim from.
+/// On cache lines of its own, so that no session loses the line's word from its cache because something beside it is written.
 #[derive(Default)]
 #[repr(C, align(128))]
 struct SharedLine(Line);
@@ -37,8 +37,8 @@ struct SharedLine(Line);
 // SAFETY: atomics only, no pointers.
 unsafe impl PGRXSharedMemory for SharedLine {}
 
-/// What transitions change. In the lock there is only arithmetic, the register, and the page of its copy: no waiting, no
-/// memory allocation.
+/// What transitions change. Under the lock, there is only arithmetic, and writing of the register and of the page of its copy:
+/// nothing that waits, and no memory allocation.
 pub struct Transitions {
     /// What the server did before this run.
     pub start: Start,
@@ -52,7 +52,7 @@ pub struct Transitions {
     pub worker: Option<WorkerBits>,
     /// When the configuration that says so was read; see [`crate::worker`].
     pub worker_read_at: i64,
-    /// The worker before this one, and the end of the last tick that its IDs may have.
+    /// The worker before this one, and the instant before which all of its IDs are.
     pub previous_worker: Option<(WorkerBits, UnixMicros)>,
 }
 
@@ -61,7 +61,7 @@ pub struct Transitions {
 pub struct Held {
     /// What it holds.
     pub reserved: Reserved,
-    /// The log position up to which the log must be flushed before this is relied on; 0: it is.
+    /// The log position up to which the log must be flushed before anyone relies on this; 0: it is flushed.
     pub logged_at: pg_sys::XLogRecPtr,
     /// The origin's number.
     pub origin: u16,
@@ -136,12 +136,13 @@ impl Transitions {
     }
 }
 
-/// What every session that claims looks at about once a millisecond, without a lock; changed under the lock for transitions.
+/// What every session that claims reads about once a millisecond, without a lock. Written under the lock for transitions.
 #[repr(C, align(128))]
 struct Notices {
-    /// Rises when sessions must be admitted anew.
+    /// Counted up when all sessions must be admitted again.
     admissions: AtomicU64,
-    /// [`BelievedClock`], number by number: each alone is enough not to believe too much.
+    /// [`BelievedClock`], each number in an atomic of its own. A reader that finds one number changed and the next not yet sees a
+    /// clock that was stepped or has leapt, and then looks again under the lock.
     clock_offset: AtomicI64,
     leap_offset: AtomicI64,
     /// [`NO_LEAP`] where there is none.
@@ -151,7 +152,7 @@ struct Notices {
 
 const NO_LEAP: i64 = i64::MIN;
 
-/// The clock that the postmaster remembers of a run that a session's crash has ended.
+/// The believed clock of the run before, where a session's crash has ended that run; kept in the postmaster's memory.
 static REMEMBERED: Mutex<Option<BelievedClock>> = Mutex::new(None);
 
 impl Notices {
@@ -208,7 +209,7 @@ pub struct Counters {
     pub largest_clock_step: AtomicI64,
     /// Leaps forward that were not believed at once.
     pub clock_leaps: AtomicI64,
-    /// Processes that may claim. Without a lock, as they count themselves out while they end.
+    /// Processes that may claim. An atomic, as processes subtract themselves at their exit, where they can take no lock.
     pub sessions: AtomicI64,
     /// Calls that ended with an error of this extension.
     pub errors: AtomicI64,
@@ -223,7 +224,7 @@ unsafe impl PGRXSharedMemory for Notices {}
 // SAFETY: plain numbers, no pointers.
 unsafe impl PGRXSharedMemory for Transitions {}
 
-/// Asks for the shared memory. Called while the library is preloaded.
+/// Requests the shared memory. Called while the library is preloaded.
 pub fn init() {
     EXISTS.store(true, Relaxed);
     pg_shmem_init!(LINE);
@@ -232,7 +233,7 @@ pub fn init() {
     pg_shmem_init!(NOTICES = Notices::new());
 }
 
-/// Whether there is shared memory: false where the library was not preloaded. The functions below need it.
+/// Whether there is shared memory: not where the library was not preloaded. The functions below need it.
 pub fn exists() -> bool {
     EXISTS.load(Relaxed)
 }
@@ -248,19 +249,18 @@ pub fn transitions() -> PgLwLockExclusiveGuard<'static, Transitions> {
     TRANSITIONS.exclusive()
 }
 
-/// The counters, which need no lock.
+/// The counters.
 pub fn counters() -> &'static Counters {
     COUNTERS.get()
 }
 
-/// How often sessions were told to be admitted anew. A session remembers what it read before it was admitted, and looks whether
-/// that is still so.
+/// The number of the server's last withdrawal of all admissions. A session that was admitted before it must be admitted again.
 #[inline]
 pub fn admissions() -> u64 {
     NOTICES.get().admissions.load(Relaxed)
 }
 
-/// Has all sessions admitted anew: within a millisecond where they claim.
+/// Withdraws the admissions of all sessions. They notice it within a millisecond of claiming.
 pub fn withdraw_admissions() {
     NOTICES.get().admissions.fetch_add(1, Relaxed);
 }
@@ -271,17 +271,17 @@ pub fn believed_clock() -> BelievedClock {
     NOTICES.get().clock()
 }
 
-/// Changes it. Proof that the caller holds the lock is the second argument.
+/// Changes it. The second argument proves that the caller holds the lock.
 pub fn set_believed_clock(clock: &BelievedClock, _lock: &mut Transitions) {
     NOTICES.get().set_clock(clock);
 }
 
-/// Whether the keeper runs, which reads the configuration for all.
+/// Whether the keeper runs, which reads the configuration for all sessions.
 pub fn has_keeper() -> bool {
     NOTICES.get().has_keeper.load(Relaxed)
 }
 
-/// Says whether it does.
+/// Sets whether it does.
 pub fn set_has_keeper(runs: bool) {
     NOTICES.get().has_keeper.store(runs, Relaxed);
 }

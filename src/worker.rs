@@ -1,8 +1,8 @@
 //! The worker whose IDs the server makes, and its change while sessions run.
 //!
-//! Processes read a changed configuration one after the other, and a session in a long statement not before its end. So one
-//! process reads it for all: the [`crate::keeper`], as soon as the postmaster has told it to. Where the keeper does not run, the
-//! session decides that read the configuration last.
+//! After a reload, processes read the configuration one after the other, and a session that runs a long statement reads it only
+//! at the end of that. So one process reads it for all, the keeper ([`crate::keeper`]), as soon as the postmaster tells it to.
+//! Where the keeper does not run, the worker is that of the session which has read the configuration last.
 
 use crate::errors::Error;
 use crate::shared::{self, Transitions};
@@ -10,11 +10,11 @@ use crate::time::{clock, wait};
 use crate::{believed, settings};
 use snowflake_core::{Field, Layout, Tick, WorkerError};
 
-/// How long a session that has read a new worker waits until the keeper has read it, too, in microseconds.
+/// How long a session that has read a new worker ID waits for the keeper to read it, too, in microseconds.
 const LONGEST_WAIT: i64 = 1_000_000;
 
-/// Makes sure that the server has a worker, and that it is the one that this session has read, where it has read one that is
-/// newer.
+/// Makes sure that the server has a worker. Where this session has read a newer configuration than the keeper, waits a moment for
+/// the keeper: after `pg_reload_conf()`, a session expects its next ID to have the new worker.
 ///
 /// # Errors
 /// Where the configuration names no worker.
@@ -43,7 +43,7 @@ pub fn settle(layout: &Layout) -> Result<(), Error> {
     }
 }
 
-/// Makes the worker that this process has read that of the server, where it has read it last.
+/// Makes the worker of this process's configuration the server's, unless another process has read a later configuration.
 pub fn publish(layout: &Layout, transitions: &mut Transitions) {
     let configured = settings::worker();
     if configured.read_at <= transitions.worker_read_at {
@@ -61,7 +61,7 @@ pub fn publish(layout: &Layout, transitions: &mut Transitions) {
             line.switch_worker(layout, worker);
             last = layout.tick_of(line.last());
         }
-        // A session may go on for a moment, up to the burst, before it hears of it.
+        // Until a session hears of it, it may still make IDs: up to the end of the burst.
         None => {
             last = last
                 .max(Tick(layout.tick_at(believed::now_in(transitions)).0 + layout.ticks_in(settings::max_burst()) + 1))

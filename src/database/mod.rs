@@ -1,8 +1,8 @@
-//! What a database remembers of its IDs, in three sequences of the schema `_snowflake`: the layout, in two of them, and the
-//! copy of the server's reservation. Numbers in sequences, as dumps carry those as one `setval` each, which replaces what was
-//! there, and as nothing publishes, truncates or models them.
+//! What a database has on record about its IDs: the layout, and the copy of the server's reservation, as numbers in three sequences
+//! of the schema `_snowflake`. A dump has one `setval` for each sequence, and that replaces the number. Publications, TRUNCATE, and
+//! tools that compare a schema with a model leave sequences alone.
 //!
-//! A session reads the layout once in a transaction, since a restore may replace it at any time.
+//! A session reads the layout once in each transaction that needs it, as a restore may replace it at any time.
 
 pub mod page;
 
@@ -15,7 +15,7 @@ use snowflake_core::{Layout, UnixMicros};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Relaxed};
 
-/// The schema of what is not for users.
+/// The schema of internal objects.
 const SCHEMA: &CStr = c"_snowflake";
 /// The copy of the reservation: milliseconds since 1970, and as `log_cnt` the register's generation.
 const RESERVATION: &CStr = c"reservation";
@@ -30,7 +30,7 @@ static KNOWN: AtomicPtr<Layout> = AtomicPtr::new(std::ptr::null_mut());
 /// The sequences: reservation, layout, epoch. 0 until they are found, and again after one was dropped or changed.
 static SEQUENCES: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
 
-/// The layout of this database's IDs. Ends the call where it is not on record.
+/// The layout of this database's IDs. Ends the call with an error where it is not on record.
 #[inline]
 pub fn layout() -> &'static Layout {
     // SAFETY: what is stored there stays as long as the process.
@@ -40,10 +40,10 @@ pub fn layout() -> &'static Layout {
     }
 }
 
-/// The sequence of the reservation's copy, in a database whose layout is that of the server.
+/// The sequence of the reservation's copy, in a database with this layout, which is the server's.
 ///
 /// # Errors
-/// Where the extension is not created in this database, its record of the layout is none, or is another layout.
+/// Where the extension is not created in this database, where what is on record is no layout, or is another layout.
 pub fn reservation(layout: &Layout) -> Result<pg_sys::Oid, Error> {
     let recorded = read_layout()?;
     if recorded != layout {
@@ -97,17 +97,17 @@ pub fn record_layout() -> Result<(), Error> {
     Ok(())
 }
 
-/// Forgets which sequences these are, and makes the next claim look again.
+/// Forgets the layout and the sequences, and withdraws this session's admission; so the next claim reads them again.
 pub fn forget() {
     KNOWN.store(std::ptr::null_mut(), Relaxed);
     SEQUENCES.iter().for_each(|sequence| sequence.store(0, Relaxed));
     admission::withdraw();
 }
 
-/// The layout, read anew.
+/// The layout, read from the sequences.
 ///
 /// # Errors
-/// Where the extension is not created in this database, or its record of the layout is none.
+/// Where the extension is not created in this database, or what is on record is no layout.
 #[cold]
 #[inline(never)]
 pub fn read_layout() -> Result<&'static Layout, Error> {
@@ -117,7 +117,7 @@ pub fn read_layout() -> Result<&'static Layout, Error> {
             sequence.store(find(name)?.to_u32(), Relaxed);
         }
     }
-    // Opening them may find that they are gone, which clears the numbers.
+    // All three before any is opened: that may find that one was dropped, and then `forget` sets the numbers to 0.
     let [_, layout, epoch] = [0, 1, 2].map(|index: usize| pg_sys::Oid::from(SEQUENCES[index].load(Relaxed)));
     let value = |sequence| read(sequence).map(|tuple| tuple.last_value).inspect_err(|_| forget());
     let (form, epoch) = (value(layout)?, value(epoch)?);
@@ -127,7 +127,8 @@ pub fn read_layout() -> Result<&'static Layout, Error> {
     Ok(layout)
 }
 
-/// A copy of the layout that lives as long as the process; the same one where it was the last.
+/// A copy of the layout that lives as long as the process. Where the last copy is of the same layout, it is used again, so that not
+/// every transaction takes memory.
 fn kept(layout: Layout) -> &'static Layout {
     static LAST: AtomicPtr<Layout> = AtomicPtr::new(std::ptr::null_mut());
     // SAFETY: what is stored there stays as long as the process.
@@ -159,8 +160,8 @@ fn find(name: &CStr) -> Result<pg_sys::Oid, Error> {
     if found == pg_sys::InvalidOid { Err(Error::NotCreated) } else { Ok(found) }
 }
 
-/// Has [`forget`] called when one of the sequences is dropped or changed, by whomever; and the layout read again in the next
-/// transaction, as `setval` tells nobody.
+/// Has PostgreSQL call [`forget`] when one of the sequences is dropped or altered, by whichever session; and at the end of each
+/// transaction, forgets the layout: of a `setval`, other sessions are not informed.
 fn watch() {
     static WATCHING: AtomicBool = AtomicBool::new(false);
     if !WATCHING.swap(true, Relaxed) {

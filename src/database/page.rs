@@ -1,10 +1,10 @@
-//! The one page of a sequence relation: reading its tuple, and writing it by generic WAL. A sequence and not a table, since
-//! its tuple is changed in place without a transaction, also in a read-only one, and since dump and restore carry its value.
+//! The one page of a sequence: reading its tuple, and writing it with generic WAL records. Such a write is not part of a
+//! transaction: it is not undone by a rollback, and is possible in a read-only transaction, as with `nextval`.
 
 use pgrx::pg_sys;
 
-/// The tuple of a sequence, as `FormData_pg_sequence_data` in PostgreSQL's `commands/sequence.h`, with its names. What they
-/// mean for each sequence, [`crate::database`] says.
+/// The tuple of a sequence, with the names of `FormData_pg_sequence_data` in PostgreSQL's `commands/sequence.h`. What the fields
+/// mean in each of our sequences, [`crate::database`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct SequenceTuple {
@@ -16,8 +16,8 @@ pub struct SequenceTuple {
     pub is_called: bool,
 }
 
-/// The relation, opened and locked, with its page pinned. PostgreSQL lets go of all this itself where an error ends
-/// the transaction, so there is no `Drop`; without an error, call [`Page::close`].
+/// The relation, opened and locked, with its page pinned. Call [`Page::close`] at the end. There is no `Drop`: where an error ends
+/// the transaction, PostgreSQL releases all of this itself.
 pub struct Page {
     relation: pg_sys::Relation,
     buffer: pg_sys::Buffer,
@@ -30,7 +30,7 @@ impl Page {
         Self::open(relation, pg_sys::AccessShareLock)
     }
 
-    /// Opens the relation for writing; `None` where it is gone, or is no sequence. May wait while somebody is dropping it.
+    /// Opens the relation for writing; `None` where it is gone, or is no sequence. Waits where a transaction is dropping it.
     pub fn open_to_write(relation: pg_sys::Oid) -> Option<Self> {
         Self::open(relation, pg_sys::RowExclusiveLock)
     }
@@ -62,7 +62,7 @@ impl Page {
         }
     }
 
-    /// Prepares a change; allocates what that needs. Takes no lock yet.
+    /// Prepares a change, and allocates the memory for it. Takes no lock yet.
     pub fn prepare(&mut self) -> Change<'_> {
         // SAFETY: the relation is open.
         let state = unsafe { pg_sys::GenericXLogStart(self.relation) };
@@ -91,15 +91,15 @@ impl Change<'_> {
         self.page.read()
     }
 
-    /// Changes nothing after all.
+    /// Ends it without a change.
     pub fn abandon(self) {
         // SAFETY: begun in `prepare`.
         unsafe { pg_sys::GenericXLogAbort(self.state) };
     }
 
-    /// Locks the page, and lets `decide` see the tuple. Writes and logs what it returns, if anything; flushes nothing.
+    /// Locks the page and calls `decide` with its tuple. Where that returns another one, writes and logs it. The log is not flushed.
     ///
-    /// `decide` must not fail, wait, or use PostgreSQL.
+    /// `decide` must not fail, wait, or call PostgreSQL.
     pub fn apply(self, decide: impl FnOnce(SequenceTuple) -> Option<SequenceTuple>) {
         let buffer = self.page.buffer;
         // SAFETY: the buffer is pinned, and locked while it is read or changed; the change is made on the copy that

@@ -1,9 +1,9 @@
-//! Makes a wait inside PostgreSQL answer every interrupt. PostgreSQL's wait for a synchronous standby ends for a cancel
-//! and a termination only, since at a commit nothing else can be done. In the middle of a statement other things can:
-//! a transaction timeout, a client that is gone, a parallel worker's error, a DROP DATABASE that waits for all sessions.
+//! Makes a wait inside PostgreSQL end for every interrupt. PostgreSQL's wait for a synchronous standby ends only for a cancel and a
+//! termination, since a commit can do nothing about others. In the middle of a statement there are more: a transaction timeout, a
+//! client that is gone, an error of a parallel worker, a DROP DATABASE that waits for all sessions.
 //!
-//! All of them come by signals. For as long as the wait lasts, [`handle`] runs after PostgreSQL's own handlers, and
-//! lets anything that they have left pending count as a cancel, which ends the wait; it keeps true cancels apart.
+//! All of them come as signals. During the wait, [`handle`] runs after PostgreSQL's own signal handlers. Where these have left an
+//! interrupt pending, it sets the flag of a cancel, which ends the wait, and remembers whether there was a real one.
 
 use pgrx::pg_sys;
 use std::ffi::c_int;
@@ -18,17 +18,17 @@ static HANDLERS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
 /// The statement was cancelled during the wait.
 static CANCELLED: AtomicBool = AtomicBool::new(false);
 
-/// A cancel was made up to end the wait.
+/// The flag of a cancel was set only to end the wait.
 static MADE_UP: AtomicBool = AtomicBool::new(false);
 
-/// Runs a wait of PostgreSQL's that ends when the statement is cancelled or the session is terminated, so that it ends for
-/// all interrupts. Returns whether there was one, before or during the wait: then it is pending, and the caller is to
-/// check for interrupts before it does anything else.
+/// Runs a wait of PostgreSQL's which by itself ends only for a cancel and a termination, so that it ends for every interrupt. Returns
+/// whether there was one, before or during the wait. Then it is pending, and the caller must check for interrupts before it does
+/// anything else.
 pub fn during(wait: impl FnOnce()) -> bool {
     CANCELLED.store(false, Relaxed);
     MADE_UP.store(false, Relaxed);
     let watch = Watch::begin();
-    // One that came before the handlers were there would not end the wait.
+    // An interrupt that came before the handlers were installed would not end the wait.
     // SAFETY: a flag of this process, which signal handlers set.
     let early = unsafe { (&raw const pg_sys::InterruptPending).read_volatile() != 0 };
     if !early {
@@ -42,14 +42,14 @@ pub fn during(wait: impl FnOnce()) -> bool {
         if made_up {
             cancel.write_volatile(0);
         }
-        // After that, or a cancel that came with one that was made up would be lost.
+        // In this order, or a real cancel that came at the same time would be lost.
         let cancelled = CANCELLED.load(Relaxed);
         if cancelled {
             cancel.write_volatile(1);
         }
         let interrupted = early || made_up || cancelled || (&raw const pg_sys::ProcDiePending).read_volatile() != 0;
         if interrupted {
-            // It is not where the postmaster has died.
+            // Not set where the postmaster has died.
             (&raw mut pg_sys::InterruptPending).write_volatile(1);
         }
         interrupted
@@ -58,7 +58,7 @@ pub fn during(wait: impl FnOnce()) -> bool {
 
 /// The time in which [`handle`] runs after PostgreSQL's handlers.
 struct Watch {
-    /// What it has taken the place of.
+    /// The handlers before.
     replaced: [Option<libc::sigaction>; 3],
 }
 
@@ -70,7 +70,7 @@ impl Watch {
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 libc::sigaction(signal, std::ptr::null(), &raw mut action);
-                // A signal that is ignored stays so. PostgreSQL's handlers take the signal's number alone.
+                // A signal that is ignored stays ignored. PostgreSQL's handlers have the signal's number as their only argument.
                 let is_handled = action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN;
                 if is_handled && action.sa_flags & libc::SA_SIGINFO == 0 {
                     *replaced = Some(action);

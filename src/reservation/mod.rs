@@ -1,13 +1,13 @@
 //! The reservation: what makes the promise outlive crash, failover and restore.
 //!
-//! The server has one register, which is WAL-logged: nothing at or after its instant was claimed, in any database. A session
-//! keeps a copy of the instant as its limit, so a claim below it touches nothing but the line. At the limit, it
-//! [`reserve`]s. Whoever has a row with an ID has the register's value that allowed the ID, too, since that was logged
-//! before: after a crash, on a promoted standby, from a backup. The first claim of a *run*, the life of one shared
-//! memory, raises the line to the register's instant.
+//! The server has one register, which holds an instant: no ID was made at or after it, in any database. Changes of the register are
+//! written to the WAL. A session has a limit below that instant; up to the limit it claims from the line alone, and beyond it, it
+//! calls [`reserve`]. The WAL has the register's change before any row with an ID that the change allowed. So wherever such a row
+//! is, the register's value is, too: after a crash, on a promoted standby, in a backup. A *run* is the life of one shared memory;
+//! its first claim raises the line to the register's instant.
 //!
-//! Each database has a copy, for dumps and upgrades, which carry sequences and no origins. What is to be done when is decided
-//! in [`snowflake_core::reservation`].
+//! Each database has a copy of the register, as dumps and pg_upgrade carry sequences, but no replication origins. What must be
+//! written when is decided in [`snowflake_core::reservation`].
 
 mod interrupts;
 pub mod register;
@@ -29,7 +29,7 @@ use snowflake_core::reservation::{self as decide, CopyTooFar, Reserved, Situatio
 use snowflake_core::{Layout, Tick, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How long a session waits for an origin that others create or drop, in microseconds.
+/// How long a session waits for others that create or drop the replication origin, in microseconds.
 const LONGEST_WAIT: i64 = 2_000_000;
 
 impl From<CopyTooFar> for Error {
@@ -38,12 +38,12 @@ impl From<CopyTooFar> for Error {
     }
 }
 
-/// Before a session's first claim: makes sure that the line is above all that earlier runs of this server may have claimed, and
-/// above what came into this database from elsewhere. Writes nothing.
+/// Before a session's first claim: raises the line, where needed, above all that earlier runs of this server may have claimed, and
+/// above the IDs of a dump that was restored into this database. Writes nothing to disk.
 ///
 /// # Errors
 /// Where the extension is not created in this database, or was created for another layout; where the register cannot be read;
-/// where what came from elsewhere is too far ahead.
+/// where the IDs of a restored dump are too far ahead of the clock.
 pub fn resume(layout: &Layout) -> Result<(), Error> {
     let relation = database::reservation(layout)?;
     resume_server(layout, relation)?;
@@ -89,8 +89,8 @@ fn read_first(register: &Register, transitions: &mut Transitions, layout: &Layou
     Ok(Some(reserved))
 }
 
-/// The register; created where it is missing, as after pg_upgrade, which carries no origins. What was reserved is in the
-/// databases' copies then, or in shared memory.
+/// Opens the register. Creates it where it is missing: pg_upgrade does not carry replication origins. What was reserved is known
+/// from the databases' copies then, or from shared memory.
 fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
     if let Some(register) = Register::open()? {
         return Ok(register);
@@ -111,8 +111,9 @@ fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
     Register::open()?.ok_or(Error::NoOrigin)
 }
 
-/// Every session that finds the origin missing creates it, each by a process of its own: there may not be as many, and one may
-/// look between the steps of another. So a failure counts when it lasts.
+/// Creates the register. Other sessions that find it missing do so at the same time, each by a background process of its own. There
+/// may be too few processes for all, and one session may find an origin to which another has not written yet. So failures are errors
+/// only when they last.
 fn create_register(other_than: i64) -> Result<(), Error> {
     let start = clock::monotonic_micros();
     loop {
@@ -141,9 +142,9 @@ fn situation(layout: &Layout, reserved: Reserved, copy: decide::Copy, needs: Tic
     Situation { reserved, copy, last, needs, now, ahead, max_lead }
 }
 
-/// Makes sure that the server's reservation covers a tick, and this database's copy, too. Returns the highest tick that this
-/// session may claim, which is that tick or a later one, and how safe the reservation is on synchronous standbys. The session was
-/// admitted: see [`resume`].
+/// Makes sure that the server's reservation, and this database's copy of it, cover a tick. Returns the highest tick that this session
+/// may claim, which is that tick or a later one, and how safe the reservation is on synchronous standbys. The caller has called
+/// [`resume`] before.
 ///
 /// # Errors
 /// As [`resume`].
@@ -178,14 +179,14 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
                         shared::line().raise(layout, tick);
                     }
                     if let Some(new) = plan.register {
-                        // An error here leaves the locks to the end of the transaction.
+                        // Where this fails, the locks are released at the end of the transaction.
                         held = Held { reserved: new, logged_at: register.write(new), origin: register.origin() };
                         transitions.reserved = Some(held);
                         shared::counters().reservations.fetch_add(1, Relaxed);
                     }
                     let mut copied = true;
                     change.apply(|found_now| {
-                        // Somebody's `setval` may have come in between: look again.
+                        // A `setval` of another session may have come in between: then start again.
                         copied = found_now == found;
                         plan.copy.filter(|_| copied).map(database::copy_to)
                     });
@@ -196,7 +197,7 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
         page.close();
         register.close();
         let (held, copied) = match planned {
-            // As a rule, the transaction that drops it ends at once.
+            // Mostly, the transaction that drops it ends soon.
             Err(Error::OriginDropped) if clock::monotonic_micros() - start < LONGEST_WAIT => {
                 wait::sleep(10_000);
                 continue;
@@ -206,7 +207,7 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
         // SAFETY: waits for the disk; all locks are released.
         unsafe { pg_sys::XLogFlush(held.logged_at) };
         let confirmed = standby::confirm(held.logged_at);
-        // It may have been dropped, and another one created, while the log was flushed.
+        // The extension may have been dropped, and created again, while the log was flushed.
         if copied && database::reservation(layout)? == relation {
             let limit = decide::limit(layout, held.reserved, settings::reserve_ahead(), needs);
             return Ok((limit, confirmed));
@@ -214,14 +215,14 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
     }
 }
 
-/// At the clean stop of the server, when no session can claim any more: gives back what was reserved and not used. Returns
-/// how much that was, in microseconds.
+/// Gives back what was reserved and not used: at the clean stop of the server, when no session can claim any more. Returns how much
+/// that was, in microseconds.
 pub fn give_back() -> Option<i64> {
     let layout = settings::layout();
     let mut transitions = shared::transitions();
     let held = transitions.reserved?;
     let new = decide::give_back(layout, held.reserved, layout.tick_of(shared::line().last()))?;
-    // Without a transaction the origin cannot be looked up; where another one has its number now, its value differs.
+    // Without a transaction the origin cannot be looked up by name. Where its number belongs to another origin now, the value differs.
     if register::read(held.origin) != Some(held.reserved) {
         return None;
     }
@@ -230,7 +231,7 @@ pub fn give_back() -> Option<i64> {
     Some(held.reserved.until.0 - new.until.0)
 }
 
-/// Says from where the server's IDs go on in this run, and why.
+/// Logs where the server's IDs go on in this run, and why.
 fn log_start(until: UnixMicros) {
     let ahead = until.0 - believed::now().0;
     let place = match ahead {

@@ -1,9 +1,9 @@
-//! The register that holds the server's reservation: the progress of a replication origin. It is the one cluster-wide number
-//! that an extension may write without a transaction: PostgreSQL logs it, saves it at checkpoints, replays it on standbys, and
-//! copies it with base backups. Nothing is replicated by it.
+//! The register that holds the server's reservation: the progress of a replication origin. That is the one number of a whole
+//! cluster which an extension can write without a transaction. PostgreSQL writes it to the WAL, saves it at checkpoints, replays it
+//! on standbys, and copies it with base backups. Nothing is replicated by this origin.
 //!
-//! Locks are taken in this order: [`shared::transitions`], PostgreSQL's ReplicationOriginLock, the origin's slot, the log's.
-//! Look-ups in catalogs come before them, the flush of the log after.
+//! Locks are taken in this order: [`shared::transitions`], PostgreSQL's ReplicationOriginLock, the lock of the origin's slot, those of
+//! the WAL. Catalogs are read before the first of them is taken, and the WAL is flushed after they are released.
 
 use crate::errors::Error;
 use crate::shared;
@@ -17,10 +17,10 @@ use std::ffi::CStr;
 /// The origin. Names that begin with `pg_` are PostgreSQL's own.
 pub const NAME: &CStr = c"snowflake";
 
-/// How long the process that creates the origin waits for a transaction that drops another one.
+/// How long the process that creates the origin waits for a transaction that drops an origin.
 const LOCK_TIMEOUT: &CStr = c"5s";
 
-/// Whether the server has slots for origins. Where it has none, their progress is neither loaded nor saved, and reads as 0.
+/// Whether the server has slots for replication origins. Without them PostgreSQL neither loads nor saves progress, and it reads as 0.
 fn has_slots() -> bool {
     // SAFETY: a number that only the postmaster sets.
     #[cfg(not(any(feature = "pg18", feature = "pg19")))]
@@ -29,8 +29,8 @@ fn has_slots() -> bool {
     return unsafe { pg_sys::max_active_replication_origins } > 0;
 }
 
-/// The origin, found by its name. From PostgreSQL 16 on, it cannot be dropped until this is closed. Before 16, that is so only
-/// where the lock on the catalog was free: see [`Self::is_safe`].
+/// The origin, found by its name. From PostgreSQL 16 on, nobody can drop it until this is closed. Before 16, that holds only where the
+/// lock on the catalog was free: see [`Self::is_safe`].
 pub struct Register {
     origin: u16,
     locked: bool,
@@ -70,8 +70,9 @@ impl Register {
         }
     }
 
-    /// Whether nobody can drop the origin now. Where that is not certain, and its value is gone, an open transaction is dropping
-    /// it: a value that is written then would be inherited by the next origin that gets its number.
+    /// Whether the register can be written. Before PostgreSQL 16, an open transaction may be dropping the origin: its value is gone
+    /// then, and a value that is written now would be inherited by the next origin that gets its number. `held` is what the register
+    /// should hold.
     pub fn is_safe(&self, held: Reserved) -> bool {
         self.locked || cfg!(not(any(feature = "pg14", feature = "pg15"))) || self.read() == Some(held)
     }
@@ -91,13 +92,14 @@ impl Register {
         read(self.origin)
     }
 
-    /// Writes, also a lower value, and logs. Returns the log position up to which the log must be flushed before anyone relies
-    /// on it. Ends the call where a session holds the origin, or all slots are taken: nothing is written then.
+    /// Writes a value, which may be lower than the one before, and logs it. Returns the position up to which the log must be flushed
+    /// before anyone relies on it. Ends the call with an error where a session holds the origin, or all slots are taken: then nothing
+    /// is written.
     pub fn write(&self, new: Reserved) -> pg_sys::XLogRecPtr {
         write(self.origin, new)
     }
 
-    /// Lets go of the locks. Where an error ends the transaction, PostgreSQL does.
+    /// Releases the locks. Where an error ends the transaction, PostgreSQL releases them.
     pub fn close(self) {
         // SAFETY: taken in `open`.
         unsafe {
@@ -131,14 +133,14 @@ pub fn write(origin: u16, new: Reserved) -> pg_sys::XLogRecPtr {
             pg_sys::XactLastRecEnd
         }
     };
-    // An error leaves LWLocks to the end of the transaction, and the handlers end it, too, with an error that says more.
+    // After an error, PostgreSQL releases LWLocks only when the statement ends. The handlers end it, with an error that says more.
     PgTryBuilder::new(advance)
         .catch_when(PgSqlErrorCode::ERRCODE_OBJECT_IN_USE, |_| Error::OriginInUse.raise())
         .catch_when(PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, |_| Error::SlotsFull.raise())
         .execute()
 }
 
-/// A generation for a register, at random, other than this one.
+/// A random generation for a register, other than this one, and not 0.
 pub fn draw_generation(other: u16) -> u16 {
     let mut bytes = [0_u8; 2];
     loop {
@@ -154,13 +156,13 @@ pub fn draw_generation(other: u16) -> u16 {
     }
 }
 
-/// Creates the origin and gives it its first value, where it is not there. `other_than` is a generation that it must not get.
+/// Creates the origin, where it does not exist, and gives it its first value. `other_than` is a generation that it must not get.
 ///
-/// In a process of its own: an origin that is created in a transaction which is rolled back leaves its progress behind, for
-/// whichever origin gets its number next.
+/// A background process does so in a transaction of its own. In the caller's transaction, which may be rolled back, the progress would
+/// stay behind without its origin, and the next origin to get the number would inherit it.
 ///
 /// # Errors
-/// Where that cannot be.
+/// Where there is no slot for an origin or no background process, or the process has failed.
 pub fn create(other_than: i64) -> Result<(), Error> {
     if !has_slots() {
         return Err(Error::NoSlots);
@@ -176,7 +178,7 @@ pub fn create(other_than: i64) -> Result<(), Error> {
         .set_notify_pid(me)
         .load_dynamic();
     let Ok(worker) = worker else { return Err(Error::NoWorkerSlot) };
-    // Can be cancelled; the process ends by itself.
+    // This wait can be cancelled; the process ends by itself then.
     let _ = worker.wait_for_shutdown();
     let register = Register::open()?.ok_or(Error::NoOrigin)?;
     let value = register.read();
@@ -184,8 +186,8 @@ pub fn create(other_than: i64) -> Result<(), Error> {
     value.map(|_| ()).ok_or(Error::NoProgress)
 }
 
-/// The process of [`create`]. The argument is the database to connect to, as origins can be looked up from a database only, and
-/// above that number's 32 bits the generation.
+/// The process of [`create`]. The lower 32 bits of its argument are the database to connect to, as a process needs one to read
+/// catalogs; above them is the generation not to use.
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pg_snowflake_create_origin(argument: pg_sys::Datum) {
@@ -212,7 +214,7 @@ pub extern "C-unwind" fn pg_snowflake_create_origin(argument: pg_sys::Datum) {
             pg_sys::replorigin_create(NAME.as_ptr());
         }
         pg_sys::CommitTransactionCommand();
-        // One that was there and has no value has lost it: that is not for this process to mend.
+        // An origin that exists without a value has lost it: `snowflake_rewind()` gives it a new one, as only people know which.
         if !created {
             return;
         }
@@ -223,7 +225,7 @@ pub extern "C-unwind" fn pg_snowflake_create_origin(argument: pg_sys::Datum) {
             let position = {
                 let transitions = shared::transitions();
                 let first = Reserved { until: whole_millis(clock::now()), generation };
-                // In a run that knows what was reserved, the origin was dropped a moment ago.
+                // Where the run knows what was reserved, the origin was dropped during the run.
                 let first = transitions.reserved.map_or(first, |held| held.reserved);
                 register.write(first)
             };

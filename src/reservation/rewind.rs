@@ -1,5 +1,5 @@
-//! Going back: where a clock was far ahead and IDs were made by it, or reserved, they do not come back by themselves. An
-//! administrator who has made sure that no such ID is kept can take the server back to just above the last one that is.
+//! The rewind. Where IDs were made or reserved while the clock was far ahead, IDs go on from there, even when the clock is right
+//! again. An administrator who has made sure that no such ID is kept can take the server back to just above the last one that is.
 
 use super::register::{self, Register};
 use crate::database::page::Page;
@@ -30,15 +30,15 @@ const COLUMNS: &str = "
     JOIN pg_catalog.pg_attribute a ON attrelid OPERATOR(pg_catalog.=) adrelid AND attnum OPERATOR(pg_catalog.=) adnum
     WHERE e.extname OPERATOR(pg_catalog.=) 'pg_snowflake' AND atttypid OPERATOR(pg_catalog.=) 'bigint'::pg_catalog.regtype";
 
-/// Has IDs go on just above this one, or with the clock, whichever is later. Returns from when on.
+/// Makes IDs go on just above this one, or from the clock, whichever is later. Returns the time of the next ID.
 ///
-/// The order matters: the line is lowered first, while what is durable still covers all; then the register, and only what
-/// it holds then is claimed. A session that does not know of it yet claims for a moment by its old limit, but never beyond
-/// the clock and the burst: so far the new reservation reaches in any case.
+/// The order matters: first the line is lowered, while the register still covers all; then the register is written, and from then on
+/// only what it covers is claimed. A session that has not noticed yet goes on for a moment with its old limit, but not beyond the
+/// clock by more than the burst, and the new reservation reaches at least that far.
 ///
 /// # Errors
-/// Where the caller may not, the server makes no IDs, the number is no ID, a table holds higher ones, or there is nothing above
-/// it.
+/// Where the caller is no superuser, the server is in recovery or not preloaded, the number is no ID, a table holds higher IDs, or
+/// the server's IDs are not above it.
 pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     if !shared::exists() {
         return Err(Error::NotPreloaded);
@@ -103,9 +103,11 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     Ok(from)
 }
 
+/// Looks for higher IDs in the columns of this database that have `snowflake_next()` in their default. Other databases, and columns
+/// that are filled in other ways, the administrator must check.
+///
 /// # Errors
-/// Where a column that gets its values from `snowflake_next()` holds IDs above this one. Other databases, and columns filled in
-/// other ways, are the caller's to look at.
+/// Where a column holds an ID above this one.
 fn check_rows(last_id: i64) -> Result<(), Error> {
     let above = Spi::connect(|client| {
         for row in client.select(COLUMNS, None, &[])? {

@@ -1,38 +1,38 @@
-//! Waiting for the synchronous standbys to have what this server has logged, as a commit waits for them: by PostgreSQL's own
-//! `SyncRepWaitForLSN`. So the server's rules decide who is waited for and when a wait is over, also when
-//! `synchronous_standby_names` is reset meanwhile; waiting processes sleep until they are woken up, and pg_stat_activity shows
-//! them as waiting for `SyncRep`.
+//! Waits until the synchronous standbys have what this server has logged, by the function that a commit waits with,
+//! `SyncRepWaitForLSN`. So PostgreSQL decides which standbys count and when a wait is over, also where
+//! `synchronous_standby_names` is reset meanwhile; waiting processes sleep, and pg_stat_activity shows their wait event `SyncRep`.
 //!
-//! Unlike a commit, nothing has happened yet that could not be undone: a wait that is cancelled ends the statement.
+//! Unlike with a commit, nothing has been done yet that could not be undone. So where the wait is cancelled, the statement ends.
 
 use super::interrupts;
 use crate::admission::Confirmed;
 use pgrx::check_for_interrupts;
 use pgrx::pg_sys::{self, SyncCommitLevel, TimestampTz, XLogRecPtr};
 
-// How safe a session wants its reservations to be. PostgreSQL's numbers for what the standby has done are one lower.
+// How safe a session wants its reservations to be: levels of `synchronous_commit`. PostgreSQL's indexes for what standbys have
+// confirmed are one lower.
 
-/// Here alone: `synchronous_commit` is off or local.
+/// On this server alone: off or local.
 const HERE: i64 = 0;
-/// The standby has it, and has handed it to its operating system: remote_write.
+/// The standby has received it and written it, without a flush to disk: remote_write.
 const WRITTEN: i64 = 1;
-/// The standby has it on disk: on, or remote_apply. A reservation need not be replayed before the IDs are given out, as a
-/// standby replays all that it has before it is promoted.
+/// The standby has it on disk: on, or remote_apply. It need not have replayed it, as a standby replays all that it has before it is
+/// promoted.
 const FLUSHED: i64 = 2;
 
 /// In place of a configuration: the confirmation holds whatever the configuration.
 const ANY: TimestampTz = TimestampTz::MIN;
 
 impl Confirmed {
-    /// Whether this session may claim from the reservation: the level that it asks for now is not higher, or there is no
-    /// synchronous standby. Looks at this session's copy of `synchronous_standby_names`, which is cheap and may be old:
-    /// [`confirm`] decides for each reservation anew.
+    /// Whether this session may claim from the reservation: either no synchronous standbys are named, or the standbys have confirmed
+    /// it at the level that the session asks for now. Reads the session's own value of `synchronous_standby_names`, which is cheap.
+    /// It may be out of date; [`confirm`] asks the server for each reservation.
     pub fn is_enough(self) -> bool {
         let holds = |configuration| configuration == ANY || configuration == configuration_read_at();
         !names_standbys() || (asked() <= self.level && holds(self.configuration))
     }
 
-    /// Whether the session could raise its level beyond this: then each claim must look.
+    /// Whether the session could ask for more by raising `synchronous_commit`: then each claim must check.
     pub fn may_be_exceeded(self) -> bool {
         self.level < FLUSHED && names_standbys()
     }
@@ -48,7 +48,7 @@ fn asked() -> i64 {
     }
 }
 
-/// Whether `synchronous_standby_names` names any, as far as this session has heard.
+/// Whether `synchronous_standby_names` names any, in the configuration that this session has read.
 fn names_standbys() -> bool {
     // SAFETY: NULL or a NUL-terminated string of this process.
     unsafe { !pg_sys::SyncRepStandbyNames.is_null() && *pg_sys::SyncRepStandbyNames != 0 }
@@ -60,16 +60,16 @@ fn configuration_read_at() -> TimestampTz {
     unsafe { pg_sys::PgReloadTime }
 }
 
-/// Waits until the synchronous standbys have the log up to this position, where this session's `synchronous_commit` asks
-/// for that, and for as long as there are to be any. No lock may be held.
+/// Waits until the synchronous standbys have the log up to this position, where this session's `synchronous_commit` asks for that and
+/// as long as `synchronous_standby_names` names any. The caller holds no lock.
 ///
-/// Does not return where the session is cancelled or told to stop: PostgreSQL's own error is raised.
+/// Where the statement is cancelled or the session terminated, PostgreSQL's own error ends the call.
 pub fn confirm(position: XLogRecPtr) -> Confirmed {
     let level = asked();
     while level != HERE && !standbys_have(level, position) {
         check_for_interrupts!();
         if !interrupts::during(|| wait(position)) && !standbys_have(level, position) {
-            // There is none to wait for, which a later configuration may change.
+            // No standby is named. A later configuration may name one.
             return Confirmed { level, configuration: configuration_read_at() };
         }
     }
@@ -83,12 +83,12 @@ fn standbys_have(level: i64, position: XLogRecPtr) -> bool {
     unsafe { (&raw const (*pg_sys::WalSndCtl).lsn[(level - 1) as usize]).read_volatile() >= position }
 }
 
-/// PostgreSQL's wait. Returns when the standbys have confirmed the position, when there is none to be waited for, or when
-/// this session is to be cancelled or terminated.
+/// PostgreSQL's wait. Returns when the standbys have confirmed the position, when no standby is named, or when the statement is to be
+/// cancelled or the session terminated.
 fn wait(position: XLogRecPtr) {
     let _quiet = Quiet::begin();
-    // SAFETY: inside of a transaction, with no lock held, and as the function demands with interrupts held: it leaves the
-    // queue of waiting processes in order before any is processed. An error sets the count to 0 itself.
+    // SAFETY: in a transaction, without a lock, and with interrupts held, as the function demands: it removes the process from the
+    // queue of those that wait before any interrupt is processed. Where it raises an error, PostgreSQL resets the count.
     unsafe {
         pg_sys::InterruptHoldoffCount += 1;
         // Not a commit: waits for the standby's disk at most.
@@ -97,9 +97,9 @@ fn wait(position: XLogRecPtr) {
     }
 }
 
-/// Where it is cancelled, the wait warns that "the transaction has already committed locally", and for a termination it
-/// shuts the client out. Neither is right here. While this lives, there are no warnings, and in the end the client is there
-/// again; other messages, such as an immediate shutdown's, are not touched.
+/// A wait that is cancelled warns that "the transaction has already committed locally", and where the session is terminated, it ends
+/// all output to the client. Both are wrong here. While this lives, warnings are suppressed, and at its end, output goes to the client
+/// again. Other messages, such as that of an immediate shutdown, are not affected.
 struct Quiet {
     log_min_messages: i32,
     client_min_messages: i32,
@@ -134,7 +134,7 @@ impl Drop for Quiet {
     }
 }
 
-/// What this process's messages must be worth to be logged.
+/// This process's `log_min_messages`.
 fn log_min_messages() -> *mut i32 {
     let first = (&raw mut pg_sys::log_min_messages).cast::<i32>();
     // From 19 on, there is one for each type of process.

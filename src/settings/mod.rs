@@ -1,8 +1,7 @@
 //! The `pg_snowflake.*` parameters: their values. Their definitions are in [`definitions`], their checks in [`checks`].
 //!
-//! `layout` and `epoch` are fixed while a process lives, as moving a field or the epoch under existing IDs would
-//! repeat them; they are parsed once. A wrong value of a parameter that says which IDs are made stops the server from
-//! starting: PostgreSQL alone would warn, and go on with the default.
+//! `layout` and `epoch` are parsed once, and do not change while a process lives: in another layout, new IDs could repeat existing
+//! ones. With a wrong value of a parameter that decides which IDs are made, the server does not start.
 
 mod checks;
 pub mod definitions;
@@ -38,10 +37,10 @@ static LAYOUT: OnceCell<Layout> = OnceCell::new();
 /// When this process last read the worker's parameters, by the monotonic clock.
 static WORKER_READ_AT: AtomicI64 = AtomicI64::new(0);
 
-/// How a session finds out that the clock's tick is over.
+/// How a session finds out that a tick of the clock is over.
 #[derive(Clone, Copy, Debug, PostgresGucEnum)]
 enum ClockSource {
-    /// By the processor's counter where it is fit for that, else by the clock.
+    /// By the processor's counter where that can be used ([`tsc::usable`]), else by the clock.
     #[name = c"auto"]
     Auto,
     /// By the clock, for each claim.
@@ -49,8 +48,8 @@ enum ClockSource {
     System,
 }
 
-/// The worker as this process knows it. Processes read a changed configuration one after the other, so that two of
-/// them may know different ones for a while: the later `read_at` is right.
+/// The worker as this process knows it. After a reload, processes read the configuration one after the other, so that for a while
+/// two of them may know different workers: the one with the later `read_at` is right.
 pub struct Worker {
     /// The worker, or what is missing.
     pub bits: Result<WorkerBits, WorkerError>,
@@ -71,7 +70,8 @@ pub fn worker() -> Worker {
     Worker { bits: layout().place_worker(id(&DATACENTER_ID), id(&WORKER_ID)), read_at: WORKER_READ_AT.load(Relaxed) }
 }
 
-/// Notes that this process knows the newest configuration: it was started by the postmaster, which has read it.
+/// Notes that this process knows the newest configuration. For a process that the postmaster has just started, and that has its
+/// configuration from there.
 pub fn mark_worker_read() {
     WORKER_READ_AT.store(clock::monotonic_nanos(), Relaxed);
 }
@@ -107,7 +107,7 @@ pub fn sequence_spread() -> u64 {
     u64::from(SEQUENCE_SPREAD.get().unsigned_abs())
 }
 
-/// Whether the processor's counter saves sessions reading the clock.
+/// Whether sessions use the processor's counter, so that they need not read the clock for each claim.
 pub fn uses_tsc() -> bool {
     matches!(CLOCK_SOURCE.get(), ClockSource::Auto) && tsc::usable()
 }

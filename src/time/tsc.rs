@@ -1,9 +1,8 @@
-//! The processor's time-stamp counter (TSC). To read it alone costs less than half of what reading the clock does, which
-//! waits for what comes before, reads it, and calculates.
+//! The processor's time-stamp counter (TSC). Reading it costs less than half as much as reading the clock: `clock_gettime` reads
+//! the same counter, but waits for earlier instructions first, and then converts the count.
 //!
-//! It is used on x86-64 under Linux where the processor says that it counts at one rate and without a pause, and while the
-//! kernel, which also sees to it that it counts alike on all processors, keeps time by it. Elsewhere its rate is unknown,
-//! and nothing is told by it.
+//! It is used on x86-64 Linux, where the processor says that the counter runs at a constant rate and never stops, and while it is
+//! the kernel's own clock source; the kernel makes sure that the counters of all processors agree. Elsewhere the clock is read.
 
 pub use counter::{init, per_micro, read, usable};
 
@@ -20,13 +19,13 @@ mod counter {
         nanos: i64,
     }
 
-    /// When the postmaster started, which its children inherit.
+    /// Taken when the postmaster starts; its children inherit it.
     static START: OnceCell<Reading> = OnceCell::new();
 
-    /// The rate is not told from less time than this, in nanoseconds.
+    /// The shortest time over which the rate is measured, in nanoseconds.
     const SHORTEST: i64 = 10_000_000;
 
-    /// Called once, in the postmaster.
+    /// Takes the first reading. Called in the postmaster.
     pub fn init() {
         START.get_or_init(Reading::take);
     }
@@ -37,8 +36,8 @@ mod counter {
         is_invariant() && std::fs::read_to_string(SOURCE).is_ok_and(|source| source.trim() == "tsc")
     }
 
-    /// Whether the processor says that nothing changes or stops the counter: bit 8 of EDX of leaf 0x80000007 (AMD's and
-    /// Intel's manuals on CPUID).
+    /// Whether the processor has an invariant TSC: one that power saving neither slows down nor stops. Bit 8 of EDX of CPUID leaf
+    /// 0x80000007 (AMD64 Architecture Programmer's Manual, volume 3; Intel's Software Developer's Manual, volume 2).
     fn is_invariant() -> bool {
         __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0
     }
@@ -46,12 +45,13 @@ mod counter {
     /// The counter.
     #[inline]
     pub fn read() -> u64 {
-        // SAFETY: every processor of this architecture has the instruction, and Linux leaves it open to all processes.
+        // SAFETY: every x86-64 processor has the instruction, and Linux lets all processes use it.
         unsafe { _rdtsc() }
     }
 
-    /// How many counts surely pass in less than a microsecond, so that a time told from it is never too long, where the
-    /// counter is [`usable`]. 0 where that is not known yet.
+    /// How many counts pass in a microsecond, where the counter is [`usable`]; a little too few rather than too many, so that what
+    /// is to hold for a number of microseconds ends early rather than late. 0 until the rate is known, which is measured from the
+    /// postmaster's start on.
     pub fn per_micro() -> u64 {
         let Some(start) = START.get() else { return 0 };
         let now = Reading::take();
@@ -59,13 +59,13 @@ mod counter {
         if nanos < SHORTEST {
             return 0;
         }
-        // Less 1/128: the clock may be slewed by up to 1/2000, and the two were read a moment apart.
+        // Less 1/128: the clock may be slewed by up to 1/2000, and counter and clock were not read at the same instant.
         let per_micro = u128::from(counts) * 1000 * 127 / (u128::from(nanos.unsigned_abs()) * 128);
         u64::try_from(per_micro).unwrap_or(0)
     }
 
     impl Reading {
-        /// Of a few tries the one that was over soonest: the others were interrupted.
+        /// The quickest of five readings: others may have been interrupted between counter and clock.
         fn take() -> Self {
             let tries: [_; 5] = std::array::from_fn(|_| {
                 let count = read();

@@ -3,15 +3,15 @@
 use pgrx::prelude::*;
 use std::time::Duration;
 
-/// No single sleep is longer, in microseconds: a clock that was set right again is noticed within this time.
+/// No single sleep is longer, in microseconds, so that a clock which is set right meanwhile is noticed within this time.
 const LONGEST: i64 = 100_000;
 
-/// Sleeps for this many microseconds, or less: until something else happens in this session, at most [`LONGEST`].
-/// Does not return where the session was told to stop.
+/// Sleeps for so many microseconds, at most [`LONGEST`], or until the session is woken up, for example by a signal. Does not return
+/// where the statement is cancelled or the session terminated.
 pub fn sleep(micros: i64) {
     let micros = micros.clamp(0, LONGEST);
     if micros < 1000 {
-        // Finer than a latch can wait; too short to be worth waking up from.
+        // A latch waits for whole milliseconds. This is too short to need interrupting.
         std::thread::sleep(Duration::from_micros(micros.unsigned_abs()));
     } else {
         let wake_on = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;

@@ -1,5 +1,4 @@
-//! Every error that a call of a function can end with, and the one place where it becomes PostgreSQL's: SQLSTATE,
-//! message, detail, hint.
+//! Every error that a function can end with, and its SQLSTATE, message, detail and hint.
 
 use crate::settings;
 use crate::time::timestamptz;
@@ -27,15 +26,17 @@ pub enum Error {
     InRecovery,
     /// The extension is not created in this database, or was dropped a moment ago.
     NotCreated,
-    /// The layout on record in the database is another one than the server's: this.
+    /// The layout on record in the database is this one, and not the server's.
     OtherLayout(Layout),
     /// What the database has on record is no layout.
     NoRecord {
-        /// What stands for the fields and the tick.
+        /// The number of the fields and the tick.
         form: i64,
-        /// What stands for the epoch.
+        /// The number of the epoch.
         epoch: i64,
     },
+    /// The page of this sequence is not that of a sequence.
+    Damaged(String),
     /// The layout cannot be adopted, as IDs were made in another one.
     LayoutInUse,
     /// The configuration names no worker.
@@ -57,7 +58,7 @@ pub enum Error {
         /// What time it is.
         now: UnixMicros,
     },
-    /// What came into this database from elsewhere is too far ahead of the clock.
+    /// The IDs of a dump that was restored into this database are too far ahead of the clock.
     CopyTooFar {
         /// By how much, in microseconds.
         ahead: i64,
@@ -80,7 +81,7 @@ pub enum Error {
     NoRandomNumber,
     /// The caller is no superuser.
     NotSuperuser,
-    /// The line and the reservation are below this ID.
+    /// No ID above this one was made or reserved.
     NothingToRewind(i64),
     /// A query of the extension's own failed.
     Query(String),
@@ -93,7 +94,7 @@ pub enum Error {
     },
     /// A negative number of IDs is asked for.
     NegativeCount(i32),
-    /// The text given as a layout is none.
+    /// The text is no layout.
     NotALayout(String, NotationError),
     /// There is no table with this OID.
     NoSuchTable(u32),
@@ -136,7 +137,7 @@ pub enum Error {
     PartitionRange(i64, i64, PiecesError),
     /// The name of a partition would have more than 63 bytes.
     PartitionName(Box<Partition>),
-    /// A relation that is not this partition has its name.
+    /// There is a relation with the name of this partition, and it is not this partition.
     PartitionNameTaken(Box<Partition>),
     /// There is a partition, the first, that overlaps the second, which is to be made.
     PartitionOverlap(Box<(Partition, Partition)>),
@@ -155,7 +156,7 @@ pub struct Partition {
     pub ids: Range<Edge>,
 }
 
-/// What stands in the default partition and should not.
+/// Rows in the default partition that belong to a partition that is to be made.
 #[derive(Clone, Debug)]
 pub struct DefaultRows {
     /// The partition that is to be made.
@@ -186,7 +187,7 @@ impl Error {
         self.raise_in(settings::layout())
     }
 
-    /// Ends a call that was about IDs of this layout.
+    /// Ends a call about IDs of this layout.
     #[cold]
     #[inline(never)]
     pub fn raise_in(self, layout: &Layout) -> ! {
@@ -213,7 +214,7 @@ impl Error {
                 "extension pg_snowflake is not created in this database",
             )
             .set_detail("The sequences in the schema _snowflake, which say what IDs this database has, were not found.")
-            .set_hint("CREATE EXTENSION pg_snowflake."),
+            .set_hint("Create it in this database: CREATE EXTENSION pg_snowflake;"),
             Self::OtherLayout(other) => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "the layout of this server is not the layout of this database",
@@ -235,9 +236,12 @@ impl Error {
                  version knows."
             ))
             .set_hint(
-                "Restore both from a dump, or, where the IDs of this database are of the server's layout, call \
+                "Restore both from a dump. Or, if the IDs of this database were made in the server's layout, call \
                  snowflake_adopt_layout() as a superuser.",
             ),
+            Self::Damaged(name) => error(ERRCODE_DATA_CORRUPTED, &format!("sequence _snowflake.{name} is damaged"))
+                .set_detail("Its page on disk is not that of a sequence.")
+                .set_hint("Other data may be damaged, too. Check the disk, and go over to a standby or restore a backup."),
             Self::LayoutInUse => {
                 error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "IDs were made in this database already")
                     .set_detail("In another layout, new IDs could repeat them, and they would be misread.")
@@ -360,7 +364,7 @@ impl Error {
                 &format!("IDs of this server are not beyond {id}"),
             )
             .set_detail("Neither IDs that were made in this run, nor the reservation, are above it.")
-            .set_hint("Look at last_time and reserved_until of snowflake_status."),
+            .set_hint("Compare last_time and reserved_until of snowflake_status()."),
             Self::Query(problem) => error(ERRCODE_INTERNAL_ERROR, "could not look for IDs in this database").set_detail(problem),
             Self::RowsAbove { column, highest } => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

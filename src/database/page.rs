@@ -1,7 +1,12 @@
 //! The one page of a sequence: reading its tuple, and writing it with generic WAL records. Such a write is not part of a
 //! transaction: it is not undone by a rollback, and is possible in a read-only transaction, as with `nextval`.
 
+use crate::errors::Error;
 use pgrx::pg_sys;
+use std::ffi::CStr;
+
+/// What the special space of a sequence's page begins with: `SEQ_MAGIC` in PostgreSQL's `commands/sequence.c`.
+const SEQUENCE_MAGIC: u32 = 0x1717;
 
 /// The tuple of a sequence, with the names of `FormData_pg_sequence_data` in PostgreSQL's `commands/sequence.h`. What the fields
 /// mean in each of our sequences, [`crate::database`] says.
@@ -25,7 +30,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// Opens the relation for reading, also in recovery; `None` where it is gone, or is no sequence.
+    /// Opens the relation for reading, also in recovery; `None` where it is gone, or is no sequence. Ends the call with an error where
+    /// the page is damaged.
     pub fn open_to_read(relation: pg_sys::Oid) -> Option<Self> {
         Self::open(relation, pg_sys::AccessShareLock)
     }
@@ -47,7 +53,26 @@ impl Page {
                 pg_sys::relation_close(relation, lock);
                 return None;
             }
-            Some(Self { relation, buffer: pg_sys::ReadBuffer(relation, 0), lock })
+            let page = Self { relation, buffer: pg_sys::ReadBuffer(relation, 0), lock };
+            if !page.is_intact() {
+                let name = CStr::from_ptr((*(*relation).rd_rel).relname.data.as_ptr()).to_string_lossy().into_owned();
+                Error::Damaged(name).raise();
+            }
+            Some(page)
+        }
+    }
+
+    /// Whether the page is that of a sequence. PostgreSQL takes one that is filled with zeros for a new page, and reads it.
+    fn is_intact(&self) -> bool {
+        // SAFETY: the buffer is pinned, and locked while it is read; what is read lies within the page.
+        unsafe {
+            lock(self.buffer, pg_sys::BUFFER_LOCK_SHARE);
+            let page = pg_sys::BufferGetPage(self.buffer).cast::<u8>();
+            let special = usize::from((*page.cast::<pg_sys::PageHeaderData>()).pd_special);
+            let has_magic = special <= pg_sys::BLCKSZ as usize - size_of::<u32>()
+                && page.add(special).cast::<u32>().read_unaligned() == SEQUENCE_MAGIC;
+            unlock(self.buffer);
+            has_magic
         }
     }
 

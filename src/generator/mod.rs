@@ -10,11 +10,11 @@ use crate::errors::Error;
 use crate::time::{clock, tsc, wait};
 use crate::{admission, believed, keeper, reservation, settings, shared, worker};
 use pgrx::pg_sys;
-use snowflake_core::{Bounds, Claim, Field, Layout, Refusal, Tick, UnixMicros, Window};
+use snowflake_core::{Claim, Field, Layout, Micros, MonotonicMicros, Policy, Refusal, Ticks, UnixMicros, Window};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A clock that stands still for this long while a call waits for it counts as behind, in microseconds.
-const STANDSTILL: i64 = 1_000_000;
+/// A clock that stands still for this long while a call waits for it counts as behind.
+const STANDSTILL: Micros = Micros::from_secs(1);
 
 /// Claims the next positions: at least one, at most `want` (at least 1). Waits where the settings say so.
 ///
@@ -27,19 +27,19 @@ pub fn claim(want: u64) -> Result<Claim, Error> {
 /// As [`claim`], for the ordinary case; `None` in all others. Neither waits nor panics.
 #[inline(always)]
 pub fn claim_at_once(want: u64) -> Option<Claim> {
-    let count = admission::count();
-    let window = admission::window(count).or_else(|| read_clock(count))?;
+    let counter = admission::read_counter();
+    let window = admission::window(counter).or_else(|| read_clock(counter))?;
     shared::line().claim_in(&window, want)
 }
 
-/// The window of the clock's tick; `None` while the session is not admitted, or the clock is not steady. `count` was read just
-/// now.
+/// The window of the clock's tick; `None` while the session is not admitted, or the clock is not steady. `counter` was read
+/// just now.
 #[inline(never)]
-fn read_clock(count: u64) -> Option<Window> {
+fn read_clock(counter: u64) -> Option<Window> {
     if !admission::is_current() || !admission::confirmed().is_enough() {
         return None;
     }
-    if let Some(window) = admission::window_at(clock::now(), count) {
+    if let Some(window) = admission::window_at(clock::now(), counter) {
         return Some(window);
     }
     if !shared::exists() {
@@ -49,8 +49,8 @@ fn read_clock(count: u64) -> Option<Window> {
     let layout = settings::layout();
     let tick = layout.tick_at(now);
     let window = admission::bounds(tick)?.window(layout);
-    admission::keep(&window, layout.start_of(tick)..layout.start_of(Tick(tick.0 + 1)));
-    admission::window_at(now, count)
+    admission::keep(&window, layout.start_of(tick)..layout.start_of(tick + Ticks(1)));
+    admission::window_at(now, counter)
 }
 
 #[cold]
@@ -95,12 +95,12 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
             Refusal::Full { until } => {
                 patience.with_pace(now)?;
                 // Longer than need be, by a part of the burst: fewer wake-ups, and no position is lost by it.
-                let extra = bounds.max_burst * layout.tick_micros() / 8;
-                patience.sleep(layout.start_of(until).0 - now.0 + extra);
+                let extra = layout.length_of(bounds.policy.max_burst) / 8;
+                patience.sleep(layout.start_of(until) - now + extra);
             }
             Refusal::TooEarly { wait } => patience.sleep(wait),
             Refusal::TooFarAhead { lead } => {
-                let behind = lead.saturating_mul(layout.tick_micros());
+                let behind = layout.length_of(lead);
                 let left = patience.with_lead(behind)?;
                 patience.sleep(left.min(behind));
             }
@@ -123,33 +123,33 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
 /// How long one call has waited, and for what. Bounds every wait.
 #[derive(Default)]
 struct Patience {
-    /// Since when (monotonic, in microseconds) the line was too far ahead of the clock.
-    too_far_since: Option<i64>,
-    /// The clock when it was last seen to move during a wait for it, and when that was (monotonic, in microseconds).
-    clock_moved: Option<(UnixMicros, i64)>,
+    /// Since when the line was too far ahead of the clock.
+    too_far_since: Option<MonotonicMicros>,
+    /// The clock when it was last seen to move during a wait for it, and when that was.
+    clock_moved: Option<(UnixMicros, MonotonicMicros)>,
     /// Whether the call has slept at all.
     slept: bool,
 }
 
 impl Patience {
-    /// How long a call may go on to wait, in microseconds, for a clock that is behind by as many.
+    /// How long a call may go on to wait for a clock that is behind by so much.
     ///
     /// # Errors
     /// Once it has waited for `pg_snowflake.max_wait`.
-    fn with_lead(&mut self, behind: i64) -> Result<i64, Error> {
+    fn with_lead(&mut self, behind: Micros) -> Result<Micros, Error> {
         let monotonic = clock::monotonic_micros();
         let waited = monotonic - *self.too_far_since.get_or_insert(monotonic);
         match settings::max_wait() - waited {
-            left if left > 0 => Ok(left),
+            left if left > Micros(0) => Ok(left),
             _ => Err(Error::ClockBehind { behind, waited }),
         }
     }
 
-    /// Waits for a clock that is behind, by so many microseconds, what came into this database from elsewhere.
+    /// Waits for a clock that is behind, by so much, what came into this database from elsewhere.
     ///
     /// # Errors
     /// As [`Self::with_lead`].
-    fn with_copy(&mut self, ahead: i64) -> Result<(), Error> {
+    fn with_copy(&mut self, ahead: Micros) -> Result<(), Error> {
         let left = self.with_lead(ahead).map_err(|_| Error::CopyTooFar { ahead })?;
         self.sleep(left.min(ahead));
         Ok(())
@@ -174,15 +174,15 @@ impl Patience {
     }
 
     /// Sleeps, and counts it.
-    fn sleep(&mut self, micros: i64) {
+    fn sleep(&mut self, length: Micros) {
         let counters = shared::counters();
         if !self.slept {
             self.slept = true;
             counters.waits.fetch_add(1, Relaxed);
         }
         let start = clock::monotonic_micros();
-        wait::sleep(micros);
-        counters.wait_time.fetch_add(clock::monotonic_micros() - start, Relaxed);
+        wait::sleep(length);
+        counters.wait_time.fetch_add((clock::monotonic_micros() - start).0, Relaxed);
     }
 }
 
@@ -204,13 +204,11 @@ fn admit(layout: &Layout) -> Result<(), Error> {
     // Before anything is read that the keeper may change when it counts nobody.
     keeper::count_session();
     reservation::resume(layout)?;
-    let bounds = Bounds {
-        now: Tick(0),
+    let policy = Policy {
         max_burst: layout.ticks_in(settings::max_burst()),
         max_lead: layout.ticks_in(settings::max_lead()),
-        limit: Tick(-1),
         spread: settings::sequence_spread().min(layout.max(Field::Sequence) + 1),
     };
-    admission::grant(&bounds, at);
+    admission::grant(&policy, at);
     Ok(())
 }

@@ -1,15 +1,16 @@
 //! Sleeping: short, interruptible by cancel, timeout and shutdown, and never with a lock held.
 
 use pgrx::prelude::*;
+use snowflake_core::Micros;
 use std::time::Duration;
 
-/// No single sleep is longer, in microseconds: a clock that was set right again is noticed within this time.
-const LONGEST: i64 = 100_000;
+/// No single sleep is longer: a clock that was set right again is noticed within this time.
+const LONGEST: Micros = Micros::from_millis(100);
 
-/// Sleeps for this many microseconds, or less: until something else happens in this session, at most [`LONGEST`].
+/// Sleeps for this long, or less: until something else happens in this session, at most [`LONGEST`].
 /// Does not return where the session was told to stop.
-pub fn sleep(micros: i64) {
-    let micros = micros.clamp(0, LONGEST);
+pub fn sleep(length: Micros) {
+    let micros = length.clamp(Micros(0), LONGEST).0;
     if micros < 1000 {
         // Finer than a latch can wait; too short to be worth waking up from.
         std::thread::sleep(Duration::from_micros(micros.unsigned_abs()));

@@ -1,47 +1,49 @@
-//! What this process may claim without looking at anything but the clock and the line. Granted on the generator's
-//! slow path; withdrawn when a setting changes, so that the next claim goes there again.
+//! What this process may claim while it looks at nothing but the clock and the line. Granted on the generator's slow path;
+//! withdrawn when a setting changes, so that the next claim takes that path again.
 //!
-//! What is open to ordinary claims changes with the clock's tick only. So its window is kept until the tick is over, and
-//! while the processor's counter says that it cannot be over yet, the clock need not even be read.
+//! Which positions are open to ordinary claims changes only with the clock's tick. So the window of a tick is kept until the
+//! tick is over, and the clock is not even read while the processor's time-stamp counter shows that it cannot be over.
 
 use crate::shared;
 use crate::time::tsc;
-use snowflake_core::{Bounds, Position, Tick, UnixMicros, Window};
+use snowflake_core::{Bounds, Micros, Policy, Position, Tick, Ticks, UnixMicros, Window};
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-/// Without a look at the clock, no more time than this may pass, in microseconds: so soon a clock that is set is noticed.
-const LONGEST_WITHOUT_CLOCK: i64 = 1000;
+/// The clock is read at least this often, so that a clock that is set is noticed within this time.
+const LONGEST_WITHOUT_CLOCK: Micros = Micros::from_millis(1);
 
-/// How safe the reservation is on synchronous standbys, as [`crate::reservation::standby`] knows it.
+/// How safe the reservation is on synchronous standbys. What the numbers mean, [`crate::reservation::standby`] knows.
 #[derive(Clone, Copy)]
 pub struct Confirmed {
     /// The level of `synchronous_commit` that it has reached.
     pub level: i64,
-    /// The session's configuration in which that holds, by the time when it was read.
+    /// When the session read the configuration with which that holds.
     pub configuration: i64,
 }
 
 /// The limit while nothing is granted.
 const NOTHING: i64 = i64::MIN;
 
-/// Atomics only because a static must be sound for threads; a backend has one.
+/// A backend has one thread. The fields are atomics, with relaxed access, only because a static must be sound for threads.
 #[repr(C, align(64))]
 struct Admission {
-    /// The counter when the clock was last read, and how far from there the window holds without another look.
-    counted: AtomicU64,
-    counts: AtomicU64,
+    /// The counter when the clock was last read.
+    counter_start: AtomicU64,
+    /// By how much the counter may have advanced since then while the window is used without reading the clock again.
+    counter_span: AtomicU64,
     /// The window.
     floor: AtomicU64,
     end: AtomicU64,
     spread_mask: AtomicU64,
-    /// The tick that it is of.
+    /// When the tick of the window begins and ends, in microseconds since 1970.
     since: AtomicI64,
     until: AtomicI64,
-    /// How many counts pass in a microsecond; 0: the counter is not used.
-    per_micro: AtomicU64,
-    /// The bounds; `limit` is [`NOTHING`] while nothing is granted.
+    /// By how much the counter advances in a microsecond, rounded down; 0 where the counter is not used.
+    counts_per_micro: AtomicU64,
+    /// The highest tick that may be claimed; [`NOTHING`] while nothing is granted.
     limit: AtomicI64,
+    /// The [`Policy`], its lengths in ticks.
     max_burst: AtomicI64,
     max_lead: AtomicI64,
     spread: AtomicU64,
@@ -53,14 +55,14 @@ struct Admission {
 }
 
 static ADMISSION: Admission = Admission {
-    counted: AtomicU64::new(0),
-    counts: AtomicU64::new(0),
+    counter_start: AtomicU64::new(0),
+    counter_span: AtomicU64::new(0),
     floor: AtomicU64::new(0),
     end: AtomicU64::new(0),
     spread_mask: AtomicU64::new(0),
     since: AtomicI64::new(0),
     until: AtomicI64::new(0),
-    per_micro: AtomicU64::new(0),
+    counts_per_micro: AtomicU64::new(0),
     limit: AtomicI64::new(NOTHING),
     max_burst: AtomicI64::new(0),
     max_lead: AtomicI64::new(0),
@@ -70,28 +72,28 @@ static ADMISSION: Admission = Admission {
     at: AtomicU64::new(0),
 };
 
-/// The processor's counter, for the two functions below; to be read before the clock is.
+/// Reads the processor's time-stamp counter, for the two functions below. Call it before the clock is read.
 #[inline]
-pub fn count() -> u64 {
-    if ADMISSION.per_micro.load(Relaxed) == 0 { 0 } else { tsc::read() }
+pub fn read_counter() -> u64 {
+    if ADMISSION.counts_per_micro.load(Relaxed) == 0 { 0 } else { tsc::read() }
 }
 
-/// The window, where the counter says that it still holds.
+/// The window, where the counter shows that it still holds.
 #[inline]
-pub fn window(count: u64) -> Option<Window> {
-    let passed = count.wrapping_sub(ADMISSION.counted.load(Relaxed));
-    (passed < ADMISSION.counts.load(Relaxed)).then(kept)
+pub fn window(counter: u64) -> Option<Window> {
+    let passed = counter.wrapping_sub(ADMISSION.counter_start.load(Relaxed));
+    (passed < ADMISSION.counter_span.load(Relaxed)).then(kept)
 }
 
-/// The window, where it holds at this time of the clock; and notes when the clock was read.
+/// The window, where it holds at this time of the clock, which was read after the counter. Notes both, for [`window`].
 #[inline]
-pub fn window_at(now: UnixMicros, count: u64) -> Option<Window> {
-    let left = ADMISSION.until.load(Relaxed) - now.0;
-    (ADMISSION.since.load(Relaxed) <= now.0 && left > 0).then(|| {
-        // The clock may be up to a microsecond further than it was read.
-        let micros = (left - 1).min(LONGEST_WITHOUT_CLOCK).unsigned_abs();
-        ADMISSION.counted.store(count, Relaxed);
-        ADMISSION.counts.store(micros * ADMISSION.per_micro.load(Relaxed), Relaxed);
+pub fn window_at(now: UnixMicros, counter: u64) -> Option<Window> {
+    let left = UnixMicros(ADMISSION.until.load(Relaxed)) - now;
+    (ADMISSION.since.load(Relaxed) <= now.0 && left > Micros(0)).then(|| {
+        // The time was rounded down, by less than a microsecond.
+        let span = (left - Micros(1)).min(LONGEST_WITHOUT_CLOCK);
+        ADMISSION.counter_start.store(counter, Relaxed);
+        ADMISSION.counter_span.store(span.0.unsigned_abs() * ADMISSION.counts_per_micro.load(Relaxed), Relaxed);
         kept()
     })
 }
@@ -104,7 +106,7 @@ fn kept() -> Window {
     }
 }
 
-/// Keeps the window of a tick, which lasts for this time.
+/// Keeps the window of a tick, which begins and ends at these instants.
 pub fn keep(window: &Window, tick: Range<UnixMicros>) {
     ADMISSION.floor.store(window.floor.0, Relaxed);
     ADMISSION.end.store(window.end.0, Relaxed);
@@ -113,7 +115,7 @@ pub fn keep(window: &Window, tick: Range<UnixMicros>) {
     ADMISSION.until.store(tick.end.0, Relaxed);
 }
 
-/// Whether a grant, if there is one, still holds: nothing has happened on the server for which sessions must be admitted anew.
+/// Whether a grant, if there is one, still holds: since then, nothing has happened for which sessions must be admitted anew.
 #[inline]
 pub fn is_current() -> bool {
     ADMISSION.limit.load(Relaxed) == NOTHING || ADMISSION.at.load(Relaxed) == shared::admissions()
@@ -123,30 +125,32 @@ pub fn is_current() -> bool {
 pub fn bounds(now: Tick) -> Option<Bounds> {
     let limit = ADMISSION.limit.load(Relaxed);
     (limit != NOTHING && is_current()).then(|| Bounds {
-        now,
-        max_burst: ADMISSION.max_burst.load(Relaxed),
-        max_lead: ADMISSION.max_lead.load(Relaxed),
+        policy: Policy {
+            max_burst: Ticks(ADMISSION.max_burst.load(Relaxed)),
+            max_lead: Ticks(ADMISSION.max_lead.load(Relaxed)),
+            spread: ADMISSION.spread.load(Relaxed),
+        },
         limit: Tick(limit),
-        spread: ADMISSION.spread.load(Relaxed),
+        now,
     })
 }
 
-/// Grants these bounds until they are withdrawn, but no position yet: for those, [`set_limit`]. `now` and `limit` of the bounds do
-/// not count; `at` is what [`shared::admissions`] was before anything was looked up for this.
-pub fn grant(bounds: &Bounds, at: u64) {
+/// Grants what the settings allow, until it is withdrawn. The limit is below all positions, so that the first claim makes a
+/// reservation: see [`set_limit`]. `at` is what [`shared::admissions`] was before anything was looked up for this.
+pub fn grant(policy: &Policy, at: u64) {
     withdraw();
     ADMISSION.at.store(at, Relaxed);
-    ADMISSION.max_burst.store(bounds.max_burst, Relaxed);
-    ADMISSION.max_lead.store(bounds.max_lead, Relaxed);
-    ADMISSION.spread.store(bounds.spread, Relaxed);
-    ADMISSION.per_micro.store(0, Relaxed);
-    // Nothing that could be less safe than it should be.
+    ADMISSION.max_burst.store(policy.max_burst.0, Relaxed);
+    ADMISSION.max_lead.store(policy.max_lead.0, Relaxed);
+    ADMISSION.spread.store(policy.spread, Relaxed);
+    ADMISSION.counts_per_micro.store(0, Relaxed);
+    // While there is no reservation, every level counts as confirmed.
     ADMISSION.confirmed_level.store(i64::MAX, Relaxed);
     ADMISSION.confirmed_configuration.store(i64::MIN, Relaxed);
     ADMISSION.limit.store(-1, Relaxed);
 }
 
-/// How safe the reservation is that the limit stands for.
+/// How safe the reservation is from which the limit follows.
 #[inline]
 pub fn confirmed() -> Confirmed {
     Confirmed {
@@ -155,14 +159,14 @@ pub fn confirmed() -> Confirmed {
     }
 }
 
-/// Sets the limit of what is granted, which stands for a reservation that is so safe; nothing, where the grant was withdrawn
-/// meanwhile. `per_micro` as in [`grant`].
-pub fn set_limit(limit: Tick, confirmed: Confirmed, per_micro: u64) {
+/// Sets the limit that follows from a reservation, and how safe that is. `counts_per_micro` is [`tsc::per_micro`], or 0 if the
+/// clock is to be read for each claim. Does nothing where the grant was withdrawn meanwhile.
+pub fn set_limit(limit: Tick, confirmed: Confirmed, counts_per_micro: u64) {
     if ADMISSION.limit.load(Relaxed) != NOTHING {
         ADMISSION.limit.store(limit.0, Relaxed);
         ADMISSION.confirmed_level.store(confirmed.level, Relaxed);
         ADMISSION.confirmed_configuration.store(confirmed.configuration, Relaxed);
-        ADMISSION.per_micro.store(per_micro, Relaxed);
+        ADMISSION.counts_per_micro.store(counts_per_micro, Relaxed);
         forget_window();
     }
 }
@@ -173,9 +177,9 @@ pub fn withdraw() {
     forget_window();
 }
 
-/// It was made of other bounds.
+/// Forgets the window, which was made from bounds that do not hold any more.
 fn forget_window() {
-    ADMISSION.counts.store(0, Relaxed);
+    ADMISSION.counter_span.store(0, Relaxed);
     ADMISSION.until.store(0, Relaxed);
     ADMISSION.since.store(0, Relaxed);
 }

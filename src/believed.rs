@@ -7,16 +7,16 @@ use crate::time::clock;
 use crate::wording::duration;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use snowflake_core::UnixMicros;
 use snowflake_core::clock::{BelievedClock, Change, Look};
+use snowflake_core::{Micros, MonotonicMicros, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A reading of both clocks counts only where it took less than this, in microseconds.
-const ONE_MOMENT: i64 = 500;
+/// A reading of both clocks counts only where it took less than this.
+const ONE_MOMENT: Micros = Micros(500);
 
 /// What is to be compared; `monotonic` was read just before the clock.
 #[inline]
-fn look_at(clock: UnixMicros, monotonic: i64) -> Look {
+fn look_at(clock: UnixMicros, monotonic: MonotonicMicros) -> Look {
     let layout = settings::layout();
     let line = layout.start_of(layout.tick_of(shared::line().last()));
     Look { clock, monotonic, line, max_jump: settings::max_jump() }
@@ -71,7 +71,7 @@ fn note(change: Change) {
         Change::None => {}
         Change::Back(step) => {
             counters.clock_steps.fetch_add(1, Relaxed);
-            counters.largest_clock_step.fetch_max(step, Relaxed);
+            counters.largest_clock_step.fetch_max(step.0, Relaxed);
         }
         Change::Leapt(step) => {
             counters.clock_leaps.fetch_add(1, Relaxed);

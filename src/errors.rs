@@ -8,7 +8,7 @@ use pgrx::prelude::*;
 use snowflake_core::notation::NotationError;
 use snowflake_core::pieces::{Edge, MAX_PIECES, PiecesError, StepError};
 use snowflake_core::text::{FORMS, TextError};
-use snowflake_core::{Field, Layout, NotAnId, UnixMicros, WorkerError};
+use snowflake_core::{Field, FieldError, Layout, Micros, NotAnId, UnixMicros};
 use std::ops::Range;
 
 /// The parameter that says how many replication origins may be in use.
@@ -40,18 +40,18 @@ pub enum Error {
     /// The layout cannot be adopted, as IDs were made in another one.
     LayoutInUse,
     /// The configuration names no worker.
-    NoWorker(WorkerError),
+    NoWorker(FieldError),
     /// The clock is too far behind the last ID.
     ClockBehind {
-        /// By how much, in microseconds.
-        behind: i64,
-        /// How long the call waited, in microseconds.
-        waited: i64,
+        /// By how much.
+        behind: Micros,
+        /// How long the call waited.
+        waited: Micros,
     },
     /// The clock stands still.
     ClockStopped {
-        /// For how long, in microseconds.
-        waited: i64,
+        /// For how long.
+        waited: Micros,
     },
     /// The line is at the layout's last instant.
     Exhausted {
@@ -60,8 +60,8 @@ pub enum Error {
     },
     /// The IDs of a dump that was restored into this database are too far ahead of the clock.
     CopyTooFar {
-        /// By how much, in microseconds.
-        ahead: i64,
+        /// By how much.
+        ahead: Micros,
     },
     /// The server has no slots for replication origins.
     NoSlots,
@@ -120,7 +120,7 @@ pub enum Error {
     /// `infinity` in place of an instant.
     Infinite,
     /// A worker, datacenter or sequence that cannot stand in an ID.
-    Part(WorkerError),
+    Part(FieldError),
     /// A negative worker, datacenter or sequence.
     NegativePart(Field, i32),
     /// An argument of `snowflake_create_partitions` is NULL: this one.
@@ -251,8 +251,8 @@ impl Error {
             }
             Self::NoWorker(missing) => {
                 let field = match missing {
-                    WorkerError::Missing(field) | WorkerError::NoSuchField(field) => field,
-                    WorkerError::TooHigh { field, .. } => field,
+                    FieldError::Missing(field) | FieldError::NoSuchField(field) => field,
+                    FieldError::TooHigh { field, .. } => field,
                 };
                 let message = format!("pg_snowflake.{field}_id is not set");
                 error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
@@ -413,9 +413,9 @@ impl Error {
                 .set_hint("Use a finite timestamp."),
             Self::Part(part) => {
                 let code = match part {
-                    WorkerError::Missing(_) => ERRCODE_NULL_VALUE_NOT_ALLOWED,
-                    WorkerError::NoSuchField(_) => ERRCODE_INVALID_PARAMETER_VALUE,
-                    WorkerError::TooHigh { .. } => ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                    FieldError::Missing(_) => ERRCODE_NULL_VALUE_NOT_ALLOWED,
+                    FieldError::NoSuchField(_) => ERRCODE_INVALID_PARAMETER_VALUE,
+                    FieldError::TooHigh { .. } => ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
                 };
                 error(code, &part.to_string()).set_detail(format!("The layout is \"{layout}\"."))
             }
@@ -474,7 +474,7 @@ impl Error {
                     PiecesError::ShorterThanTick => {
                         error(ERRCODE_INVALID_PARAMETER_VALUE, "every is shorter than a tick of the layout")
                             .set_detail(format!("A tick of the layout \"{layout}\" is the shortest time that IDs tell."))
-                            .set_hint(format!("Use a step of at least {}.", duration(layout.tick_micros())))
+                            .set_hint(format!("Use a step of at least {}.", duration(layout.tick_length())))
                     }
                     PiecesError::TooMany(count) => {
                         error(ERRCODE_PROGRAM_LIMIT_EXCEEDED, &format!("that would be {count} partitions"))

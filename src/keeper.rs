@@ -8,6 +8,7 @@ use crate::wording::duration;
 use crate::{reservation, settings, worker};
 use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, SignalWakeFlags};
 use pgrx::prelude::*;
+use snowflake_core::Micros;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -72,10 +73,10 @@ fn give_back() {
     // Sessions read the configuration themselves from now on, should the server go on.
     shared::set_has_keeper(false);
     while shared::counters().sessions.load(SeqCst) > 0 {
-        wait::sleep(2000);
+        wait::sleep(Micros(2000));
     }
-    if let Some(micros) = reservation::give_back() {
-        let message = format!("gave back {} of reserved snowflake IDs", duration(micros));
+    if let Some(length) = reservation::give_back() {
+        let message = format!("gave back {} of reserved snowflake IDs", duration(length));
         ereport!(LOG, PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message);
     }
 }

@@ -7,7 +7,7 @@ use pgrx::prelude::*;
 use pgrx::{PGRXSharedMemory, PgAtomic, PgLwLock, pg_shmem_init};
 use snowflake_core::clock::{BelievedClock, Leap};
 use snowflake_core::reservation::Reserved;
-use snowflake_core::{Line, Pace, UnixMicros, WorkerBits};
+use snowflake_core::{Line, Micros, MonotonicMicros, Pace, UnixMicros, WorkerBits};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -174,14 +174,15 @@ impl Notices {
 
     fn clock(&self) -> BelievedClock {
         let since = self.leap_since.load(Relaxed);
-        let leap = (since != NO_LEAP).then(|| Leap { offset: self.leap_offset.load(Relaxed), since });
-        BelievedClock { offset: self.clock_offset.load(Relaxed), leap }
+        let leap_offset = Micros(self.leap_offset.load(Relaxed));
+        let leap = (since != NO_LEAP).then_some(Leap { offset: leap_offset, since: MonotonicMicros(since) });
+        BelievedClock { offset: Micros(self.clock_offset.load(Relaxed)), leap }
     }
 
     fn set_clock(&self, clock: &BelievedClock) {
-        self.clock_offset.store(clock.offset, Relaxed);
-        self.leap_offset.store(clock.leap.map_or(0, |leap| leap.offset), Relaxed);
-        self.leap_since.store(clock.leap.map_or(NO_LEAP, |leap| leap.since), Relaxed);
+        self.clock_offset.store(clock.offset.0, Relaxed);
+        self.leap_offset.store(clock.leap.map_or(0, |leap| leap.offset.0), Relaxed);
+        self.leap_since.store(clock.leap.map_or(NO_LEAP, |leap| leap.since.0), Relaxed);
     }
 }
 

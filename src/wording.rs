@@ -1,12 +1,13 @@
 //! Words for people, which more than one message needs: lengths of time, lists of choices, lines for `postgresql.conf`.
 
 use pgrx::pg_sys;
+use snowflake_core::Micros;
 use snowflake_core::notation::BUILT_IN;
 use std::ffi::CStr;
 
-/// A length of time in microseconds: `250 ms`, `5 s`, `3600.250 s`.
-pub fn duration(micros: i64) -> String {
-    let (seconds, millis) = (micros / 1_000_000, micros / 1000 % 1000);
+/// A length of time: `250 ms`, `5 s`, `3600.250 s`.
+pub fn duration(length: Micros) -> String {
+    let (seconds, millis) = (length.0 / 1_000_000, length.0 / 1000 % 1000);
     match (seconds, millis) {
         (0, _) => format!("{millis} ms"),
         (_, 0) => format!("{seconds} s"),

@@ -8,10 +8,10 @@ use crate::errors::Error;
 use crate::shared::{self, Transitions};
 use crate::time::{clock, wait};
 use crate::{believed, settings};
-use snowflake_core::{Field, Layout, Tick, WorkerError};
+use snowflake_core::{Field, FieldError, Layout, Micros, Ticks};
 
-/// How long a session that has read a new worker ID waits for the keeper to read it, too, in microseconds.
-const LONGEST_WAIT: i64 = 1_000_000;
+/// How long a session that has read a new worker ID waits for the keeper to read it, too.
+const LONGEST_WAIT: Micros = Micros::from_secs(1);
 
 /// Makes sure that the server has a worker. Where this session has read a newer configuration than the keeper, waits a moment for
 /// the keeper: after `pg_reload_conf()`, a session expects its next ID to have the new worker.
@@ -36,10 +36,10 @@ pub fn settle(layout: &Layout) -> Result<(), Error> {
             return match (current, configured.bits) {
                 (Some(_), _) => Ok(()),
                 (None, Err(missing)) => Err(Error::NoWorker(missing)),
-                (None, Ok(_)) => Err(Error::NoWorker(WorkerError::Missing(Field::Worker))),
+                (None, Ok(_)) => Err(Error::NoWorker(FieldError::Missing(Field::Worker))),
             };
         }
-        wait::sleep(1000);
+        wait::sleep(Micros(1000));
     }
 }
 
@@ -63,12 +63,12 @@ pub fn publish(layout: &Layout, transitions: &mut Transitions) {
         }
         // Until a session hears of it, it may still make IDs: up to the end of the burst.
         None => {
-            last = last
-                .max(Tick(layout.tick_at(believed::now_in(transitions)).0 + layout.ticks_in(settings::max_burst()) + 1))
+            let now = layout.tick_at(believed::now_in(transitions));
+            last = last.max(now + layout.ticks_in(settings::max_burst()) + Ticks(1));
         }
     }
     if let Some(previous) = transitions.worker {
-        transitions.previous_worker = Some((previous, layout.start_of(Tick(last.0 + 1))));
+        transitions.previous_worker = Some((previous, layout.start_of(last + Ticks(1))));
     }
     transitions.worker = worker;
     shared::withdraw_admissions();

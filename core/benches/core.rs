@@ -1,21 +1,22 @@
-//! What the arithmetic costs without a server: `cargo bench -p snowflake_core`. Criterion compares with the run before.
+//! What the core costs without a server: `cargo bench -p snowflake_core`. Criterion compares with the run before.
 #![cfg(not(loom))]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use snowflake_core::text::Form;
-use snowflake_core::{Bounds, Field, Layout, Line, Position, Tick, UnixMicros, notation};
+use snowflake_core::{Bounds, Field, Layout, Line, Policy, Position, Tick, Ticks, UnixMicros, notation};
 use std::hint::black_box;
 
 /// A tick in which claims are made, in the year 2026.
 const NOW: Tick = Tick(91_000_000_000);
 
-/// Two million sequence numbers a tick, and room for many ticks: no claim is refused.
+/// A layout with two million sequence numbers a tick: with the bounds below, no claim is refused.
 fn wide() -> Layout {
     "timestamp=41 worker=1 sequence=21".parse().unwrap()
 }
 
 fn bounds(layout: &Layout) -> Bounds {
-    Bounds { now: NOW, max_burst: 1 << 30, max_lead: 1 << 30, limit: layout.last_tick(), spread: 64 }
+    let policy = Policy { max_burst: Ticks(1 << 30), max_lead: Ticks(1 << 30), spread: 64 };
+    Bounds { policy, limit: layout.last_tick(), now: NOW }
 }
 
 fn line(layout: &Layout) -> Line {
@@ -29,7 +30,7 @@ fn claim(criterion: &mut Criterion) {
     let (bounds, line) = (bounds(&layout), line(&layout));
     let window = bounds.window(&layout);
     let mut group = criterion.benchmark_group("claim");
-    // What an ordinary call does, but for the look at the clock.
+    // All that an ordinary call does, except to read the clock.
     group.bench_function("one, in a window, composed", |bencher| {
         bencher.iter(|| {
             let claim = line.claim_in(black_box(&window), 1).unwrap();
@@ -39,7 +40,7 @@ fn claim(criterion: &mut Criterion) {
     group.bench_function("one, by bounds", |bencher| {
         bencher.iter(|| line.claim(&layout, black_box(&bounds), 1).unwrap())
     });
-    // What is added when the clock's tick is a new one.
+    // What is added when the clock has reached another tick.
     let micros = layout.start_of(NOW);
     group.bench_function("the window of a tick", |bencher| {
         bencher.iter(|| {

@@ -1,17 +1,40 @@
-//! Which time to believe. A clock that leaps forward for a moment would pull the line along, and the line does not come back:
-//! a year ahead once is a year ahead for good. So a leap is believed only when it lasts.
+//! Which time to believe. If the clock were a year ahead for one claim, the line would be a year ahead too, and it does not
+//! go back. So a leap forward is believed only when it lasts.
 //!
-//! The measure is a monotonic clock: it cannot be set, so that a clock which is set moves against it. Steps back, and small
-//! ones forward, are believed at once: the line bears them. A step forward that stays near the last ID is one of these too,
-//! however large: nothing is lost by it, and a clock that was set right after it had been behind is used again at once.
+//! The clock is compared with a monotonic one, which cannot be set: what changes between the two is a step of the clock. Steps
+//! back, and small steps forward, are believed at once, as the line can deal with them. So are steps forward, however large,
+//! that end near the time of the last ID or before it: they do not move the line far, and a clock that was behind and is set
+//! right again is followed at once.
+//!
+//! ```
+//! use snowflake_core::clock::{BelievedClock, Change, Look};
+//! use snowflake_core::{Micros, MonotonicMicros, UnixMicros};
+//!
+//! let start = UnixMicros::parse("2026-01-01T00:00:00Z").unwrap();
+//! let mut believed = BelievedClock::new(start, MonotonicMicros(0));
+//!
+//! // After a second of real time, the clock is a year ahead.
+//! let (second, year) = (Micros::from_secs(1), Micros::from_secs(365 * 86_400));
+//! let mut look = Look {
+//!     clock: start + second + year,
+//!     monotonic: MonotonicMicros(0) + second,
+//!     line: start,
+//!     max_jump: Micros::from_secs(10),
+//! };
+//! assert_eq!(believed.look(&look), (start + second, Change::Leapt(year)));
+//!
+//! // It is set right again, and was never believed.
+//! look.clock = start + second;
+//! assert_eq!(believed.look(&look), (start + second, Change::None));
+//! ```
 
-use crate::time::UnixMicros;
+use crate::time::{Micros, MonotonicMicros, UnixMicros};
 
-/// What is known of the clock: its offset, in microseconds, from a monotonic clock that all processes of the server share.
+/// What is known of the clock: its offset from a monotonic clock that all processes of the server share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BelievedClock {
-    /// The believed time less the monotonic one.
-    pub offset: i64,
+    /// The believed time since 1970, less the time of the monotonic clock.
+    pub offset: Micros,
     /// A leap that is not believed yet.
     pub leap: Option<Leap>,
 }
@@ -19,23 +42,23 @@ pub struct BelievedClock {
 /// A leap forward that is not believed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leap {
-    /// The clock less the monotonic clock.
-    pub offset: i64,
-    /// When it was noticed, in microseconds of the monotonic clock.
-    pub since: i64,
+    /// The time since 1970 by the clock that leapt, less the time of the monotonic clock.
+    pub offset: Micros,
+    /// When it was noticed.
+    pub since: MonotonicMicros,
 }
 
-/// What a look at the clock found, all in microseconds.
+/// What a look at the clock found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Nothing that counts.
+    /// Nothing to report.
     None,
     /// The clock was set back by so much.
-    Back(i64),
+    Back(Micros),
     /// The clock leapt forward by so much, and is not believed.
-    Leapt(i64),
+    Leapt(Micros),
     /// A leap by so much has lasted, and is believed from now on.
-    Lasted(i64),
+    Lasted(Micros),
 }
 
 /// One look at both clocks.
@@ -43,54 +66,53 @@ pub enum Change {
 pub struct Look {
     /// What the clock says.
     pub clock: UnixMicros,
-    /// The monotonic clock in microseconds.
-    pub monotonic: i64,
-    /// The time of the last ID: no leap beyond it by less than `max_jump` can do harm.
+    /// What the monotonic clock says.
+    pub monotonic: MonotonicMicros,
+    /// The time of the last ID. A clock that is ahead of it by at most `max_jump` can be believed without harm.
     pub line: UnixMicros,
-    /// How far the clock may go forward at once, in microseconds.
-    pub max_jump: i64,
+    /// How far the clock may go forward at once and be believed at once.
+    pub max_jump: Micros,
 }
 
 impl BelievedClock {
-    /// How long a leap must last, in microseconds.
-    pub const LASTING: i64 = 60_000_000;
+    /// How long a leap must last before it is believed.
+    pub const LASTING: Micros = Micros::from_secs(60);
 
-    /// A difference of the clocks below this, in microseconds, is not taken for a step.
-    pub const SMALLEST_STEP: i64 = 1000;
+    /// Clocks are slewed, and are read a moment apart: a difference below this is no step.
+    pub const SMALLEST_STEP: Micros = Micros::from_millis(1);
 
     /// Believes what the clock says.
-    pub const fn new(clock: UnixMicros, monotonic: i64) -> Self {
-        Self { offset: clock.0.saturating_sub(monotonic), leap: None }
+    pub const fn new(clock: UnixMicros, monotonic: MonotonicMicros) -> Self {
+        Self { offset: offset(clock, monotonic), leap: None }
     }
 
-    /// The time to go by, where a look at the clocks changes nothing of what is known; else `None`: then [`Self::look`]
-    /// again, with the right to change it.
+    /// The time to make IDs by, where the look changes nothing of what is known. Otherwise `None`: a caller that may change
+    /// `self` then calls [`Self::look`].
     #[inline]
     pub fn peek(&self, look: &Look) -> Option<UnixMicros> {
-        let believed = self.offset.saturating_add(look.monotonic);
-        let step = look.clock.0.saturating_sub(believed);
-        if step.unsigned_abs() < Self::SMALLEST_STEP.unsigned_abs() {
+        let believed = self.believed(look.monotonic);
+        let step = look.clock.saturating_since(believed);
+        if step.0.unsigned_abs() < Self::SMALLEST_STEP.0.unsigned_abs() {
             return self.leap.is_none().then_some(look.clock);
         }
         let leap = self.leap?;
-        let same = look.clock.0.saturating_sub(look.monotonic).abs_diff(leap.offset) < look.max_jump.unsigned_abs();
-        let lasts = look.monotonic.saturating_sub(leap.since) >= Self::LASTING;
-        (same && !lasts && self.is_leap(look)).then_some(UnixMicros(believed))
+        let is_same = leap.is_at(offset(look.clock, look.monotonic), look.max_jump);
+        (is_same && !leap.has_lasted(look.monotonic) && self.is_leap(look)).then_some(believed)
     }
 
-    /// The time to go by, and what has changed.
+    /// The time to make IDs by, and what has changed.
     pub fn look(&mut self, look: &Look) -> (UnixMicros, Change) {
-        let believed = UnixMicros(self.offset.saturating_add(look.monotonic));
-        let offset = look.clock.0.saturating_sub(look.monotonic);
-        let step = look.clock.0.saturating_sub(believed.0);
+        let believed = self.believed(look.monotonic);
+        let offset = offset(look.clock, look.monotonic);
+        let step = look.clock.saturating_since(believed);
         if !self.is_leap(look) {
             *self = Self { offset, leap: None };
             let back = if step <= -Self::SMALLEST_STEP { Change::Back(-step) } else { Change::None };
             return (look.clock, back);
         }
         match self.leap {
-            Some(leap) if leap.offset.abs_diff(offset) < look.max_jump.unsigned_abs() => {
-                if look.monotonic.saturating_sub(leap.since) < Self::LASTING {
+            Some(leap) if leap.is_at(offset, look.max_jump) => {
+                if !leap.has_lasted(look.monotonic) {
                     return (believed, Change::None);
                 }
                 *self = Self { offset, leap: None };
@@ -103,9 +125,30 @@ impl BelievedClock {
         }
     }
 
-    /// Whether the clock is beyond what is believed, and beyond the last ID, by more than may be at once.
-    fn is_leap(&self, look: &Look) -> bool {
-        let expected = self.offset.saturating_add(look.monotonic).max(look.line.0);
-        look.clock.0.saturating_sub(expected) > look.max_jump
+    /// The believed time at an instant of the monotonic clock.
+    const fn believed(&self, monotonic: MonotonicMicros) -> UnixMicros {
+        UnixMicros(self.offset.0.saturating_add(monotonic.0))
     }
+
+    /// Whether the clock is more than `max_jump` ahead both of the believed time and of the last ID.
+    fn is_leap(&self, look: &Look) -> bool {
+        let expected = self.believed(look.monotonic).max(look.line);
+        look.clock.saturating_since(expected) > look.max_jump
+    }
+}
+
+impl Leap {
+    /// Whether a clock with this offset has made this leap, and not another one, of a length that differs by `max_jump`.
+    const fn is_at(&self, offset: Micros, max_jump: Micros) -> bool {
+        self.offset.0.abs_diff(offset.0) < max_jump.0.unsigned_abs()
+    }
+
+    fn has_lasted(&self, now: MonotonicMicros) -> bool {
+        now.saturating_since(self.since) >= BelievedClock::LASTING
+    }
+}
+
+/// The time since 1970 less the time of the monotonic clock.
+const fn offset(clock: UnixMicros, monotonic: MonotonicMicros) -> Micros {
+    Micros(clock.0.saturating_sub(monotonic.0))
 }

@@ -1,18 +1,41 @@
-//! How 63 bits are divided, and what follows from it: IDs from their parts and back, instants from IDs and back.
+//! The layout: how the 63 bits of an ID are divided into fields, how long a tick is, and when tick 0 begins. What follows
+//! from it is here too: IDs from their parts and back, and the IDs of a range of time.
+//!
+//! ```
+//! use snowflake_core::{Field, Layout, Parts, UnixMicros};
+//!
+//! let twitter: Layout = "twitter".parse()?;
+//! let parts = twitter.decode(1541815603606036480)?;
+//! assert_eq!(parts, Parts {
+//!     timestamp: UnixMicros::parse("2022-06-28T16:07:40.105Z").unwrap(),
+//!     datacenter: Some(11),
+//!     worker: Some(26),
+//!     sequence: 0,
+//! });
+//! assert_eq!(twitter.encode(&parts)?, 1541815603606036480);
+//!
+//! // All IDs of a time or later are at or above one number, so an index on the ID serves as one on the time.
+//! let lowest = twitter.lowest_id_from(parts.timestamp)?;
+//! assert!(lowest <= 1541815603606036480);
+//! assert_eq!(twitter.timestamp(lowest)?, parts.timestamp);
+//! assert_eq!(twitter.field(lowest, Field::Worker)?, Some(0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-use crate::time::UnixMicros;
+use crate::time::{Micros, Tick, Ticks, UnixMicros};
 use std::fmt;
+use thiserror::Error;
 
-/// A part of an ID.
+/// A field of an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
     /// Ticks since the layout's epoch. Always the highest field, so that IDs sort by time.
     Timestamp,
     /// A group of workers, where the layout has such a field.
     Datacenter,
-    /// Who made the ID.
+    /// The server that made the ID.
     Worker,
-    /// Which of the IDs of one tick it is.
+    /// Tells apart the IDs that one worker made in one tick.
     Sequence,
 }
 
@@ -37,20 +60,16 @@ impl fmt::Display for Field {
     }
 }
 
-/// A count of ticks since the layout's epoch. Those of IDs are never negative; a clock that stands before the epoch
-/// gives a negative one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tick(pub i64);
-
-/// A place on a server's line of IDs: `tick << sequence bits | sequence`. Below 2^63.
+/// A place on a server's [`Line`](crate::Line) of IDs: `tick << sequence bits | sequence`. Below 2^63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
 
-/// The worker and datacenter fields, already at their place in an ID.
+/// The worker and the datacenter, already shifted to their places in an ID; all other bits are 0. Made by
+/// [`Layout::place_worker`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WorkerBits(pub u64);
 
-/// What an ID says.
+/// The parts of an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     /// The start of the ID's tick.
@@ -59,11 +78,11 @@ pub struct Parts {
     pub datacenter: Option<u32>,
     /// `None` where the layout has no such field.
     pub worker: Option<u32>,
-    /// Which of the IDs of its tick this one is; 0 where the layout has no such field.
+    /// 0 where the layout has no such field.
     pub sequence: u32,
 }
 
-/// One field's place: `width` bits, the lowest of them bit `shift`. Width 0: the layout has no such field.
+/// The place of a field: `width` bits, of which the lowest is bit `shift`. A field that the layout lacks has width 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bits {
     width: u32,
@@ -84,31 +103,31 @@ impl Bits {
     }
 }
 
-/// How 63 bits are divided, how long a tick is, and when tick 0 begins. Checked when made: every value of this type
-/// can compose, decode, and tell its last instant without overflow.
+/// How 63 bits are divided, how long a tick is, and when tick 0 begins. Every value of this type is valid: [`Self::new`]
+/// has checked that none of its IDs and instants overflows. Written as text by [`crate::notation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     timestamp: Bits,
     datacenter: Bits,
     worker: Bits,
     sequence: Bits,
-    tick_micros: i64,
+    tick_length: Micros,
     epoch: UnixMicros,
 }
 
 impl Layout {
-    /// The longest tick, in microseconds: one minute.
-    pub const MAX_TICK_MICROS: i64 = 60_000_000;
+    /// The longest tick: one minute.
+    pub const MAX_TICK_LENGTH: Micros = Micros::from_secs(60);
 
-    /// The widest datacenter, worker or sequence, in bits: their values are PostgreSQL `integer`s.
+    /// The widest datacenter, worker or sequence, in bits: the values fit a signed 32-bit integer.
     pub const MAX_FIELD_WIDTH: u32 = 31;
 
-    /// A layout from its fields, high to low, with the tick's length in microseconds (1 to
-    /// [`Self::MAX_TICK_MICROS`]) and the instant at which tick 0 begins (from 1970 on).
+    /// A layout of these fields, from the highest to the lowest, each with its width in bits. A tick lasts from one
+    /// microsecond to [`Self::MAX_TICK_LENGTH`]. Tick 0 begins at the epoch, in the years 1970 to 9999.
     ///
     /// # Errors
-    /// Where no such layout can be: see [`LayoutError`].
-    pub fn new(fields: &[(Field, u32)], tick_micros: i64, epoch: UnixMicros) -> Result<Self, LayoutError> {
+    /// Where there can be no such layout: see [`LayoutError`].
+    pub fn new(fields: &[(Field, u32)], tick_length: Micros, epoch: UnixMicros) -> Result<Self, LayoutError> {
         let mut placed = [Bits { width: 0, shift: 0 }; Field::ALL.len()];
         let mut shift = 0;
         for &(field, width) in fields.iter().rev() {
@@ -136,24 +155,24 @@ impl Layout {
         if fields[0].0 != Field::Timestamp {
             return Err(LayoutError::TimestampNotHighest);
         }
-        if !(1..=Self::MAX_TICK_MICROS).contains(&tick_micros) {
-            return Err(LayoutError::Tick(tick_micros));
+        if !(Micros(1)..=Self::MAX_TICK_LENGTH).contains(&tick_length) {
+            return Err(LayoutError::Tick(tick_length));
         }
         if !(0..=UnixMicros::MAX_WRITTEN.0).contains(&epoch.0) {
             return Err(LayoutError::Epoch(epoch));
         }
-        let end = i128::from(epoch.0) + (i128::from(timestamp.max()) + 1) * i128::from(tick_micros);
+        let end = i128::from(epoch.0) + (i128::from(timestamp.max()) + 1) * i128::from(tick_length.0);
         if end > i128::from(UnixMicros::MAX_WRITTEN.0) + 1 {
             return Err(LayoutError::EndsTooLate);
         }
-        Ok(Self { timestamp, datacenter, worker, sequence, tick_micros, epoch })
+        Ok(Self { timestamp, datacenter, worker, sequence, tick_length, epoch })
     }
 
-    /// Whether IDs can be made in the layout, rather than only read.
+    /// Checks that IDs can be made in the layout, and not only read.
     ///
     /// # Errors
-    /// [`LayoutError::Missing`] where it has no sequence, which tells the IDs of one tick apart, or no worker, which tells
-    /// those of two servers apart.
+    /// [`LayoutError::Missing`] where it has no sequence, without which the IDs of one tick would be equal, or no worker,
+    /// without which the IDs of two servers would be.
     pub const fn check_makes_ids(&self) -> Result<(), LayoutError> {
         if self.sequence.width == 0 {
             Err(LayoutError::Missing(Field::Sequence))
@@ -164,14 +183,15 @@ impl Layout {
         }
     }
 
-    /// Whether all IDs are integers that JavaScript and others who count in double precision have exactly: below 2^53.
+    /// Whether all IDs are below 2^53: integers that JavaScript, and whatever else counts in double precision, holds
+    /// exactly.
     pub const fn fits_double(&self) -> bool {
         self.max_id() < 1 << 53
     }
 
     /// How many IDs one worker can make in a second, rounded down.
     pub const fn ids_per_second(&self) -> u64 {
-        (self.sequence.max() + 1) * 1_000_000 / self.tick_micros as u64
+        (self.sequence.max() + 1) * 1_000_000 / self.tick_length.0 as u64
     }
 
     /// The same layout with another epoch.
@@ -179,7 +199,7 @@ impl Layout {
     /// # Errors
     /// As [`Self::new`].
     pub fn with_epoch(&self, epoch: UnixMicros) -> Result<Self, LayoutError> {
-        Self::new(&self.fields(), self.tick_micros, epoch)
+        Self::new(&self.fields(), self.tick_length, epoch)
     }
 
     /// The fields with their widths in bits, high to low; those that the layout lacks are left out.
@@ -203,9 +223,9 @@ impl Layout {
         self.bits(field).max()
     }
 
-    /// The length of a tick in microseconds.
-    pub const fn tick_micros(&self) -> i64 {
-        self.tick_micros
+    /// How long a tick lasts.
+    pub const fn tick_length(&self) -> Micros {
+        self.tick_length
     }
 
     /// The instant at which tick 0 begins.
@@ -213,9 +233,9 @@ impl Layout {
         self.epoch
     }
 
-    /// The instant at which the last tick ends: no ID has this time or a later one.
+    /// The instant at which the last tick ends. All IDs have earlier times.
     pub const fn end(&self) -> UnixMicros {
-        UnixMicros(self.epoch.0 + (self.last_tick().0 + 1) * self.tick_micros)
+        UnixMicros(self.epoch.0 + (self.last_tick().0 + 1) * self.tick_length.0)
     }
 
     /// The last tick that an ID can have.
@@ -230,34 +250,40 @@ impl Layout {
 
     // Time to ticks and back.
 
-    /// The tick that an instant falls into; negative before the epoch, beyond [`Self::last_tick`] after the end.
+    /// The tick in which an instant lies; negative before the epoch, beyond [`Self::last_tick`] after the end.
     #[inline]
     pub const fn tick_at(&self, instant: UnixMicros) -> Tick {
-        Tick(instant.0.saturating_sub(self.epoch.0).div_euclid(self.tick_micros))
+        Tick(instant.saturating_since(self.epoch).0.div_euclid(self.tick_length.0))
     }
 
     /// The first tick that begins at or after an instant; negative before the epoch, beyond [`Self::last_tick`] near
     /// or after the end.
     pub const fn first_tick_from(&self, instant: UnixMicros) -> Tick {
-        let since_epoch = instant.0.saturating_sub(self.epoch.0);
-        let within = since_epoch.rem_euclid(self.tick_micros) != 0;
-        Tick(since_epoch.div_euclid(self.tick_micros) + within as i64)
+        let since_epoch = instant.saturating_since(self.epoch).0;
+        let within = since_epoch.rem_euclid(self.tick_length.0) != 0;
+        Tick(since_epoch.div_euclid(self.tick_length.0) + within as i64)
     }
 
-    /// The instant at which a tick begins.
+    /// The instant at which a tick begins. The tick is one of the layout's, or near them: that of another may overflow.
     #[inline]
     pub const fn start_of(&self, tick: Tick) -> UnixMicros {
-        UnixMicros(self.epoch.0 + tick.0 * self.tick_micros)
+        UnixMicros(self.epoch.0 + tick.0 * self.tick_length.0)
     }
 
-    /// How many whole ticks a length of time holds.
-    pub const fn ticks_in(&self, micros: i64) -> i64 {
-        micros / self.tick_micros
+    /// How many whole ticks a length of time holds, rounded towards 0.
+    pub const fn ticks_in(&self, length: Micros) -> Ticks {
+        Ticks(length.0 / self.tick_length.0)
+    }
+
+    /// How long so many ticks last; at most what the type can hold.
+    pub const fn length_of(&self, ticks: Ticks) -> Micros {
+        Micros(ticks.0.saturating_mul(self.tick_length.0))
     }
 
     // Ticks to positions and back.
 
-    /// The position with this tick and sequence.
+    /// The position with this tick and sequence, which are not checked: the tick is not negative and at most one above
+    /// [`Self::last_tick`], and the sequence fits its field.
     #[inline]
     pub const fn position(&self, tick: Tick, sequence: u64) -> Position {
         Position((tick.0 as u64) << self.sequence.width | sequence)
@@ -277,20 +303,20 @@ impl Layout {
 
     // Positions to IDs and back.
 
-    /// Puts the worker, and the datacenter where the layout has one, at their place in an ID.
+    /// Shifts the worker, and the datacenter where the layout has one, to their places in an ID.
     ///
     /// # Errors
-    /// Where a value is missing, out of its range, or given for a field that the layout lacks.
-    pub fn place_worker(&self, datacenter: Option<u32>, worker: Option<u32>) -> Result<WorkerBits, WorkerError> {
+    /// Where a value is missing, too high, or given for a field that the layout lacks.
+    pub fn place_worker(&self, datacenter: Option<u32>, worker: Option<u32>) -> Result<WorkerBits, FieldError> {
         let mut placed = 0;
         for (field, value) in [(Field::Datacenter, datacenter), (Field::Worker, worker)] {
             let bits = self.bits(field);
             placed |= match value {
-                None if bits.width > 0 => return Err(WorkerError::Missing(field)),
+                None if bits.width > 0 => return Err(FieldError::Missing(field)),
                 None => 0,
-                Some(_) if bits.width == 0 => return Err(WorkerError::NoSuchField(field)),
+                Some(_) if bits.width == 0 => return Err(FieldError::NoSuchField(field)),
                 Some(value) if u64::from(value) > bits.max() => {
-                    return Err(WorkerError::TooHigh { field, value, max: bits.max() });
+                    return Err(FieldError::TooHigh { field, value, max: bits.max() });
                 }
                 Some(value) => bits.put(u64::from(value)),
             };
@@ -298,7 +324,7 @@ impl Layout {
         Ok(WorkerBits(placed))
     }
 
-    /// The ID at a position, made by a worker.
+    /// The ID at a position, made by a worker. Both are of this layout.
     #[inline]
     pub const fn compose(&self, position: Position, worker: WorkerBits) -> i64 {
         let tick = position.0 >> self.sequence.width;
@@ -309,18 +335,17 @@ impl Layout {
     /// The ID with these parts. The timestamp may lie anywhere within its tick.
     ///
     /// # Errors
-    /// Where the timestamp is outside the layout's time, or another part is missing, out of its range, or given for a
-    /// field that the layout lacks.
+    /// Where the timestamp is outside the layout's time, or another part is missing, too high, or given for a field that
+    /// the layout lacks.
     pub fn encode(&self, parts: &Parts) -> Result<i64, EncodeError> {
         let tick = self.tick_at(parts.timestamp);
         if tick.0 < 0 || tick > self.last_tick() {
             return Err(EncodeError::Time(OutOfRange(parts.timestamp)));
         }
-        let worker = self.place_worker(parts.datacenter, parts.worker).map_err(EncodeError::Worker)?;
+        let worker = self.place_worker(parts.datacenter, parts.worker)?;
         let (sequence, max) = (u64::from(parts.sequence), self.sequence.max());
         if sequence > max {
-            let too_high = WorkerError::TooHigh { field: Field::Sequence, value: parts.sequence, max };
-            return Err(EncodeError::Worker(too_high));
+            return Err(FieldError::TooHigh { field: Field::Sequence, value: parts.sequence, max }.into());
         }
         Ok(self.compose(self.position(tick, sequence), worker))
     }
@@ -328,7 +353,7 @@ impl Layout {
     /// The parts of an ID.
     ///
     /// # Errors
-    /// Where no ID of this layout has that number.
+    /// Where the number is no ID of this layout.
     pub const fn decode(&self, id: i64) -> Result<Parts, NotAnId> {
         match self.check(id) {
             Err(error) => Err(error),
@@ -341,13 +366,20 @@ impl Layout {
         }
     }
 
-    /// The start of the ID's tick; otherwise as [`Self::decode`].
+    /// The start of the ID's tick, as [`Self::decode`] has it.
+    ///
+    /// # Errors
+    /// Where the number is no ID of this layout.
     #[inline]
     pub fn timestamp(&self, id: i64) -> Result<UnixMicros, NotAnId> {
         Ok(self.start_of(Tick(self.timestamp.take(self.check(id)?) as i64)))
     }
 
-    /// One of the ID's small fields, `None` where the layout lacks it; otherwise as [`Self::decode`].
+    /// The ID's datacenter, worker or sequence; `None` where the layout lacks the field. Not for the timestamp, which may
+    /// have more than 32 bits: see [`Self::timestamp`].
+    ///
+    /// # Errors
+    /// Where the number is no ID of this layout.
     #[inline]
     pub fn field(&self, id: i64, field: Field) -> Result<Option<u32>, NotAnId> {
         Ok(self.part(self.check(id)?, field))
@@ -364,11 +396,10 @@ impl Layout {
 
     // IDs that bound a range of time.
 
-    /// The lowest ID whose timestamp is at or after an instant. The instant may be any from [`Self::epoch`] on that
-    /// lies no later than the start of the last tick.
+    /// The lowest ID whose timestamp is at or after an instant.
     ///
     /// # Errors
-    /// Where the layout has no such ID.
+    /// Where the instant is before [`Self::epoch`], or after the start of the last tick, so that there is no such ID.
     pub const fn lowest_id_from(&self, instant: UnixMicros) -> Result<i64, OutOfRange> {
         if instant.0 < self.epoch.0 || instant.0 > self.start_of(self.last_tick()).0 {
             return Err(OutOfRange(instant));
@@ -376,11 +407,10 @@ impl Layout {
         Ok(self.timestamp.put(self.first_tick_from(instant).0 as u64) as i64)
     }
 
-    /// The highest ID whose timestamp is at or before an instant, which may be any from [`Self::epoch`] on that lies
-    /// before [`Self::end`].
+    /// The highest ID whose timestamp is at or before an instant.
     ///
     /// # Errors
-    /// Where the instant lies outside the layout's time.
+    /// Where the instant is before [`Self::epoch`], or not before [`Self::end`].
     pub const fn highest_id_until(&self, instant: UnixMicros) -> Result<i64, OutOfRange> {
         if instant.0 < self.epoch.0 || instant.0 >= self.end().0 {
             return Err(OutOfRange(instant));
@@ -389,11 +419,10 @@ impl Layout {
         Ok((self.timestamp.put(tick) | (self.timestamp.put(1) - 1)) as i64)
     }
 
-    /// The highest ID whose timestamp is before an instant, which may be any from [`Self::epoch`] to [`Self::end`],
-    /// both included; -1 at the epoch, where no ID lies before.
+    /// The highest ID whose timestamp is before an instant; -1 for the epoch, before which there is none.
     ///
     /// # Errors
-    /// Where the instant lies outside the layout's time.
+    /// Where the instant is before [`Self::epoch`], or after [`Self::end`].
     pub const fn highest_id_before(&self, instant: UnixMicros) -> Result<i64, OutOfRange> {
         if instant.0 == self.epoch.0 {
             return Ok(-1);
@@ -405,57 +434,50 @@ impl Layout {
     }
 }
 
-/// Why a layout cannot be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why there can be no such layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum LayoutError {
     /// The field is given twice.
+    #[error("field {0} is given twice")]
     Repeated(Field),
     /// The field is required.
+    #[error("field {0} is missing")]
     Missing(Field),
     /// The field has no bits.
+    #[error("field {0} must have at least 1 bit")]
     Empty(Field),
-    /// The field has more than [`Layout::MAX_FIELD_WIDTH`] bits; this many.
+    /// The field has so many bits, more than [`Layout::MAX_FIELD_WIDTH`].
+    #[error("field {0} has {1} bits, more than {max}", max = Layout::MAX_FIELD_WIDTH)]
     FieldTooWide(Field, u32),
-    /// The widths sum to more than 63 bits; to this many.
+    /// The fields have so many bits together, more than 63.
+    #[error("the fields have {0} bits together, more than 63")]
     TooWide(u64),
     /// A field stands above the timestamp, so IDs would not sort by time.
+    #[error("the timestamp must be the first field, so that IDs sort by time")]
     TimestampNotHighest,
-    /// The tick's length in microseconds is not between 1 and [`Layout::MAX_TICK_MICROS`].
-    Tick(i64),
+    /// A tick is shorter than a microsecond, or longer than [`Layout::MAX_TICK_LENGTH`].
+    #[error("a tick must last between 1us and 60s")]
+    Tick(Micros),
     /// The epoch lies outside the years 1970 to 9999.
+    #[error("the epoch must lie between the years 1970 and 9999")]
     Epoch(UnixMicros),
     /// The layout's time would go on beyond the year 9999.
+    #[error("the timestamp would run on beyond the year 9999: give it fewer bits")]
     EndsTooLate,
 }
 
-impl std::error::Error for LayoutError {}
-
-impl fmt::Display for LayoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Repeated(field) => write!(f, "field {field} is given twice"),
-            Self::Missing(field) => write!(f, "field {field} is missing"),
-            Self::Empty(field) => write!(f, "field {field} must have at least 1 bit"),
-            Self::FieldTooWide(field, width) => {
-                write!(f, "field {field} has {width} bits, more than {}", Layout::MAX_FIELD_WIDTH)
-            }
-            Self::TooWide(sum) => write!(f, "the fields have {sum} bits together, more than 63"),
-            Self::TimestampNotHighest => f.write_str("the timestamp must be the first field, so that IDs sort by time"),
-            Self::Tick(_) => f.write_str("a tick must last between 1us and 60s"),
-            Self::Epoch(_) => f.write_str("the epoch must lie between the years 1970 and 9999"),
-            Self::EndsTooLate => f.write_str("the timestamp would run on beyond the year 9999: give it fewer bits"),
-        }
-    }
-}
-
-/// Why a worker, datacenter or sequence cannot stand in an ID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkerError {
+/// Why a datacenter, worker or sequence cannot stand in an ID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum FieldError {
     /// The layout has the field, but no value was given.
+    #[error("the layout has a {0}, but none is given")]
     Missing(Field),
     /// A value was given, but the layout has no such field.
+    #[error("the layout has no {0}, but one is given")]
     NoSuchField(Field),
     /// The value is above the field's highest.
+    #[error("{field} {value} is above the layout's highest, {max}")]
     TooHigh {
         /// The field.
         field: Field,
@@ -466,31 +488,23 @@ pub enum WorkerError {
     },
 }
 
-impl std::error::Error for WorkerError {}
-
-impl fmt::Display for WorkerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing(field) => write!(f, "the layout has a {field}, but none is given"),
-            Self::NoSuchField(field) => write!(f, "the layout has no {field}, but one is given"),
-            Self::TooHigh { field, value, max } => write!(f, "{field} {value} is above the layout's highest, {max}"),
-        }
-    }
-}
-
 /// Why parts do not make an ID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EncodeError {
     /// The timestamp lies outside the layout's time.
-    Time(OutOfRange),
-    /// Another part does not fit.
-    Worker(WorkerError),
+    #[error(transparent)]
+    Time(#[from] OutOfRange),
+    /// Another field does not fit.
+    #[error(transparent)]
+    Field(#[from] FieldError),
 }
 
-/// The instant lies outside a layout's time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The instant lies outside the layout's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{0} lies outside the time of the layout")]
 pub struct OutOfRange(pub UnixMicros);
 
 /// The number is negative, or has more bits than the layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{0} is not an ID of the layout")]
 pub struct NotAnId(pub i64);

@@ -1,34 +1,55 @@
-//! The line: one word, shared by all processes of a server, that holds the last position claimed. A claim is a
-//! little arithmetic on (last, clock, bounds) followed by one compare-and-swap, so positions only ever rise and each
-//! is claimed once.
+//! The line: one word in memory, shared by all processes of a server, that holds the last position claimed. A claim
+//! calculates the next positions from that word, the clock and the bounds, and moves the word over them by one
+//! compare-and-swap. So positions only rise, and each is claimed once.
 //!
-//! Where the line stands relative to the clock decides what a claim may do. With `lead` = the tick that the claim
-//! needs, less the clock's tick:
+//! What a claim may do depends on its `lead`, which is how far the tick that it needs is ahead of the clock's tick:
 //!
 //! ```text
-//!   lead <= max_burst               claim, up to that lead: the credit that absorbs peaks
-//!   just beyond it                  Full: wait for the clock
-//!   line beyond it already          the clock went back, or a recovery raised the line:
-//!     within the last tick          claim
-//!     past its end                  Behind: `open` one more tick, at most one per tick of real time
-//!     lead > max_lead               TooFarAhead: wait, or give up
+//!   lead <= max_burst             claim: IDs may run so far ahead of the clock
+//!   lead > max_burst              Full: wait for the clock
+//!
+//!   where the last position is beyond max_burst already, as the clock went back or the line was raised:
+//!     lead > max_lead             TooFarAhead: wait, or give up
+//!     the last tick has room      claim
+//!     the last tick is full       Behind: `open` one more tick, at most one per tick of real time
 //! ```
 //!
-//! What an ordinary claim may take depends on the clock's tick only, so it is worked out once for all claims of a tick: the
-//! [`Window`].
+//! The claims of the first line are the ordinary ones. Which positions they may take depends on the clock only by its tick, so
+//! it is worked out once for all claims of a tick: the [`Window`].
 //!
-//! `claim` and `claim_in` take no lock. `open`, `raise` and `switch_worker` are *transitions*: their caller holds the one lock
-//! that guards the [`Pace`].
+//! `claim` and `claim_in` take no lock. `open`, `raise`, `lower` and `switch_worker` are *transitions*: their caller holds the
+//! one lock that also guards the [`Pace`].
+//!
+//! ```
+//! use snowflake_core::{Bounds, Layout, Line, Policy, Refusal, Tick, Ticks};
+//!
+//! let layout: Layout = "timestamp=41 worker=10 sequence=2".parse()?; // 4 IDs a tick
+//! let line = Line::new();
+//! line.switch_worker(&layout, layout.place_worker(None, Some(1))?);
+//!
+//! let policy = Policy { max_burst: Ticks(1), max_lead: Ticks(600_000), spread: 1 };
+//! let bounds = Bounds { policy, limit: layout.last_tick(), now: Tick(1000) };
+//! let claim = line.claim(&layout, &bounds, 6)?;
+//! assert_eq!((claim.first, claim.count), (layout.position(Tick(1000), 0), 6));
+//!
+//! // The next tick has 2 positions left. After them, the clock must move.
+//! assert_eq!(line.claim(&layout, &bounds, 6)?.count, 2);
+//! assert_eq!(line.claim(&layout, &bounds, 6), Err(Refusal::Full { until: Tick(1001) }));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-use crate::layout::{Layout, Position, Tick, WorkerBits};
+use crate::layout::{Layout, Position, WorkerBits};
+use crate::time::{Micros, MonotonicMicros, Tick, Ticks};
 use sync::{AtomicU64, Ordering, back_off};
+use thiserror::Error;
 
 #[cfg(not(loom))]
 mod sync {
     pub use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Leaves the word to others for a fraction of a microsecond: each then claims several times before the word's cache
-    /// line goes to another core again, which takes longer than a claim.
+    /// Pauses for a fraction of a microsecond after a lost compare-and-swap. That leaves the word's cache line to the core that
+    /// has it, which makes several claims in this time, rather than move the line between cores for every claim: moving it
+    /// takes longer than a claim.
     #[cold]
     pub fn back_off() {
         (0..32).for_each(|_| std::hint::spin_loop());
@@ -40,49 +61,70 @@ mod sync {
     pub use loom::sync::atomic::{AtomicU64, Ordering};
 }
 
-/// The word's top bit, which no position reaches: which of the two workers is in use.
+/// The top bit of the word, which no position reaches: the number of the slot that holds the worker in use.
 const SLOT: u64 = 1 << 63;
 
-/// The one line of positions of a server. It is plain memory: shared by processes when it lies in shared memory.
+/// The line of positions of a server. Plain memory without pointers, so it can lie in memory that processes share.
+///
+/// # Memory orderings
+///
+/// Everything that writes the word is a compare-and-swap. So whichever value a load finds, it synchronizes with every release
+/// before it, and positions rise with any ordering. Orderings are there for the slots, which must be read and written
+/// on the right side of the word's change:
+///
+/// * A claim reads the word, then the slot that it names. The word must not be seen without the slot's worker, which
+///   [`Self::switch_worker`] wrote before the word: release there, acquire here.
+/// * [`Self::switch_worker`] reads the word, then writes the slot that is not in use. A claim that succeeded while that slot
+///   was in use must have read it before: release by the claim, acquire in the switch. The loom test cannot show this one,
+///   since loom lets no load see a store that is still to come.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Line {
-    /// The last position claimed, and in the top bit the slot of the worker that claims.
+    /// The last position claimed, and in the top bit the slot of the worker in use.
     word: AtomicU64,
-    /// The worker of each slot. The one not in use is written before the word switches to it, and never again while
-    /// it is in use; so who finds the word unchanged after reading a slot, has read the right worker.
+    /// The two slots. The one that is not in use is written before the word changes to it, and then not again while it is in
+    /// use. So a claim whose compare-and-swap finds the word as it was has read the right worker.
     workers: [AtomicU64; 2],
 }
 
-/// What a claim may do at this moment. Ticks are those of the layout.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// The clock's tick; negative while it stands before the epoch.
-    pub now: Tick,
-    /// How many ticks ahead of the clock ordinary claims may run.
-    pub max_burst: i64,
-    /// How many ticks ahead of the clock the line may go on at all; less than `max_burst` means `max_burst`.
-    pub max_lead: i64,
-    /// The highest tick that may be claimed.
-    pub limit: Tick,
-    /// A tick that starts afresh starts at a sequence below this, where the last one ended modulo it; so the
-    /// sequences of rare IDs are spread too. A power of two, at most the number of sequences; 1: always 0.
+/// What the settings of a server allow its claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// How far ahead of the clock ordinary claims may run; not negative.
+    pub max_burst: Ticks,
+    /// How far ahead of the clock the line may go on at all, after the clock went back. Below `max_burst`, it is without
+    /// effect.
+    pub max_lead: Ticks,
+    /// Over how many sequence numbers the first positions of ticks are spread: a tick begins at the sequence after the last
+    /// position, modulo this. Otherwise the IDs of a server that makes few would all have sequence 0. A power of two, at
+    /// most the number of sequences of the layout; 1 means that every tick begins at 0.
     pub spread: u64,
 }
 
-/// [`Bounds`] worked out for ordinary claims, those at most `max_burst` ahead of the clock: the positions that are open to them
-/// while the clock's tick lasts.
+/// What bounds a claim at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// What the settings allow.
+    pub policy: Policy,
+    /// The highest tick that may be claimed, as no more is reserved.
+    pub limit: Tick,
+    /// The clock's tick. Negative while the clock stands before the epoch.
+    pub now: Tick,
+}
+
+/// The positions that are open to ordinary claims, those at most `max_burst` ahead of the clock. They stay the same while the
+/// clock's tick lasts, and [`Bounds`] do: see [`Bounds::window`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The first position of the clock's tick.
     pub floor: Position,
-    /// The first position that is out of reach.
+    /// The first position that is not open.
     pub end: Position,
-    /// `spread - 1`: the bits of the position after the last one that a tick that starts afresh takes over.
+    /// [`Policy::spread`] less 1: the low bits that the first position of a tick takes from the position after the last.
     pub spread_mask: u64,
 }
 
-/// Positions that are the caller's alone: `count` of them, from `first` on, with the worker that makes their IDs.
+/// Positions that nobody else has: `count` of them, from `first` on, and the worker that makes their IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The first position.
@@ -94,49 +136,54 @@ pub struct Claim {
 }
 
 /// Why a claim cannot be made now. Nothing was claimed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// The burst is used up: there is room again when the clock reaches this tick.
+    /// The burst is used up. There is room again when the clock reaches this tick.
+    #[error("the burst is used up until the clock reaches tick {}", until.0)]
     Full {
         /// The clock's tick to wait for.
         until: Tick,
     },
-    /// The clock is behind the line and the last tick is full: [`Line::open`] the next.
+    /// The clock is behind the line, and the last tick is full: [`Line::open`] the next.
+    #[error("the clock is behind, and the last tick is full")]
     Behind,
-    /// The next tick was asked for too early: try again after this many microseconds of real time.
+    /// The clock is behind, and too little real time has passed since a tick was opened.
+    #[error("the next tick can be opened in {} us", wait.0)]
     TooEarly {
-        /// Microseconds, at most a tick.
-        wait: i64,
+        /// How long to wait, at most as long as a tick.
+        wait: Micros,
     },
     /// The line is further ahead of the clock than `max_lead`.
+    #[error("the line is {} ticks ahead of the clock", lead.0)]
     TooFarAhead {
-        /// Ticks.
-        lead: i64,
+        /// How far the tick that the claim needs is ahead.
+        lead: Ticks,
     },
     /// The claim needs a tick beyond the limit.
+    #[error("tick {} is beyond the limit", needs.0)]
     Limit {
-        /// The tick it needs.
+        /// The tick that it needs.
         needs: Tick,
     },
     /// The claim needs a tick beyond the layout's last.
+    #[error("the layout is used up")]
     Exhausted,
 }
 
-/// When a tick was last opened while the clock was behind, in microseconds of a monotonic clock that all processes
-/// share. Kept beside the line, under the lock for transitions.
+/// When a tick was last opened while the clock was behind. Kept beside the line, under the lock for transitions.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Pace {
-    opened_at: Option<i64>,
+    opened_at: Option<MonotonicMicros>,
 }
 
 impl Pace {
     /// # Errors
-    /// [`Refusal::TooEarly`] while less than a tick has passed since the last opening.
-    fn check(self, monotonic: i64, tick_micros: i64) -> Result<(), Refusal> {
+    /// [`Refusal::TooEarly`] where less than a tick has passed since a tick was opened.
+    fn check(self, now: MonotonicMicros, tick_length: Micros) -> Result<(), Refusal> {
         match self.opened_at {
-            Some(opened_at) if monotonic < opened_at + tick_micros => {
-                Err(Refusal::TooEarly { wait: opened_at + tick_micros - monotonic })
+            Some(opened_at) if now < opened_at + tick_length => {
+                Err(Refusal::TooEarly { wait: opened_at + tick_length - now })
             }
             _ => Ok(()),
         }
@@ -150,15 +197,15 @@ impl Default for Line {
 }
 
 impl Line {
-    /// A line on which nothing was claimed, and which has no worker yet: call [`Self::switch_worker`] before the
-    /// first claim.
+    /// A line on which nothing was claimed, and without a worker: call [`Self::switch_worker`] before the first claim.
     pub fn new() -> Self {
         Self { word: AtomicU64::new(0), workers: [AtomicU64::new(0), AtomicU64::new(0)] }
     }
 
-    /// The last position claimed, or given up.
+    /// The last position that was claimed or given up.
     pub fn last(&self) -> Position {
-        position(self.word.load(Ordering::Acquire))
+        // Relaxed: only the position is wanted, not the slot.
+        position(self.word.load(Ordering::Relaxed))
     }
 
     /// Claims the next positions: at least one, at most `want` (at least 1), as many as the bounds have room for.
@@ -170,15 +217,15 @@ impl Line {
         self.advance(|last| bounds.room(layout, last, want))
     }
 
-    /// As [`Self::claim`] with the bounds that the window was made of, and cheaper. `None` where that is refused, or is no
-    /// ordinary claim.
+    /// An ordinary claim: as [`Self::claim`] with the bounds of which the window was made, but cheaper. `None` where `claim`
+    /// would refuse, or claim further ahead of the clock than `max_burst`.
     #[inline]
     pub fn claim_in(&self, window: &Window, want: u64) -> Option<Claim> {
         self.advance(|last| window.room(last, want).ok_or(())).ok()
     }
 
-    /// Claims as [`Self::claim`] does and, where the clock is behind and the last tick is full, opens the next tick
-    /// and claims from its start; at most one tick per tick of real time, which `monotonic` tells (microseconds).
+    /// Claims as [`Self::claim`] does; where that is refused as [`Refusal::Behind`], opens the next tick and claims from its
+    /// start. `now` is the time of a monotonic clock, the same in all calls: at most one tick is opened in the time of a tick.
     /// The caller holds the lock for transitions.
     ///
     /// # Errors
@@ -189,7 +236,7 @@ impl Line {
         bounds: &Bounds,
         want: u64,
         pace: &mut Pace,
-        monotonic: i64,
+        now: MonotonicMicros,
     ) -> Result<Claim, Refusal> {
         let mut opens = false;
         let claim = self.advance(|last| {
@@ -198,26 +245,29 @@ impl Line {
             if !opens {
                 return room;
             }
-            pace.check(monotonic, layout.tick_micros())?;
+            pace.check(now, layout.tick_length())?;
             let first = Position(last.0 + 1);
             Ok((first, want.min(layout.last_position(layout.tick_of(first)).0 - last.0)))
         })?;
         if opens {
-            pace.opened_at = Some(monotonic);
+            pace.opened_at = Some(now);
         }
         Ok(claim)
     }
 
-    /// Moves the line to the end of what `room` finds after the last position: the first position and their count.
+    /// Moves the word over the positions that `room` finds after the last one: their first, and how many.
     #[inline(always)]
     fn advance<E>(&self, mut room: impl FnMut(Position) -> Result<(Position, u64), E>) -> Result<Claim, E> {
         loop {
-            // Acquire: the word's slot must be seen as it was when the word was written.
+            // Acquire: synchronizes with the compare-and-swap in `switch_worker`, so that the slot is read as it was written
+            // before the word named it.
             let word = self.word.load(Ordering::Acquire);
             let worker = WorkerBits(self.workers[slot(word)].load(Ordering::Relaxed));
             let (first, count) = room(position(word))?;
             let next = word & SLOT | (first.0 + count - 1);
-            if self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            // Release: synchronizes with the first load in `switch_worker`, so that the slot was read before it is written
+            // anew.
+            if self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed).is_ok() {
                 return Ok(Claim { first, count, worker });
             }
             back_off();
@@ -225,7 +275,7 @@ impl Line {
     }
 
     /// Gives up all positions before a tick: later claims get that tick or a later one. For positions that may have
-    /// been claimed where this line does not know of it. The caller holds the lock for transitions.
+    /// been claimed without this line's knowing, as in an earlier run. The caller holds the lock for transitions.
     pub fn raise(&self, layout: &Layout, tick: Tick) {
         // Past the layout's end there is nothing to claim, and positions would reach the top bit.
         let last_given_up = Tick(tick.0.saturating_sub(1)).min(layout.last_tick());
@@ -233,42 +283,44 @@ impl Line {
             return;
         }
         let floor = layout.last_position(last_given_up);
-        let mut word = self.word.load(Ordering::Acquire);
-        while position(word) < floor {
-            let next = word & SLOT | floor.0;
-            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return,
-                Err(found) => word = found,
-            }
-        }
+        self.set_position_where(|last| last < floor, floor);
     }
 
-    /// Takes back what is beyond a tick: later claims get that tick or a later one. Only for who knows that no ID of a position
-    /// beyond it is kept. The caller holds the lock for transitions.
+    /// Takes back all positions from a tick on: later claims get that tick or a later one. Positions beyond it are claimed
+    /// again, so the caller makes sure that no ID of them is kept. The caller holds the lock for transitions.
     pub fn lower(&self, layout: &Layout, tick: Tick) {
-        let floor = layout.position(tick.max(Tick(0)), 0).0.saturating_sub(1);
-        let mut word = self.word.load(Ordering::Acquire);
-        while position(word).0 > floor {
-            match self.word.compare_exchange_weak(word, word & SLOT | floor, Ordering::AcqRel, Ordering::Acquire) {
+        let floor = Position(layout.position(tick.max(Tick(0)), 0).0.saturating_sub(1));
+        self.set_position_where(|last| last > floor, floor);
+    }
+
+    /// Sets the last position, and leaves the slot as it is, if the last position is one to be replaced.
+    fn set_position_where(&self, replaced: impl Fn(Position) -> bool, new: Position) {
+        // Relaxed: the slots are not touched.
+        let mut word = self.word.load(Ordering::Relaxed);
+        while replaced(position(word)) {
+            let next = word & SLOT | new.0;
+            match self.word.compare_exchange_weak(word, next, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(found) => word = found,
             }
         }
     }
 
-    /// Makes the worker of all later claims this one. The rest of the tick that comes next is given up, so that IDs
-    /// rise also where the new worker is the lower number. The caller holds the lock for transitions.
+    /// Makes the IDs of all later claims those of this worker. The rest of the tick that comes next is given up, so that IDs
+    /// rise even where the new worker has the lower number. The caller holds the lock for transitions.
     pub fn switch_worker(&self, layout: &Layout, worker: WorkerBits) {
+        // Acquire: synchronizes with the compare-and-swap of each claim in `advance`, so that those that were made when the
+        // other slot was in use have read it.
         let mut word = self.word.load(Ordering::Acquire);
         self.workers[slot(word ^ SLOT)].store(worker.0, Ordering::Relaxed);
         loop {
-            // The position must move, or two switches would bring the same word back, and a claim between them would
-            // not notice.
+            // The position must change. Otherwise a second switch could bring back the same word, and a claim that read the
+            // word before the first would not notice them.
             let next_position = Position(position(word).0 + 1);
             let end_of_tick = layout.last_position(layout.tick_of(next_position));
             let next = (word & SLOT ^ SLOT) | end_of_tick.0;
-            // Release: who sees the new slot sees its worker.
-            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
+            // Release: synchronizes with the load in `advance`, so that whoever sees the new slot's number sees its worker.
+            match self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(found) => word = found,
             }
@@ -285,7 +337,7 @@ const fn position(word: u64) -> Position {
 }
 
 impl Window {
-    /// The position after `last` that a claim begins with, open or not.
+    /// The position after `last` at which a claim begins, whether that is open or not.
     #[inline]
     const fn first_after(&self, last: Position) -> Position {
         let next = last.0 + 1;
@@ -301,12 +353,17 @@ impl Window {
 }
 
 impl Bounds {
-    /// What is open to ordinary claims while the clock's tick lasts.
+    /// The positions that are open to ordinary claims while these bounds hold.
     pub fn window(&self, layout: &Layout) -> Window {
-        // The first position of a tick; of those that the layout lacks, that of the nearest.
-        let start_of = |tick: i64| layout.position(Tick(tick.clamp(0, layout.last_tick().0 + 1)), 0);
-        let ceiling = self.now.0.saturating_add(self.max_burst).min(self.limit.0);
-        Window { floor: start_of(self.now.0), end: start_of(ceiling.saturating_add(1)), spread_mask: self.spread - 1 }
+        // The first position of a tick. A tick before the layout's first counts as the first, one after its last as the one
+        // after the last.
+        let start_of = |tick: Tick| layout.position(tick.clamp(Tick(0), layout.last_tick() + Ticks(1)), 0);
+        let last_open = self.now.saturating_add(self.policy.max_burst).min(self.limit);
+        Window {
+            floor: start_of(self.now),
+            end: start_of(last_open.saturating_add(Ticks(1))),
+            spread_mask: self.policy.spread - 1,
+        }
     }
 
     /// The first position after `last` that a claim gets, and how many, at most `want`.
@@ -315,17 +372,18 @@ impl Bounds {
         if let Some(room) = window.room(last, want) {
             return Ok(room);
         }
+        let Policy { max_burst, max_lead, .. } = self.policy;
         let first = window.first_after(last);
         let (last_tick, tick) = (layout.tick_of(last), layout.tick_of(first));
         if tick > layout.last_tick() {
             return Err(Refusal::Exhausted);
         }
-        let lead = self.lead_of(tick);
-        if lead > self.max_burst {
-            if self.lead_of(last_tick) <= self.max_burst {
-                return Err(Refusal::Full { until: Tick(tick.0 - self.max_burst) });
+        let lead = tick.saturating_since(self.now);
+        if lead > max_burst {
+            if last_tick.saturating_since(self.now) <= max_burst {
+                return Err(Refusal::Full { until: tick - max_burst });
             }
-            if lead > self.max_lead {
+            if lead > max_lead {
                 return Err(Refusal::TooFarAhead { lead });
             }
             if tick > last_tick && tick <= self.limit {
@@ -335,12 +393,7 @@ impl Bounds {
         if tick > self.limit {
             return Err(Refusal::Limit { needs: tick });
         }
-        // The line is ahead of the clock, and its last tick is not full.
+        // The last position is further ahead than the burst, and its tick has room.
         Ok((first, want.min(layout.last_position(last_tick).0 - first.0 + 1)))
-    }
-
-    /// How many ticks ahead of the clock a tick is; negative where it is behind.
-    const fn lead_of(&self, tick: Tick) -> i64 {
-        tick.0.saturating_sub(self.now.0)
     }
 }

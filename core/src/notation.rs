@@ -1,29 +1,46 @@
-//! Layouts as text: a built-in name, or the notation `timestamp=41 worker=10 sequence=12 tick=1ms
-//! epoch=2024-01-01T00:00:00Z`: the fields high to low with their widths in bits, then the tick and the epoch, which
-//! may be left out ([`DEFAULT_TICK`], [`DEFAULT_EPOCH`]).
+//! Layouts as text: the name of a built-in one, or the notation `timestamp=41 worker=10 sequence=12 tick=1ms
+//! epoch=2024-01-01T00:00:00Z`. It has the fields from the highest to the lowest with their widths in bits, then the length
+//! of a tick and the epoch, which may be left out ([`DEFAULT_TICK`], [`DEFAULT_EPOCH`]).
+//!
+//! ```
+//! use snowflake_core::{Layout, Micros};
+//!
+//! let sonyflake: Layout = "sonyflake".parse()?;
+//! assert_eq!(sonyflake.to_string(), "timestamp=39 sequence=8 worker=16 tick=10ms epoch=2014-09-01T00:00:00Z");
+//!
+//! let own: Layout = "timestamp=41 worker=9 sequence=13".parse()?;
+//! assert_eq!(own.tick_length(), Micros::from_millis(1));
+//! assert_eq!(own.to_string().parse(), Ok(own));
+//!
+//! let error = "timestamp=41 worker=x".parse::<Layout>().unwrap_err();
+//! assert_eq!(error.to_string(), "\"x\" is not a number of bits, at character 21");
+//! # Ok::<(), snowflake_core::notation::NotationError>(())
+//! ```
 
 use crate::layout::{Field, Layout, LayoutError};
-use crate::time::UnixMicros;
+use crate::time::{Micros, UnixMicros};
 use std::fmt;
 use std::str::FromStr;
+use thiserror::Error;
 
-/// A tick is this long, in microseconds, where the notation does not say.
-pub const DEFAULT_TICK: i64 = 1000;
+/// The length of a tick where the notation does not say: 1 ms.
+pub const DEFAULT_TICK: Micros = Micros::from_millis(1);
 
-/// 2024-01-01T00:00:00Z, where the notation does not say.
+/// The epoch where the notation does not say: 2024-01-01T00:00:00Z.
 pub const DEFAULT_EPOCH: UnixMicros = UnixMicros::from_millis(1_704_067_200_000);
 
 /// The name of the layout used where none is set.
 pub const DEFAULT_NAME: &str = "default";
 
-/// A layout that others use, or have used.
+/// A layout that has a name: the default one, and those that others use or have used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BuiltIn {
     /// The name under which it is known here.
     pub name: &'static str,
-    /// What it is, in the notation of this module.
+    /// The layout in the notation of this module.
     pub notation: &'static str,
-    /// Where it is described, and what stands for its fields.
+    /// Where it is described, and which of its fields are the ones here.
     pub source: &'static str,
 }
 
@@ -31,8 +48,8 @@ const fn built_in(name: &'static str, notation: &'static str, source: &'static s
     BuiltIn { name, notation, source }
 }
 
-/// All built-in layouts. Where a scheme has 64 bits, its timestamp is one bit shorter here: a `bigint` is signed, and
-/// the bit is not used before the layout's last instant.
+/// All built-in layouts. Where the IDs of others have 64 bits, the timestamp has one bit fewer here, as IDs are signed
+/// numbers; they use that bit only after the end of the layout here.
 pub const BUILT_IN: &[BuiltIn] = &[
     built_in(DEFAULT_NAME, "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z", "pg_snowflake"),
     built_in(
@@ -117,57 +134,59 @@ pub fn default_layout() -> Layout {
     DEFAULT_NAME.parse().expect("a test reads all built-in layouts")
 }
 
-/// Units of a tick, with their length in microseconds; the longest first, for writing.
-const UNITS: [(&str, i64); 3] = [("s", 1_000_000), ("ms", 1000), ("us", 1)];
+/// The units of a tick's length, the longest first, as the longest that fits is written.
+const UNITS: [(&str, Micros); 3] = [("s", Micros::from_secs(1)), ("ms", Micros::from_millis(1)), ("us", Micros(1))];
 
-/// Why a text is not a layout, and the character (from 1) at which that shows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a text is not a layout, and at which character.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub struct NotationError {
-    /// The character, counted from 1.
+    /// The number of the character, counted from 1. 1 where the problem is not at one place.
     pub at: usize,
     /// What is wrong there.
     pub problem: Problem,
 }
 
-/// What is wrong with a layout's text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What is wrong with the text of a layout.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Problem {
     /// Neither a built-in name nor `key=value`.
+    #[error("no built-in layout is named \"{0}\"")]
     UnknownName(String),
     /// `key=value` with a key that does not exist.
+    #[error("\"{0}\" is not a field, nor tick or epoch")]
     UnknownKey(String),
     /// A word that is not `key=value` among others that are.
+    #[error("\"{0}\" is not of the form key=value")]
     NotAPair(String),
     /// A width that is not a number of bits.
+    #[error("\"{0}\" is not a number of bits")]
     Width(String),
     /// A tick that is not a whole number of s, ms or us.
+    #[error("\"{0}\" is not a tick such as 1ms, 10ms or 1s")]
     Tick(String),
     /// An epoch that is not of the form `2024-01-01T00:00:00Z`.
+    #[error("\"{0}\" is not an instant such as 2024-01-01T00:00:00Z")]
     Epoch(String),
     /// A tick or an epoch given twice.
+    #[error("{0} is given twice")]
     Repeated(&'static str),
     /// A field after the tick or the epoch.
+    #[error("field {0} stands after tick or epoch")]
     FieldAfterEnd(Field),
-    /// All could be read, but no such layout can be.
+    /// The text could be read, but there can be no such layout.
+    #[error(transparent)]
     Layout(LayoutError),
 }
-
-impl std::error::Error for NotationError {}
 
 impl fmt::Display for NotationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.problem {
-            Problem::Layout(error) => return write!(f, "{error}"),
-            Problem::UnknownName(name) => write!(f, "no built-in layout is named \"{name}\"")?,
-            Problem::UnknownKey(key) => write!(f, "\"{key}\" is not a field, nor tick or epoch")?,
-            Problem::NotAPair(word) => write!(f, "\"{word}\" is not of the form key=value")?,
-            Problem::Width(text) => write!(f, "\"{text}\" is not a number of bits")?,
-            Problem::Tick(text) => write!(f, "\"{text}\" is not a tick such as 1ms, 10ms or 1s")?,
-            Problem::Epoch(text) => write!(f, "\"{text}\" is not an instant such as 2024-01-01T00:00:00Z")?,
-            Problem::Repeated(key) => write!(f, "{key} is given twice")?,
-            Problem::FieldAfterEnd(field) => write!(f, "field {field} stands after tick or epoch")?,
+            // Not of one place.
+            Problem::Layout(error) => error.fmt(f),
+            problem => write!(f, "{problem}, at character {}", self.at),
         }
-        write!(f, ", at character {}", self.at)
     }
 }
 
@@ -190,7 +209,7 @@ fn parse(text: &str) -> Result<Layout, NotationError> {
     let mut tick = None;
     let mut epoch = None;
     for word in text.split_ascii_whitespace() {
-        // `word` is a slice of `text`: the distance of their starts is where it stands.
+        // `word` is a slice of `text`, so the distance of their starts is its place in bytes.
         let offset = word.as_ptr().addr() - text.as_ptr().addr();
         let fail = |skip: usize, problem| {
             Err(NotationError { at: text[..offset].chars().count() + word[..skip].chars().count() + 1, problem })
@@ -227,31 +246,31 @@ fn parse(text: &str) -> Result<Layout, NotationError> {
         .map_err(|error| NotationError { at: 1, problem: Problem::Layout(error) })
 }
 
-fn parse_tick(text: &str) -> Option<i64> {
+fn parse_tick(text: &str) -> Option<Micros> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (count, unit) = text.split_at(digits);
     if !is_digits(count) {
         return None;
     }
-    let (_, micros) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    count.parse::<i64>().ok()?.checked_mul(*micros)
+    let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    count.parse::<i64>().ok()?.checked_mul(unit.0).map(Micros)
 }
 
-/// `parse` alone would take `+12` and `012` too, further ways to write 12.
+/// Whether a text is the usual way to write a number. `parse` reads `+12` and `012` as well, as 12.
 fn is_digits(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'))
 }
 
-/// The notation, whole: reads back as the same layout.
+/// The notation with nothing left out. Parsing it gives the same layout.
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (field, width) in self.fields() {
             write!(f, "{field}={width} ")?;
         }
-        let tick = self.tick_micros();
-        for (unit, micros) in UNITS {
-            if tick % micros == 0 {
-                write!(f, "tick={}{unit} ", tick / micros)?;
+        let tick = self.tick_length();
+        for (name, unit) in UNITS {
+            if tick.0 % unit.0 == 0 {
+                write!(f, "tick={}{name} ", tick.0 / unit.0)?;
                 break;
             }
         }

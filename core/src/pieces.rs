@@ -1,21 +1,40 @@
-//! A range of time in pieces, and what becomes of each: the partitions of a table by the time of its IDs.
+//! A range of time cut into pieces, each with its range of IDs: the partitions of a table by the time of its IDs.
 //!
-//! Calendar arithmetic is in UTC, where each day has 24 hours. Piece k begins `k` steps after the start of the range,
-//! counted from there: monthly pieces from 31 January begin on 28 February, 31 March, 30 April. Each piece ends where the
-//! next one begins, so there is no gap and no overlap.
+//! The calendar is that of UTC, where each day has 24 hours. Piece k begins `k` steps after the start of the range. Each is
+//! counted from the start, not from the piece before: monthly pieces from 31 January begin on 28 February, 31 March, 30 April.
+//! Each piece ends where the next one begins, so there is no gap and no overlap.
+//!
+//! ```
+//! use snowflake_core::pieces::{Step, pieces};
+//! use snowflake_core::{Layout, Micros, UnixMicros};
+//!
+//! let layout: Layout = "default".parse()?;
+//! let month = Step::new(1, 0, Micros(0))?;
+//! let since = UnixMicros::parse("2026-01-01T00:00:00Z").unwrap();
+//! let until = UnixMicros::parse("2026-07-01T00:00:00Z").unwrap();
+//! let months = pieces(&layout, month, since, until)?;
+//! assert_eq!(months.len(), 6);
+//! assert_eq!(months[1].suffix, "_20260201");
+//! assert_eq!(months[1].ids.start, months[0].ids.end);
+//! assert_eq!(months[5].ids.end, layout.lowest_id_from(until)?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-use crate::{Layout, UnixMicros};
+use crate::layout::Layout;
+use crate::time::{Micros, UnixMicros};
 use std::fmt;
 use std::ops::Range;
+use thiserror::Error;
 
+// Times are in microseconds below. 128 bits hold the longest step times any number of pieces.
 const SECOND: i128 = 1_000_000;
 const DAY: i128 = 86_400 * SECOND;
 
-/// How many pieces a range may have.
+/// The most pieces that a range may have.
 pub const MAX_PIECES: u64 = 1000;
 
-/// The length of a piece: months, days and microseconds, as in PostgreSQL's `interval`. Whole seconds, at least one, and no
-/// part negative: so each piece begins at least a second after the one before.
+/// The length of a piece: months, days and microseconds, as in PostgreSQL's `interval`. It is one or more whole seconds, and
+/// no part is negative, so each piece begins at least a second after the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     months: i128,
@@ -24,11 +43,13 @@ pub struct Step {
 }
 
 /// Why an interval is no [`Step`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum StepError {
     /// One of its parts is negative.
+    #[error("a part of the step is negative")]
     Negative,
     /// It is shorter than a second, or has a fraction of one.
+    #[error("the step is not one or more whole seconds")]
     NotWholeSeconds,
 }
 
@@ -36,10 +57,10 @@ impl Step {
     /// A step from the parts of an `interval`.
     ///
     /// # Errors
-    /// Where the pieces might overlap, or two might have one name: see [`StepError`].
-    pub fn new(months: i32, days: i32, micros: i64) -> Result<Self, StepError> {
-        let step = Self { months: months.into(), days: days.into(), micros: micros.into() };
-        if months < 0 || days < 0 || micros < 0 {
+    /// Where pieces could overlap, or have the same [`Piece::suffix`]: see [`StepError`].
+    pub fn new(months: i32, days: i32, rest: Micros) -> Result<Self, StepError> {
+        let step = Self { months: months.into(), days: days.into(), micros: rest.0.into() };
+        if months < 0 || days < 0 || rest < Micros(0) {
             Err(StepError::Negative)
         } else if step.shortest() < SECOND || step.micros % SECOND != 0 {
             Err(StepError::NotWholeSeconds)
@@ -48,12 +69,12 @@ impl Step {
         }
     }
 
-    /// No piece is shorter, in microseconds: no month has fewer than 28 days.
+    /// A lower bound for the length of a piece, as no month has fewer than 28 days.
     const fn shortest(self) -> i128 {
         (self.months * 28 + self.days) * DAY + self.micros
     }
 
-    /// The instant `k` steps after another one, in microseconds since 1970. Where a month has no such day, its last.
+    /// The instant `k` steps after another one, since 1970. The last day of the month where that has no such day.
     fn after(self, since: UnixMicros, k: u64) -> i128 {
         let (since, k) = (i128::from(since.0), i128::from(k));
         let (year, month, day) = civil(since.div_euclid(DAY));
@@ -65,7 +86,8 @@ impl Step {
     }
 }
 
-/// Year, month and day of a day since 1970-01-01. Years count from March, so that the leap day is the last of them.
+/// Year, month and day of a day, which is counted from 1970-01-01. The calculation has years that begin in March, so that the
+/// leap day is their last.
 const fn civil(days: i128) -> (i128, i128, i128) {
     let days = days + 719_468; // since 0000-03-01
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -88,32 +110,38 @@ const fn days_before(year: i128, month: i128) -> i128 {
 /// A piece of a range of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// What the name of its partition ends with: `_20260301`, or `_20260301_060000` where pieces begin at other times than
-    /// midnight. In UTC.
+    /// The end of its partition's name: its start in UTC, as `_20260301`, or as `_20260301_060000` where not all pieces begin
+    /// at midnight.
     pub suffix: String,
-    /// The IDs of this time.
+    /// The IDs whose time lies in the piece.
     pub ids: Range<i64>,
 }
 
 /// Why a range of time is not cut into pieces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PiecesError {
     /// The range does not begin before it ends.
+    #[error("the range is empty")]
     Empty,
-    /// The range begins at an instant that is not of the layout.
+    /// The range begins outside the time of the layout.
+    #[error("the range begins outside the time of the layout")]
     SinceOutOfRange,
-    /// The range ends at an instant that is not of the layout.
+    /// The range ends outside the time of the layout.
+    #[error("the range ends outside the time of the layout")]
     UntilOutOfRange,
-    /// The last piece, which is whole, ends after the layout does.
+    /// The last piece, which is as long as the others, ends after the layout does.
+    #[error("the last piece ends after the time of the layout")]
     EndsTooLate,
     /// A step is shorter than a tick of the layout: some pieces would have no IDs.
+    #[error("the step is shorter than a tick of the layout")]
     ShorterThanTick,
-    /// There would be this many pieces, more than [`MAX_PIECES`].
+    /// There would be so many pieces, more than [`MAX_PIECES`].
+    #[error("the range has {0} pieces, more than {max}", max = MAX_PIECES)]
     TooMany(u64),
 }
 
-/// The pieces of the time at or after `since` and before `until`, which are instants of the layout. The last piece is whole,
-/// and may end after `until`.
+/// The pieces of the time at or after `since` and before `until`. The last piece is as long as the others, and so may end
+/// after `until`.
 ///
 /// # Errors
 /// See [`PiecesError`].
@@ -123,7 +151,7 @@ pub fn pieces(layout: &Layout, step: Step, since: UnixMicros, until: UnixMicros)
     if since >= until {
         return Err(PiecesError::Empty);
     }
-    if step.shortest() < layout.tick_micros().into() {
+    if step.shortest() < layout.tick_length().0.into() {
         return Err(PiecesError::ShorterThanTick);
     }
     let count = count(step, since, until);
@@ -160,18 +188,18 @@ fn suffix(start: i128, at_midnight: bool) -> String {
     if at_midnight { date } else { format!("{date}_{hour:02}{minute:02}{second:02}") }
 }
 
-/// An end of what a partition holds.
+/// A bound of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Edge {
-    /// `MINVALUE`.
+    /// `MINVALUE`: no lower bound.
     Lowest,
-    /// An ID; the first that it holds, or the first beyond.
+    /// An ID: as a lower bound the first that the partition holds, as an upper bound the first that it does not.
     Id(i64),
-    /// `MAXVALUE`.
+    /// `MAXVALUE`: no upper bound.
     Highest,
 }
 
-/// As it stands between the parentheses of FROM and TO.
+/// The form in SQL, between the parentheses of `FROM` and `TO`.
 impl fmt::Display for Edge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -182,18 +210,29 @@ impl fmt::Display for Edge {
     }
 }
 
-/// The pieces that no partition holds yet, by their places in `wanted`. A partition with the bounds of a piece is that piece.
+/// A piece and a partition that overlap, and do not have the same bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("piece {piece} overlaps partition {partition}")]
+pub struct Overlap {
+    /// The index of the piece among those that are wanted.
+    pub piece: usize,
+    /// The index of the partition among those that exist.
+    pub partition: usize,
+}
+
+/// The pieces that are not partitions yet, by their indexes in `wanted`. A partition with the same bounds as a piece is that
+/// piece.
 ///
 /// # Errors
-/// The first piece that a partition overlaps without having its bounds, and that partition, by their places.
-pub fn missing(wanted: &[Range<i64>], existing: &[Range<Edge>]) -> Result<Vec<usize>, (usize, usize)> {
+/// Where a partition overlaps a piece, and is not that piece; the first such piece.
+pub fn missing(wanted: &[Range<i64>], existing: &[Range<Edge>]) -> Result<Vec<usize>, Overlap> {
     let mut missing = Vec::new();
     for (piece, ids) in wanted.iter().enumerate() {
         let ids = Edge::Id(ids.start)..Edge::Id(ids.end);
         match existing.iter().position(|there| there.start < ids.end && ids.start < there.end) {
             None => missing.push(piece),
-            Some(there) if existing[there] == ids => {}
-            Some(there) => return Err((piece, there)),
+            Some(partition) if existing[partition] == ids => {}
+            Some(partition) => return Err(Overlap { piece, partition }),
         }
     }
     Ok(missing)
@@ -216,7 +255,7 @@ mod tests {
     }
 
     fn step(months: i32, days: i32, micros: i64) -> Step {
-        Step::new(months, days, micros).unwrap()
+        Step::new(months, days, Micros(micros)).unwrap()
     }
 
     fn of(step: Step, since: &str, until: &str) -> Result<Vec<Piece>, PiecesError> {
@@ -237,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn months_from_the_31st_come_back_to_it() {
+    fn months_from_the_31st_begin_on_the_31st_where_there_is_one() {
         assert_eq!(
             suffixes(step(1, 0, 0), "2028-01-31T00:00:00Z", "2028-06-01T00:00:00Z"),
             ["_20280131", "_20280229", "_20280331", "_20280430", "_20280531"]
@@ -252,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_the_time_of_day_where_pieces_begin_at_other_times_than_midnight() {
+    fn suffixes_have_the_time_of_day_where_not_all_pieces_begin_at_midnight() {
         let six_hours = step(0, 0, 6 * 3600 * 1_000_000);
         let names = ["_20260329_000000", "_20260329_060000", "_20260329_120000", "_20260329_180000"];
         assert_eq!(suffixes(six_hours, "2026-03-29T00:00:00Z", "2026-03-30T00:00:00Z"), names);
@@ -263,17 +302,18 @@ mod tests {
 
     #[test]
     fn steps_are_whole_seconds_and_positive() {
-        assert_eq!(Step::new(0, 0, 500_000), Err(StepError::NotWholeSeconds));
-        assert_eq!(Step::new(0, 0, 1_500_000), Err(StepError::NotWholeSeconds));
-        assert_eq!(Step::new(0, 1, 1), Err(StepError::NotWholeSeconds));
-        assert_eq!(Step::new(0, 0, 0), Err(StepError::NotWholeSeconds));
-        assert_eq!(Step::new(1, -30, 0), Err(StepError::Negative));
-        assert_eq!(Step::new(-1, 40, 0), Err(StepError::Negative));
-        assert_eq!(Step::new(0, 1, -1_000_000), Err(StepError::Negative));
-        // PostgreSQL 17's '-infinity' and 'infinity'.
-        assert_eq!(Step::new(i32::MIN, i32::MIN, i64::MIN), Err(StepError::Negative));
-        assert_eq!(Step::new(i32::MAX, i32::MAX, i64::MAX), Err(StepError::NotWholeSeconds));
-        assert!(Step::new(0, 0, 1_000_000).is_ok());
+        let new = |months, days, micros| Step::new(months, days, Micros(micros));
+        assert_eq!(new(0, 0, 500_000), Err(StepError::NotWholeSeconds));
+        assert_eq!(new(0, 0, 1_500_000), Err(StepError::NotWholeSeconds));
+        assert_eq!(new(0, 1, 1), Err(StepError::NotWholeSeconds));
+        assert_eq!(new(0, 0, 0), Err(StepError::NotWholeSeconds));
+        assert_eq!(new(1, -30, 0), Err(StepError::Negative));
+        assert_eq!(new(-1, 40, 0), Err(StepError::Negative));
+        assert_eq!(new(0, 1, -1_000_000), Err(StepError::Negative));
+        // '-infinity' and 'infinity' of PostgreSQL 17.
+        assert_eq!(new(i32::MIN, i32::MIN, i64::MIN), Err(StepError::Negative));
+        assert_eq!(new(i32::MAX, i32::MAX, i64::MAX), Err(StepError::NotWholeSeconds));
+        assert!(new(0, 0, 1_000_000).is_ok());
     }
 
     #[test]
@@ -292,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_are_counted_not_made() {
+    fn too_many_pieces_are_counted_and_not_made() {
         let second = step(0, 0, 1_000_000);
         assert_eq!(of(second, "2026-01-01T00:00:00Z", "2026-01-01T00:16:40Z").unwrap().len(), 1000);
         let count = |until| of(second, "2026-01-01T00:00:00Z", until).unwrap_err();
@@ -315,16 +355,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_left_alone_and_what_overlaps_is_named() {
+    fn existing_partitions_are_left_out_and_overlaps_are_errors() {
         let id = |start, end| Edge::Id(start)..Edge::Id(end);
+        let overlap = |piece, partition| Err(Overlap { piece, partition });
         let wanted = [10..20, 20..30, 30..40];
         assert_eq!(missing(&wanted, &[]), Ok(vec![0, 1, 2]));
         assert_eq!(missing(&wanted, &[id(0, 10), id(20, 30), id(40, 50)]), Ok(vec![0, 2]));
         assert_eq!(missing(&wanted, &[Edge::Lowest..Edge::Id(10), Edge::Id(40)..Edge::Highest]), Ok(vec![0, 1, 2]));
-        assert_eq!(missing(&wanted, &[id(0, 10), id(12, 14)]), Err((0, 1)));
-        assert_eq!(missing(&wanted, &[id(20, 31)]), Err((1, 0)));
-        assert_eq!(missing(&wanted, &[Edge::Lowest..Edge::Highest]), Err((0, 0)));
-        assert_eq!(missing(&wanted, &[Edge::Id(39)..Edge::Highest]), Err((2, 0)));
+        assert_eq!(missing(&wanted, &[id(0, 10), id(12, 14)]), overlap(0, 1));
+        assert_eq!(missing(&wanted, &[id(20, 31)]), overlap(1, 0));
+        assert_eq!(missing(&wanted, &[Edge::Lowest..Edge::Highest]), overlap(0, 0));
+        assert_eq!(missing(&wanted, &[Edge::Id(39)..Edge::Highest]), overlap(2, 0));
     }
 
     /// Any step of which at least one fits between the years 1970 and 2300.
@@ -335,7 +376,7 @@ mod tests {
                 (zero_or(months.into()), zero_or(days.into()), zero_or(seconds))
             })
             .prop_filter_map("positive", |(months, days, seconds)| {
-                Step::new(months as i32, days as i32, seconds * 1_000_000).ok()
+                Step::new(months as i32, days as i32, Micros::from_secs(seconds)).ok()
             })
     }
 
@@ -390,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn every_layout_is_cut() {
+    fn the_time_of_every_built_in_layout_can_be_cut() {
         for built_in in BUILT_IN {
             let layout: Layout = built_in.name.parse().unwrap();
             let start = UnixMicros((layout.epoch().0 / MICROS_OF_DAY + 1) * MICROS_OF_DAY);

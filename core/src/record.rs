@@ -1,33 +1,34 @@
-//! A layout as two numbers, for a place that holds only numbers: a database's record of its layout.
+//! A layout as two numbers: the form in which a database has it on record.
 //!
-//! The first number has the fields and the tick: bits 32 to 57 the tick in microseconds, below them a byte for each field,
-//! from the highest field (bits 24 to 31) to the lowest, zero where there are fewer than four. A byte is `width + 64 * field`,
+//! The first number has the length of a tick, in microseconds, in bits 32 to 57, and below it a byte for each field, from the
+//! highest field (bits 24 to 31) to the lowest; the rest is 0 where there are fewer than four. A byte is `width + 64 * field`,
 //! with timestamp 0, datacenter 1, worker 2, sequence 3. The second number is the epoch in microseconds since 1970.
 
 use crate::layout::{Field, Layout};
-use crate::time::UnixMicros;
+use crate::time::{Micros, UnixMicros};
 
 const FIELD_BITS: u32 = 8;
 const WIDTH_BITS: u32 = 6;
 const TICK_SHIFT: u32 = 32;
 
 impl Layout {
-    /// The layout as two numbers, neither negative, the first positive.
+    /// The layout as two numbers, the form in which it is stored where only numbers can be. The first is positive, the second
+    /// not negative.
     pub fn to_numbers(&self) -> (i64, i64) {
         let mut bytes = [0_u8; 4];
         for (byte, (field, width)) in bytes.iter_mut().zip(self.fields()) {
             *byte = (field as u8) << WIDTH_BITS | width as u8;
         }
-        (self.tick_micros() << TICK_SHIFT | i64::from(u32::from_be_bytes(bytes)), self.epoch().0)
+        (self.tick_length().0 << TICK_SHIFT | i64::from(u32::from_be_bytes(bytes)), self.epoch().0)
     }
 
-    /// The layout that [`Self::to_numbers`] gave these two; `None` where it gives them for no layout.
+    /// The layout of which [`Self::to_numbers`] made these two; `None` where there is none.
     pub fn from_numbers(form: i64, epoch: i64) -> Option<Self> {
         let mut fields = Vec::with_capacity(Field::ALL.len());
         for byte in (0..4).rev().map(|place| form >> (place * FIELD_BITS) & 0xff).filter(|&byte| byte != 0) {
             fields.push((Field::ALL[(byte >> WIDTH_BITS) as usize], (byte & ((1 << WIDTH_BITS) - 1)) as u32));
         }
-        let layout = Self::new(&fields, form >> TICK_SHIFT, UnixMicros(epoch)).ok()?;
+        let layout = Self::new(&fields, Micros(form >> TICK_SHIFT), UnixMicros(epoch)).ok()?;
         (layout.to_numbers() == (form, epoch)).then_some(layout)
     }
 }

@@ -1,27 +1,55 @@
-//! The reservation: what a server writes down, before it claims, about how far it may claim. Pure decisions; who calls them
-//! stores what they say.
+//! The reservation: a server writes down how far it may claim before it claims. Here are the decisions, as pure functions;
+//! their caller reads and stores what they are about.
 //!
-//! A server has one *register*: 64 bits that are durable and follow its log. It holds an instant, and every position
-//! before that instant may have been claimed, none at or after it. Each database keeps a *copy*, for what moves a database
-//! without its server: dumps and upgrades. A copy says which register it was copied from by that register's *generation*.
+//! A server has one *register*: 64 bits that are durable, and part of its write-ahead log. It holds an instant: positions
+//! before it may have been claimed, none at or after it was. Each database has a *copy*, for dumps and upgrades, which move a
+//! database without its server. A copy has the *generation* of the register that it was copied from, so that a copy from
+//! elsewhere can be told from one of this server.
 //!
-//! The order in which a claim's caller acts is part of the promise:
+//! The order in which the caller acts is part of the promise that no ID is given twice:
 //!
 //! 1. the first claim of a run raises the line to the register's instant;
 //! 2. [`plan`] says what the database's copy asks for, and what must be written;
 //! 3. the line is raised, the register written, then the copy;
 //! 4. the log is flushed up to the register's record;
 //! 5. only then positions are claimed, up to [`limit`].
+//!
+//! ```
+//! use snowflake_core::reservation::{Copy, Reserved, Situation, limit, plan};
+//! use snowflake_core::{Layout, Micros, UnixMicros};
+//!
+//! let layout: Layout = "default".parse()?;
+//! let now = UnixMicros::parse("2026-01-01T00:00:00Z").unwrap();
+//! let reserved = Reserved { until: now, generation: 7 };
+//! let second = Micros::from_secs(1);
+//! let situation = Situation {
+//!     reserved,
+//!     copy: Copy { until: now, generation: 7, used: true },
+//!     last: layout.tick_at(now),
+//!     needs: layout.tick_at(now),
+//!     now,
+//!     ahead: second,
+//!     max_lead: Micros::from_secs(600),
+//! };
+//! let plan = plan(&layout, &situation)?;
+//! let new = Reserved { until: now + second + Micros::from_millis(1), ..reserved };
+//! assert_eq!((plan.raise, plan.register), (None, Some(new)));
+//! // Once that is on disk:
+//! let limit = limit(&layout, new, second, situation.needs);
+//! assert_eq!(layout.start_of(limit), now + Micros::from_millis(750));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-use crate::layout::{Layout, Tick};
-use crate::time::UnixMicros;
+use crate::layout::Layout;
+use crate::time::{Micros, Tick, Ticks, UnixMicros};
+use thiserror::Error;
 
 /// What the register holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserved {
     /// Nothing at or after this instant was claimed on the server. Whole milliseconds.
     pub until: UnixMicros,
-    /// Drawn at random when the register gets its first value; never 0.
+    /// A random number that the register gets with its first value. Not 0, unless the register was set by hand.
     pub generation: u16,
 }
 
@@ -49,10 +77,10 @@ pub struct Situation {
     pub needs: Tick,
     /// What time it is.
     pub now: UnixMicros,
-    /// How far ahead to reserve, in microseconds.
-    pub ahead: i64,
-    /// How far a copy from elsewhere may be ahead of the clock, in microseconds.
-    pub max_lead: i64,
+    /// How far ahead to reserve.
+    pub ahead: Micros,
+    /// How far a copy from elsewhere may be ahead of the clock.
+    pub max_lead: Micros,
 }
 
 /// What must be done before a claim, in the order of the fields.
@@ -68,11 +96,12 @@ pub struct Plan {
     pub reserved: Reserved,
 }
 
-/// The copy came from elsewhere, and is further ahead of the clock than IDs may go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The copy came from elsewhere, and is further ahead of the clock than `max_lead`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the copy of a reservation from elsewhere is {} us ahead of the clock", ahead.0)]
 pub struct CopyTooFar {
-    /// How far ahead of the clock, in microseconds.
-    pub ahead: i64,
+    /// How far it is ahead of the clock.
+    pub ahead: Micros,
 }
 
 impl Reserved {
@@ -81,8 +110,8 @@ impl Reserved {
     /// The highest instant that the register can hold, in milliseconds: in the year 10889, beyond every layout.
     const MAX_MILLIS: u64 = (1 << (64 - Self::GENERATION_BITS)) - 1;
 
-    /// From the number in the register; `None` where that is 0, which is what a register holds that was never written.
-    /// Every other number is understood, whoever wrote it.
+    /// From the number in the register. `None` for 0, as in a register that was never written; every other number stands for
+    /// a reservation, whoever wrote it.
     pub const fn from_register(number: u64) -> Option<Self> {
         if number == 0 {
             return None;
@@ -91,7 +120,7 @@ impl Reserved {
         Some(Self { until: UnixMicros::from_millis(millis), generation: number as u16 })
     }
 
-    /// The number for the register. Rounds up to whole milliseconds; never 0.
+    /// The number for the register, which is not 0. The instant is rounded up to whole milliseconds.
     pub fn to_register(self) -> u64 {
         let millis = whole_millis(self.until).0 / 1000;
         let millis = u64::try_from(millis).unwrap_or(0).clamp(1, Self::MAX_MILLIS);
@@ -100,7 +129,7 @@ impl Reserved {
 }
 
 impl Copy {
-    /// Whether it was copied from this register.
+    /// Whether this is a copy of the register, and not from elsewhere.
     const fn is_of(&self, register: Reserved) -> bool {
         self.generation != 0 && self.generation == register.generation as i64
     }
@@ -111,39 +140,39 @@ impl Copy {
     }
 }
 
-/// What a session's first claim in a run must know of its database's copy: the tick to which the line is to be raised, where
-/// the copy came from elsewhere and is above the line. Writes nothing.
+/// What the first claim of a session must know about the copy of its database: the tick to which the line is to be raised,
+/// where the copy came from elsewhere and is above the line.
 ///
 /// # Errors
-/// Where such a copy is too far ahead of the clock.
+/// Where such a copy is further ahead of the clock than `max_lead`.
 pub fn judge(layout: &Layout, situation: &Situation) -> Result<Option<Tick>, CopyTooFar> {
     let Situation { reserved, copy, last, now, max_lead, .. } = *situation;
     if copy.is_of(reserved) {
         return Ok(None);
     }
-    // Not compared with the register's instant: a copy between the line and that would repeat.
+    // Compared with the line, not with the register's instant: if a copy between the two were ignored, IDs that were made
+    // elsewhere would be made again.
     let tick = layout.first_tick_from(copy.until);
-    if tick.0 <= last.0.saturating_add(1) {
+    if tick <= last.saturating_add(Ticks(1)) {
         return Ok(None);
     }
-    let ahead = copy.until.0.saturating_sub(now.0);
+    let ahead = copy.until.saturating_since(now);
     if ahead > max_lead { Err(CopyTooFar { ahead }) } else { Ok(Some(tick)) }
 }
 
-/// What must be written before a claim. Where nothing is, what is reserved already suffices.
+/// What must be written before a claim; nothing, where enough is reserved and the database's copy is that of the register.
 ///
 /// # Errors
 /// As [`judge`].
 pub fn plan(layout: &Layout, situation: &Situation) -> Result<Plan, CopyTooFar> {
     let raise = judge(layout, situation)?;
     let Situation { reserved, copy, last, needs, ahead, .. } = *situation;
-    let last = raise.map_or(last, |tick| last.max(Tick(tick.0 - 1)));
+    let last = raise.map_or(last, |tick| last.max(tick - Ticks(1)));
     // What the claim will need once the line is raised.
-    let needs = needs.max(Tick(last.0.saturating_add(1))).min(layout.last_tick());
+    let needs = needs.max(last.saturating_add(Ticks(1))).min(layout.last_tick());
     let wanted = layout.start_of(needs);
-    let enough = reserved.until.0 > wanted.0.saturating_add(ahead / 4);
-    let extended =
-        Reserved { until: reserved.until.max(whole_millis(UnixMicros(wanted.0.saturating_add(ahead)))), ..reserved };
+    let enough = reserved.until > wanted.saturating_add(ahead / 4);
+    let extended = Reserved { until: reserved.until.max(whole_millis(wanted.saturating_add(ahead))), ..reserved };
     let new = if enough { reserved } else { extended };
     Ok(Plan {
         raise,
@@ -153,18 +182,19 @@ pub fn plan(layout: &Layout, situation: &Situation) -> Result<Plan, CopyTooFar> 
     })
 }
 
-/// The highest tick that a session may claim when this is reserved and the log is flushed: a quarter of `ahead` (in
-/// microseconds) below the end, which leaves the next reservation that long to reach a standby; but the tick `needs`, for
-/// which it was reserved, in any case.
-pub fn limit(layout: &Layout, reserved: Reserved, ahead: i64, needs: Tick) -> Tick {
-    let limit = Tick(layout.first_tick_from(UnixMicros(reserved.until.0 - ahead / 4)).0 - 1);
-    let end = Tick(layout.first_tick_from(reserved.until).0 - 1);
+/// The highest tick that a session may claim when this is reserved and the log is flushed: a quarter of `ahead` below the
+/// end of what is reserved, so that the next reservation has a quarter to reach a standby; but at least `needs`, the tick for
+/// which it was reserved.
+pub fn limit(layout: &Layout, reserved: Reserved, ahead: Micros, needs: Tick) -> Tick {
+    let limit = layout.first_tick_from(reserved.until - ahead / 4) - Ticks(1);
+    let end = layout.first_tick_from(reserved.until) - Ticks(1);
     limit.max(needs).min(end).min(layout.last_tick())
 }
 
-/// What is left of a reservation when nobody can claim any more: the register's new value, where it is lower.
+/// The register's new value when nobody can claim any more, and `last` is the tick of the last position: the reservation ends
+/// just above it. `None` where that is not lower.
 pub fn give_back(layout: &Layout, reserved: Reserved, last: Tick) -> Option<Reserved> {
-    let until = whole_millis(layout.start_of(Tick(last.0.saturating_add(1)).min(Tick(layout.last_tick().0 + 1))));
+    let until = whole_millis(layout.start_of(last.saturating_add(Ticks(1)).min(layout.last_tick() + Ticks(1))));
     (until < reserved.until).then_some(Reserved { until, ..reserved })
 }
 

@@ -1,25 +1,34 @@
-//! IDs as text, in the forms that URLs, files and other systems use. Each form has one text for an ID, and each text
-//! that reads is one ID: other lengths, foreign characters and numbers beyond 2^63 - 1 are errors.
+//! IDs as text, in the forms that URLs, files and other systems use. Each form has one text for an ID. What is not the text of
+//! an ID is an error: other lengths, other characters, numbers above 2^63 - 1.
 //!
-//! All forms are positional numbers and differ in alphabet and width, so one table and one loop serve them all; the
-//! tests compare with the crates that do one of them each.
+//! Every form writes the digits of a number in some base; they differ in alphabet and width. So one table and one loop serve
+//! all. Tests compare the forms with crates that implement one each.
+//!
+//! ```
+//! use snowflake_core::text::{Form, TextError};
+//!
+//! let form = Form::named("base62").unwrap();
+//! assert_eq!(form.write(393826547217232108).as_deref(), Some("0T5jFDIkmmy"));
+//! assert_eq!(form.read("0T5jFDIkmmy"), Ok(393826547217232108));
+//! assert_eq!(form.read("0T5-FDIkmmy"), Err(TextError::Foreign { character: '-', at: 4 }));
+//! ```
 
-use std::fmt;
+use thiserror::Error;
 
 /// A way to write an ID as text.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Form {
     /// The name.
     pub name: &'static str,
-    /// The digits, lowest first. ASCII.
+    /// The digits from 0 on, in ASCII.
     alphabet: &'static str,
-    /// How many digits, with leading zeros; `None` for as few as it takes.
+    /// The number of digits, with leading zeros; `None` where there are no leading zeros.
     width: Option<usize>,
-    /// Bits that stand empty below the number, as bytes end within a digit.
+    /// How many zero bits follow those of the number, to fill the last digit.
     padding: u32,
     /// Whether letters are read in either case.
     any_case: bool,
-    /// What else is read as which digit.
+    /// Other characters that are read as a digit, in upper case, with the digit.
     aliases: &'static [(char, char)],
 }
 
@@ -50,7 +59,7 @@ pub const FORMS: &[Form] = &[
         width: Some(11),
         ..PLAIN
     },
-    // bwmarrin/snowflake: Base58; lower case first, as at Flickr
+    // bwmarrin/snowflake: Base58; the alphabet of Flickr, with lower case first
     Form { name: "base58-bwmarrin", alphabet: "123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ", ..PLAIN },
     Form { name: "base62", alphabet: DIGITS_UPPER_LOWER, width: Some(11), ..PLAIN },
     // RFC 4648, section 5, of the eight bytes, the highest first; without padding
@@ -60,42 +69,34 @@ pub const FORMS: &[Form] = &[
 ];
 
 /// Why a text is not an ID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum TextError {
-    /// No digit of the form.
+    /// A character is no digit of the form.
+    #[error("character {at}, \"{character}\", is no digit of the form")]
     Foreign {
         /// The character.
         character: char,
-        /// Its place, counted from 1.
+        /// Its number, counted from 1.
         at: usize,
     },
-    /// A form of fixed width, and another number of characters.
+    /// The form has a fixed width, and the text another one.
+    #[error("the text has {found} characters, and the form {width}")]
     Length {
-        /// How many there are.
+        /// How many characters there are.
         found: usize,
         /// How many there must be.
         width: usize,
     },
-    /// A form without leading zeros, and a zero first; or no digit at all.
+    /// The form has no leading zeros, and the text does, or has no digit at all.
+    #[error("the form has at least one digit, and no leading zeros")]
     NotShortest,
     /// The number is above 2^63 - 1.
+    #[error("the number is above 9223372036854775807")]
     TooLarge,
-    /// The last digit has bits below the number, which would be lost.
+    /// The last digit has bits after those of the number that are not zero.
+    #[error("the last character has bits below the number")]
     BitsBelow,
-}
-
-impl std::error::Error for TextError {}
-
-impl fmt::Display for TextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Foreign { character, at } => write!(f, "character {at}, \"{character}\", is no digit of the form"),
-            Self::Length { found, width } => write!(f, "the text has {found} characters, and the form {width}"),
-            Self::NotShortest => f.write_str("the form has at least one digit, and no leading zeros"),
-            Self::TooLarge => f.write_str("the number is above 9223372036854775807"),
-            Self::BitsBelow => f.write_str("the last character has bits below the number"),
-        }
-    }
 }
 
 impl Form {
@@ -104,7 +105,7 @@ impl Form {
         FORMS.iter().find(|form| form.name == name)
     }
 
-    /// Whether texts sort as their IDs do, byte by byte, as under the C collation.
+    /// Whether texts sort as their IDs do, compared byte by byte, as the C collation of PostgreSQL does.
     pub fn keeps_order(&self) -> bool {
         self.width.is_some() && self.alphabet.as_bytes().is_sorted()
     }
@@ -126,7 +127,7 @@ impl Form {
     /// The ID of a text.
     ///
     /// # Errors
-    /// Where no ID is written so.
+    /// Where the text is not that of an ID in this form: see [`TextError`].
     pub fn read(&self, text: &str) -> Result<i64, TextError> {
         let base = self.alphabet.len() as u128;
         let mut number: u128 = 0;
@@ -134,7 +135,7 @@ impl Form {
             let digit = self.digit(character).ok_or(TextError::Foreign { character, at: index + 1 })?;
             number = number.saturating_mul(base).saturating_add(digit as u128);
         }
-        let found = text.len(); // only ASCII is left
+        let found = text.len(); // all characters are ASCII
         match self.width {
             Some(width) if found != width => return Err(TextError::Length { found, width }),
             None if found != 1 && text.chars().next().is_none_or(|first| self.digit(first) == Some(0)) => {

@@ -1,23 +1,169 @@
-//! Instants and lengths of time. A millisecond cannot be passed for a microsecond here, nor either for a tick.
+//! Instants, and the lengths of time between them. A type for each unit, so that a number of ticks cannot be passed for a
+//! number of microseconds, nor the reading of one clock for that of another.
+//!
+//! | instant | counts | length |
+//! |---|---|---|
+//! | [`UnixMicros`] | microseconds since 1970, which is what the clock of the system shows | [`Micros`] |
+//! | [`MonotonicMicros`] | microseconds of a clock that cannot be set | [`Micros`] |
+//! | [`Tick`] | the ticks of a layout since its epoch | [`Ticks`] |
+//!
+//! The operators are those of `i64`: an overflow panics in a debug build. The `saturating_` methods are for instants that
+//! may be anything, such as the time of a clock that was set wrong.
+//!
+//! ```
+//! use snowflake_core::{Micros, UnixMicros};
+//!
+//! let start = UnixMicros::parse("2026-01-01T00:00:00Z").unwrap();
+//! let end = start + Micros::from_millis(1500);
+//! assert_eq!(end.to_string(), "2026-01-01T00:00:01.500Z");
+//! assert_eq!(end - start, Micros(1_500_000));
+//! ```
 
 use std::fmt;
+use std::ops::{Add, Div, Neg, Sub};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// An instant: microseconds since 1970-01-01T00:00:00Z, negative before. What `timestamptz` can tell apart.
+/// An instant of the calendar: microseconds since 1970-01-01T00:00:00Z, negative before. The resolution of PostgreSQL's
+/// `timestamptz`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixMicros(pub i64);
 
-impl UnixMicros {
-    /// The last instant that the written form can tell: 9999-12-31T23:59:59.999999Z.
-    pub const MAX_WRITTEN: Self = Self(253_402_300_799_999_999);
+/// An instant of a monotonic clock: microseconds since a start that the system chooses. Such a clock cannot be set and never
+/// goes back. Only instants of the same clock can be compared, and only until the machine is restarted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MonotonicMicros(pub i64);
 
-    /// The instant `ms` milliseconds after 1970-01-01T00:00:00Z; the form in which epochs are published.
+/// A length of time in microseconds. Negative where the end is before the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Micros(pub i64);
+
+/// An instant in ticks of a [`Layout`](crate::Layout), counted from its epoch. IDs have none that is negative; a clock that
+/// stands before the epoch gives one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tick(pub i64);
+
+/// A length of time in ticks of a [`Layout`](crate::Layout), which knows [how long they are](crate::Layout::length_of).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticks(pub i64);
+
+/// What can be calculated with an instant and a length of its unit.
+macro_rules! instant {
+    ($instant:ident, $length:ident) => {
+        impl Add<$length> for $instant {
+            type Output = Self;
+
+            #[inline]
+            fn add(self, length: $length) -> Self {
+                Self(self.0 + length.0)
+            }
+        }
+
+        impl Sub<$length> for $instant {
+            type Output = Self;
+
+            #[inline]
+            fn sub(self, length: $length) -> Self {
+                Self(self.0 - length.0)
+            }
+        }
+
+        impl Sub for $instant {
+            type Output = $length;
+
+            #[inline]
+            fn sub(self, earlier: Self) -> $length {
+                $length(self.0 - earlier.0)
+            }
+        }
+
+        impl $instant {
+            /// The instant so much later; at most the last that the type can hold.
+            #[inline]
+            pub const fn saturating_add(self, length: $length) -> Self {
+                Self(self.0.saturating_add(length.0))
+            }
+
+            /// How long after another instant this one is, negative where it is before; at most what the type can hold.
+            #[inline]
+            pub const fn saturating_since(self, other: Self) -> $length {
+                $length(self.0.saturating_sub(other.0))
+            }
+        }
+    };
+}
+
+instant!(UnixMicros, Micros);
+instant!(MonotonicMicros, Micros);
+instant!(Tick, Ticks);
+
+/// What can be calculated with lengths of one unit.
+macro_rules! length {
+    ($length:ident) => {
+        impl Add for $length {
+            type Output = Self;
+
+            #[inline]
+            fn add(self, other: Self) -> Self {
+                Self(self.0 + other.0)
+            }
+        }
+
+        impl Sub for $length {
+            type Output = Self;
+
+            #[inline]
+            fn sub(self, other: Self) -> Self {
+                Self(self.0 - other.0)
+            }
+        }
+
+        impl Neg for $length {
+            type Output = Self;
+
+            #[inline]
+            fn neg(self) -> Self {
+                Self(-self.0)
+            }
+        }
+
+        impl Div<i64> for $length {
+            type Output = Self;
+
+            #[inline]
+            fn div(self, divisor: i64) -> Self {
+                Self(self.0 / divisor)
+            }
+        }
+    };
+}
+
+length!(Micros);
+length!(Ticks);
+
+impl Micros {
+    /// A number of milliseconds.
     pub const fn from_millis(ms: i64) -> Self {
         Self(ms * 1000)
     }
 
-    /// Reads what is written: `2024-01-01T00:00:00Z`, with three or six decimals where they are not zero. UTC only, from
-    /// 1970 to 9999. Other spellings of an instant, such as a 60th second, are refused, not mended.
+    /// A number of seconds.
+    pub const fn from_secs(seconds: i64) -> Self {
+        Self(seconds * 1_000_000)
+    }
+}
+
+impl UnixMicros {
+    /// The last instant that can be written: 9999-12-31T23:59:59.999999Z.
+    pub const MAX_WRITTEN: Self = Self(253_402_300_799_999_999);
+
+    /// The instant `ms` milliseconds after 1970-01-01T00:00:00Z, which is how epochs are often published.
+    pub const fn from_millis(ms: i64) -> Self {
+        Self(ms * 1000)
+    }
+
+    /// Reads the form that [`Display`](fmt::Display) writes: `2024-01-01T00:00:00Z`, with three or six decimals where they
+    /// are not zero; in UTC, from 1970 to 9999. `None` for every other text, also for other spellings of an instant, such
+    /// as one with a 60th second.
     pub fn parse(text: &str) -> Option<Self> {
         let since_1970 = humantime::parse_rfc3339(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
         let instant = i64::try_from(since_1970.as_micros()).ok().map(Self)?;
@@ -25,8 +171,8 @@ impl UnixMicros {
     }
 }
 
-/// `2024-01-01T00:00:00Z`, with three or six decimals where they are not zero; outside 1970 to 9999, the number of
-/// microseconds.
+/// `2024-01-01T00:00:00Z`, with three or six decimals where they are not zero. Instants outside the years 1970 to 9999 are
+/// written as a number of microseconds.
 impl fmt::Display for UnixMicros {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Ok(micros) = u64::try_from(self.0) else {

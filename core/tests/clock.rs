@@ -1,15 +1,15 @@
-//! Which time is believed when the clock leaps.
+//! Which time is believed when the clock is set, or leaps.
 
 use proptest::prelude::*;
-use snowflake_core::UnixMicros;
 use snowflake_core::clock::{BelievedClock, Change, Look};
+use snowflake_core::{Micros, MonotonicMicros, UnixMicros};
 
 const SECOND: i64 = 1_000_000;
 const YEAR: i64 = 31_536_000 * SECOND;
 const MAX_JUMP: i64 = 10 * SECOND;
 const START: i64 = 1_700_000_000 * SECOND;
 
-/// A server whose monotonic clock counts from 0 and whose clock is off by so much.
+/// A server whose monotonic clock counts from 0, and whose clock is ahead of the right time by `offset` microseconds.
 struct Server {
     clock: BelievedClock,
     monotonic: i64,
@@ -19,18 +19,21 @@ struct Server {
 
 impl Server {
     fn new() -> Self {
-        Self { clock: BelievedClock::new(UnixMicros(START), 0), monotonic: 0, offset: 0, line: UnixMicros(0) }
+        let clock = BelievedClock::new(UnixMicros(START), MonotonicMicros(0));
+        Self { clock, monotonic: 0, offset: 0, line: UnixMicros(0) }
     }
 
+    /// By how many microseconds the time to go by is ahead of the right one, and what has changed.
     fn look(&mut self) -> (i64, Change) {
         let clock = UnixMicros(START + self.monotonic + self.offset);
-        let look = Look { clock, monotonic: self.monotonic, line: self.line, max_jump: MAX_JUMP };
+        let (monotonic, max_jump) = (MonotonicMicros(self.monotonic), Micros(MAX_JUMP));
+        let look = Look { clock, monotonic, line: self.line, max_jump };
         let peeked = self.clock.peek(&look);
         let before = self.clock;
         let (now, change) = self.clock.look(&look);
         if let Some(peeked) = peeked {
             assert_eq!((peeked, Change::None), (now, change));
-            assert!(self.clock.offset.abs_diff(before.offset) < 1000 && self.clock.leap == before.leap);
+            assert!(self.clock.offset.0.abs_diff(before.offset.0) < 1000 && self.clock.leap == before.leap);
         }
         (now.0 - START - self.monotonic, change)
     }
@@ -47,33 +50,33 @@ impl Server {
 }
 
 #[test]
-fn a_blip_leaves_no_trace() {
+fn a_leap_that_ends_within_a_minute_is_never_believed() {
     let mut server = Server::new();
     assert_eq!(server.pass(SECOND).look(), (0, Change::None));
-    assert_eq!(server.set(YEAR).look(), (0, Change::Leapt(YEAR)));
+    assert_eq!(server.set(YEAR).look(), (0, Change::Leapt(Micros(YEAR))));
     assert_eq!(server.pass(59 * SECOND).look(), (0, Change::None));
     assert_eq!(server.set(0).look(), (0, Change::None));
-    // The next one begins a minute of its own.
-    assert_eq!(server.set(YEAR).look(), (0, Change::Leapt(YEAR)));
+    // The minute of the next leap starts anew.
+    assert_eq!(server.set(YEAR).look(), (0, Change::Leapt(Micros(YEAR))));
     assert_eq!(server.pass(59 * SECOND).look(), (0, Change::None));
 }
 
 #[test]
-fn what_lasts_for_a_minute_is_believed() {
+fn a_leap_that_lasts_for_a_minute_is_believed() {
     let mut server = Server::new();
     server.set(YEAR).look();
-    assert_eq!(server.pass(60 * SECOND).look(), (YEAR, Change::Lasted(YEAR)));
+    assert_eq!(server.pass(60 * SECOND).look(), (YEAR, Change::Lasted(Micros(YEAR))));
     assert_eq!(server.pass(SECOND).look(), (YEAR, Change::None));
-    assert_eq!(server.set(0).look(), (0, Change::Back(YEAR)));
+    assert_eq!(server.set(0).look(), (0, Change::Back(Micros(YEAR))));
 }
 
 #[test]
-fn another_leap_begins_another_minute() {
+fn the_minute_starts_anew_with_another_leap() {
     let mut server = Server::new();
     server.set(YEAR).look();
-    assert_eq!(server.pass(40 * SECOND).set(2 * YEAR).look(), (0, Change::Leapt(2 * YEAR)));
+    assert_eq!(server.pass(40 * SECOND).set(2 * YEAR).look(), (0, Change::Leapt(Micros(2 * YEAR))));
     assert_eq!(server.pass(40 * SECOND).look(), (0, Change::None));
-    assert_eq!(server.pass(20 * SECOND).look(), (2 * YEAR, Change::Lasted(2 * YEAR)));
+    assert_eq!(server.pass(20 * SECOND).look(), (2 * YEAR, Change::Lasted(Micros(2 * YEAR))));
 }
 
 #[test]
@@ -81,10 +84,10 @@ fn steps_back_and_small_ones_forward_are_followed_at_once() {
     let mut server = Server::new();
     assert_eq!(server.set(9 * SECOND).look(), (9 * SECOND, Change::None));
     assert_eq!(server.set(18 * SECOND).look(), (18 * SECOND, Change::None));
-    assert_eq!(server.set(-YEAR).look(), (-YEAR, Change::Back(YEAR + 18 * SECOND)));
+    assert_eq!(server.set(-YEAR).look(), (-YEAR, Change::Back(Micros(YEAR + 18 * SECOND))));
 }
 
-/// A clock that comes back to about the time of the last ID does no harm.
+/// A clock that goes forward to about the time of the last ID does no harm.
 #[test]
 fn a_clock_that_is_set_right_is_followed_at_once() {
     let mut server = Server::new();
@@ -92,16 +95,16 @@ fn a_clock_that_is_set_right_is_followed_at_once() {
     server.set(-YEAR).look();
     assert_eq!(server.set(0).look(), (0, Change::None));
     server.set(-YEAR).look();
-    assert_eq!(server.set(MAX_JUMP + 1).look(), (-YEAR, Change::Leapt(YEAR + MAX_JUMP + 1)));
+    assert_eq!(server.set(MAX_JUMP + 1).look(), (-YEAR, Change::Leapt(Micros(YEAR + MAX_JUMP + 1))));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the clock does, what is believed runs ahead of what was believed, or of the last ID, by no more than
+    /// Whatever the clock does: the believed time goes ahead of the time believed before, or of the last ID, by no more than
     /// `max_jump` at once, unless the clock has said the same for a minute.
     #[test]
-    fn nothing_else_is_ever_believed(
+    fn no_other_leap_is_believed(
         steps in prop::collection::vec((0..30 * SECOND, prop_oneof![
             Just(0_i64), -YEAR..YEAR, -20 * SECOND..20 * SECOND, Just(YEAR), Just(YEAR + SECOND),
         ]), 1..60),
@@ -119,7 +122,7 @@ proptest! {
             let reach = believed.max(server.line.0 - START - server.monotonic) + MAX_JUMP;
             if now > reach {
                 prop_assert!(matches!(change, Change::Lasted(_)));
-                let since = server.monotonic - BelievedClock::LASTING;
+                let since = server.monotonic - BelievedClock::LASTING.0;
                 let minute = said.iter().rev().take_while(|&&(at, _)| at >= since);
                 prop_assert!(minute.clone().all(|&(_, said)| said.abs_diff(offset) < 2 * MAX_JUMP.unsigned_abs()));
             }

@@ -1,4 +1,4 @@
-//! What the fuzzer found worth keeping (`fuzz/`): inputs at the edge of what the notation and the text forms take.
+//! Inputs that the fuzzer (`fuzz/`) found, at the edge of what the notation and the text forms accept.
 
 use snowflake_core::text::{FORMS, Form, TextError};
 use snowflake_core::{Layout, UnixMicros};
@@ -16,7 +16,7 @@ fn layouts_at_the_edge() {
             "timestamp=57 tick=1us epoch=1970-01-01T00:00:00Z",
             "timestamp=57 tick=1us epoch=1970-01-01T00:00:00Z".to_owned(),
         ),
-        // Two ticks, and they are the last two microseconds that can be written.
+        // Its two ticks are the last two microseconds that can be written.
         (
             "timestamp=1 tick=1us epoch=9999-12-31T23:59:59.999998Z",
             "timestamp=1 tick=1us epoch=9999-12-31T23:59:59.999998Z".to_owned(),
@@ -45,7 +45,7 @@ fn a_long_notation_reads() {
 }
 
 #[test]
-fn texts_that_are_no_layout() {
+fn texts_that_are_no_layouts() {
     for (text, at) in [
         (" default", 1),
         ("=", 1),
@@ -67,7 +67,7 @@ fn texts_that_are_no_layout() {
         ("timestamp=1 epoch=2023-02-29T00:00:00Z", 19),
         ("timestamp=1 epoch=2016-06-31T00:00:00Z", 19),
         ("timestamp=1 epoch=1969-12-31T23:59:59.999999Z", 19),
-        // Other digits, other spaces, and characters of two to four bytes: places count characters.
+        // Digits and spaces beyond ASCII, and characters of two to four bytes: `at` counts characters.
         ("timestamp=\u{FF14}\u{FF11}", 11),
         ("timestamp=1\u{A0}sequence=1", 11),
         ("timestamp=1\u{B}sequence=1", 11),
@@ -123,7 +123,7 @@ fn texts_at_the_edge() {
         ("shortcode", "H__________", Ok(i64::MAX)),
         ("shortcode", "IAAAAAAAAAA", Err(TextError::TooLarge)),
         ("shortcode", "qqq5BF5qqq1", Err(TextError::TooLarge)),
-        // Characters that have digits or letters of the form as relatives, and ones of several bytes.
+        // Characters that look like, or have as their other case, a digit of the form; and ones of several bytes.
         ("hex", "\u{FF11}", Err(TextError::Foreign { character: '\u{FF11}', at: 1 })),
         ("base36", "1\u{212A}", Err(TextError::Foreign { character: '\u{212A}', at: 2 })), // Kelvin sign
         ("base36", "\u{17F}", Err(TextError::Foreign { character: '\u{17F}', at: 1 })),    // long s
@@ -138,7 +138,7 @@ fn texts_at_the_edge() {
 #[test]
 fn long_texts_are_refused() {
     for form in FORMS {
-        // The highest digit of each form, and its zero, many times: the number does not wrap around.
+        // The last digit of the highest ID, and that of 0, many times: the number does not wrap around.
         let highest = form.write(i64::MAX).unwrap();
         let zero = form.write(0).unwrap();
         for length in [20, 64, 100_000] {

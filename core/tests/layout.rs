@@ -1,8 +1,7 @@
-//! Layouts: published IDs, and what must hold for every layout there can be.
+//! Layouts: published IDs, and what holds for every possible layout.
 
 use proptest::prelude::*;
-use snowflake_core::layout::EncodeError;
-use snowflake_core::{Field, Layout, LayoutError, Parts, Position, Tick, UnixMicros, WorkerError};
+use snowflake_core::{EncodeError, Field, FieldError, Layout, LayoutError, Micros, Parts, Position, Tick, UnixMicros};
 
 fn layout(text: &str) -> Layout {
     text.parse().unwrap()
@@ -58,16 +57,16 @@ fn numbers_that_are_no_ids_are_refused() {
 #[test]
 fn fields_must_be_given_as_the_layout_has_them() {
     let (default, twitter) = (layout("default"), layout("twitter"));
-    assert_eq!(default.place_worker(None, None), Err(WorkerError::Missing(Field::Worker)));
-    assert_eq!(default.place_worker(Some(0), Some(1)), Err(WorkerError::NoSuchField(Field::Datacenter)));
-    assert_eq!(twitter.place_worker(None, Some(1)), Err(WorkerError::Missing(Field::Datacenter)));
-    let too_high = WorkerError::TooHigh { field: Field::Worker, value: 1024, max: 1023 };
+    assert_eq!(default.place_worker(None, None), Err(FieldError::Missing(Field::Worker)));
+    assert_eq!(default.place_worker(Some(0), Some(1)), Err(FieldError::NoSuchField(Field::Datacenter)));
+    assert_eq!(twitter.place_worker(None, Some(1)), Err(FieldError::Missing(Field::Datacenter)));
+    let too_high = FieldError::TooHigh { field: Field::Worker, value: 1024, max: 1023 };
     assert_eq!(default.place_worker(None, Some(1024)), Err(too_high));
     assert_eq!(too_high.to_string(), "worker 1024 is above the layout's highest, 1023");
 
     let parts = Parts { timestamp: default.epoch(), datacenter: None, worker: Some(0), sequence: 4096 };
-    let too_high = WorkerError::TooHigh { field: Field::Sequence, value: 4096, max: 4095 };
-    assert_eq!(default.encode(&parts), Err(EncodeError::Worker(too_high)));
+    let too_high = FieldError::TooHigh { field: Field::Sequence, value: 4096, max: 4095 };
+    assert_eq!(default.encode(&parts), Err(EncodeError::Field(too_high)));
     for timestamp in [UnixMicros(default.epoch().0 - 1), default.end(), UnixMicros(i64::MAX), UnixMicros(i64::MIN)] {
         assert!(matches!(default.encode(&Parts { timestamp, sequence: 0, ..parts }), Err(EncodeError::Time(_))));
     }
@@ -98,7 +97,7 @@ fn bounds_of_instants_are_exact() {
     }
 }
 
-/// Any layout: fields in any order below the timestamp, any tick, any epoch; those that cannot be are left out.
+/// Any layout: fields in any order below the timestamp, any tick, any epoch. Combinations that make no layout are left out.
 fn any_layout() -> impl Strategy<Value = Layout> {
     let below = prop::sample::subsequence(vec![Field::Datacenter, Field::Worker], 0..=2)
         .prop_map(|mut fields| {
@@ -106,18 +105,18 @@ fn any_layout() -> impl Strategy<Value = Layout> {
             fields
         })
         .prop_shuffle();
-    let tick = prop_oneof![Just(1), Just(10), Just(1000), Just(10_000), Just(1_000_000), 1..=Layout::MAX_TICK_MICROS];
+    let tick = prop_oneof![Just(1), Just(10), Just(1000), Just(10_000), Just(1_000_000), 1..=Layout::MAX_TICK_LENGTH.0];
     (below, 1_u32..=62, prop::array::uniform3(1_u32..=31), tick, 0..=UnixMicros::MAX_WRITTEN.0).prop_filter_map(
         "no such layout",
         |(below, timestamp, widths, tick, epoch)| {
             let mut fields = vec![(Field::Timestamp, timestamp)];
             fields.extend(below.into_iter().zip(widths));
-            Layout::new(&fields, tick, UnixMicros(epoch)).ok()
+            Layout::new(&fields, Micros(tick), UnixMicros(epoch)).ok()
         },
     )
 }
 
-/// A number below `max + 1`, often one of the ends.
+/// A number from 0 to `max`, often one of these two.
 fn up_to(max: u64) -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(max), 0..=max]
 }
@@ -159,7 +158,7 @@ proptest! {
         prop_assert_eq!(layout.field(id, Field::Datacenter), Ok(parts.datacenter));
         prop_assert_eq!(layout.field(id, Field::Sequence), Ok(Some(parts.sequence)));
 
-        let later = (layout.tick_micros() as f64 * within) as i64;
+        let later = (layout.tick_length().0 as f64 * within) as i64;
         let within_tick = Parts { timestamp: UnixMicros(start.0 + later), ..parts };
         prop_assert_eq!(layout.encode(&within_tick), Ok(id));
 
@@ -184,7 +183,7 @@ proptest! {
         let worker = layout.place_worker(datacenter.map(|v| v as u32), worker.map(|v| v as u32)).unwrap();
         let id = layout.compose(layout.position(Tick(tick as i64), sequence), worker);
         let timestamp = layout.timestamp(id).unwrap();
-        for instant in [UnixMicros(timestamp.0 + near), UnixMicros(timestamp.0 + near * layout.tick_micros())] {
+        for instant in [UnixMicros(timestamp.0 + near), UnixMicros(timestamp.0 + near * layout.tick_length().0)] {
             if let Ok(lowest) = layout.lowest_id_from(instant) {
                 prop_assert_eq!(id >= lowest, timestamp >= instant);
             }

@@ -1,16 +1,19 @@
-//! The line under one caller: what a claim gets at each distance from the clock, and what holds wherever the clock
-//! jumps. Many callers at once: `loom.rs`.
+//! The line with one caller: what a claim gets at each distance from the clock, and what holds for every claim whatever the
+//! clock does. `loom.rs` has several callers at once.
 
 use proptest::prelude::*;
-use snowflake_core::{Bounds, Claim, Layout, Line, Pace, Position, Refusal, Tick, UnixMicros, WorkerBits};
+use snowflake_core::{
+    Bounds, Claim, Layout, Line, Micros, MonotonicMicros, Pace, Policy, Position, Refusal, Tick, Ticks, UnixMicros,
+    WorkerBits,
+};
 
-/// A line with its clock. Real time passes on `monotonic`; `wall` may be set to anything.
+/// A line with its clocks: `monotonic` shows how much real time has passed, `wall` may be set to anything.
 struct Server {
     layout: Layout,
     line: Line,
     pace: Pace,
     wall: UnixMicros,
-    monotonic: i64,
+    monotonic: MonotonicMicros,
     bounds: Bounds,
     /// Whether the last claim had to open a tick.
     opened: bool,
@@ -21,9 +24,11 @@ impl Server {
         let layout: Layout = layout.parse().unwrap();
         let (line, pace) = (Line::new(), Pace::default());
         let limit = layout.last_tick();
-        let bounds = Bounds { now: Tick(0), max_burst, max_lead, limit, spread: 1 };
+        let policy = Policy { max_burst: Ticks(max_burst), max_lead: Ticks(max_lead), spread: 1 };
+        let bounds = Bounds { policy, limit, now: Tick(0) };
         line.switch_worker(&layout, layout.place_worker(None, Some(1)).unwrap());
-        Self { layout, line, pace, wall: layout.start_of(Tick(1000)), monotonic: 0, bounds, opened: false }
+        let (wall, monotonic) = (layout.start_of(Tick(1000)), MonotonicMicros(0));
+        Self { layout, line, pace, wall, monotonic, bounds, opened: false }
     }
 
     fn claim(&mut self, want: u64) -> Result<Claim, Refusal> {
@@ -36,7 +41,7 @@ impl Server {
         }
     }
 
-    /// Claims until refused; how many were claimed, and the refusal.
+    /// Claims until a claim is refused. Returns how many positions were claimed, and the refusal.
     fn drain(&mut self) -> (u64, Refusal) {
         let mut count = 0;
         loop {
@@ -48,8 +53,8 @@ impl Server {
     }
 
     fn pass(&mut self, micros: i64) {
-        self.wall.0 += micros;
-        self.monotonic += micros;
+        self.wall = self.wall + Micros(micros);
+        self.monotonic = self.monotonic + Micros(micros);
     }
 
     fn tick(&self, position: Position) -> i64 {
@@ -70,7 +75,7 @@ fn a_burst_runs_ahead_of_the_clock_then_waits_for_it() {
     server.pass(1);
     assert_eq!(server.drain(), (4096, Refusal::Full { until: Tick(1002) }));
     server.pass(10_000);
-    assert_eq!(server.drain(), (40_960, Refusal::Full { until: Tick(1012) }), "coarse sleep loses no position");
+    assert_eq!(server.drain(), (40_960, Refusal::Full { until: Tick(1012) }), "a long sleep loses no position");
 }
 
 #[test]
@@ -85,19 +90,19 @@ fn a_clock_that_went_back_gets_one_tick_per_tick() {
     let last = server.claim(1).unwrap().first;
     server.wall.0 -= 5_000_000;
     let next = server.claim(1).unwrap();
-    assert_eq!(next.first.0, last.0 + 1, "goes on within the last tick");
+    assert_eq!(next.first.0, last.0 + 1, "claims go on within the last tick");
     let (rest, refusal) = server.drain();
-    assert_eq!((rest, refusal), (4094 + 4096, Refusal::TooEarly { wait: 1000 }), "and opens one more");
+    assert_eq!((rest, refusal), (4094 + 4096, Refusal::TooEarly { wait: Micros(1000) }), "and open one more");
     for _ in 0..10 {
         server.pass(999);
-        assert_eq!(server.drain(), (0, Refusal::TooEarly { wait: 1 }));
+        assert_eq!(server.drain(), (0, Refusal::TooEarly { wait: Micros(1) }));
         server.pass(1);
-        assert_eq!(server.drain(), (4096, Refusal::TooEarly { wait: 1000 }));
+        assert_eq!(server.drain(), (4096, Refusal::TooEarly { wait: Micros(1000) }));
     }
     server.pass(5_000_000);
     assert_eq!(server.tick(server.line.last()), 1000 + 11);
     let caught_up = server.claim(1).unwrap();
-    assert_eq!(server.tick(caught_up.first), 1000 + 12, "the clock reads 1010: the burst's credit serves again");
+    assert_eq!(server.tick(caught_up.first), 1000 + 12, "the clock reads 1010, so the burst reaches it");
 }
 
 #[test]
@@ -105,7 +110,7 @@ fn strict_settings_refuse_a_clock_that_went_back() {
     let mut server = Server::new(DEFAULT, 0, 0);
     server.claim(1).unwrap();
     server.wall.0 -= 1000;
-    assert_eq!(server.claim(1), Err(Refusal::TooFarAhead { lead: 1 }));
+    assert_eq!(server.claim(1), Err(Refusal::TooFarAhead { lead: Ticks(1) }));
     server.pass(1000);
     assert!(server.claim(1).is_ok());
 }
@@ -115,9 +120,9 @@ fn the_lead_is_bounded() {
     let mut server = Server::new(DEFAULT, 100, 600_000);
     server.claim(1).unwrap();
     server.wall.0 -= 600_001_000;
-    assert_eq!(server.claim(1), Err(Refusal::TooFarAhead { lead: 600_001 }));
+    assert_eq!(server.claim(1), Err(Refusal::TooFarAhead { lead: Ticks(600_001) }));
     server.wall.0 += 1000;
-    assert_eq!(server.drain(), (4095, Refusal::TooFarAhead { lead: 600_001 }), "the next tick would be too far");
+    assert_eq!(server.drain(), (4095, Refusal::TooFarAhead { lead: Ticks(600_001) }), "the next tick would be too far");
 }
 
 #[test]
@@ -125,7 +130,7 @@ fn a_clock_before_the_epoch_is_a_clock_behind() {
     let mut server = Server::new(DEFAULT, 100, 600_000);
     server.wall = UnixMicros(0);
     let lead = server.layout.epoch().0 / 1000;
-    assert!(matches!(server.claim(1), Err(Refusal::TooFarAhead { lead: found }) if found >= lead));
+    assert!(matches!(server.claim(1), Err(Refusal::TooFarAhead { lead: found }) if found.0 >= lead));
     for wall in [i64::MIN, i64::MIN + 1, -1] {
         server.wall = UnixMicros(wall);
         assert!(matches!(server.claim(1), Err(Refusal::TooFarAhead { .. })), "{wall}");
@@ -177,7 +182,7 @@ fn a_limit_taken_back_below_the_line_bounds_the_last_tick_too() {
 fn rare_ids_spread_over_the_sequences() {
     let mut server = Server::new(DEFAULT, 100, 600_000);
     for (spread, distinct) in [(64, 64), (1, 1)] {
-        server.bounds.spread = spread;
+        server.bounds.policy.spread = spread;
         let sequences: std::collections::HashSet<u64> = (0..256)
             .map(|_| {
                 server.pass(1000);
@@ -210,11 +215,15 @@ fn a_raised_line_goes_on_above() {
     let mut server = Server::new(DEFAULT, 100, 600_000);
     let last = server.claim(1).unwrap().first;
     server.line.raise(&server.layout, Tick(1000));
-    assert_eq!(server.claim(1).unwrap().first.0, last.0 + 1, "what is below the line changes nothing");
+    assert_eq!(server.claim(1).unwrap().first.0, last.0 + 1, "a tick below the line changes nothing");
     server.line.raise(&server.layout, Tick(1050));
     assert_eq!(server.claim(1).unwrap().first, server.layout.position(Tick(1050), 0));
     server.line.raise(&server.layout, Tick(5000));
-    assert_eq!(server.claim(1).unwrap().first, server.layout.position(Tick(5000), 0), "beyond the burst: opened");
+    assert_eq!(
+        server.claim(1).unwrap().first,
+        server.layout.position(Tick(5000), 0),
+        "beyond the burst, a tick is opened"
+    );
     for below_all in [Tick(0), Tick(-1), Tick(i64::MIN)] {
         let before = server.line.last();
         server.line.raise(&server.layout, below_all);
@@ -232,7 +241,7 @@ enum Step {
     Set(i64),
     Claim(u64),
     Switch(u32),
-    Bounds { max_burst: i64, max_lead: i64, spread: u32 },
+    Policy { max_burst: i64, max_lead: i64, spread: u32 },
     Limit(i64),
     Raise(i64),
 }
@@ -248,7 +257,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         12 => prop_oneof![Just(1_u64), 1..=10_000_u64, Just(u64::MAX)].prop_map(Step::Claim),
         1 => (0..=7_u32).prop_map(Step::Switch),
         1 => (0..=200_i64, 0..=10_000_i64, 0..=12_u32).prop_map(|(max_burst, max_lead, spread)| {
-            Step::Bounds { max_burst, max_lead, spread }
+            Step::Policy { max_burst, max_lead, spread }
         }),
         1 => (-10..=1000_i64).prop_map(Step::Limit),
         1 => (-1000..=1000_i64).prop_map(Step::Raise),
@@ -261,7 +270,7 @@ fn any_server() -> impl Strategy<Value = Server> {
     (25_u32..=31, 1_u32..=12, tick, order).prop_map(|(timestamp, sequence, tick, order)| {
         let rest = order.replace('S', &sequence.to_string());
         let mut server = Server::new(&format!("timestamp={timestamp} {rest} tick={tick}"), 100, 600_000);
-        server.bounds.spread = 1 << sequence.min(6);
+        server.bounds.policy.spread = 1 << sequence.min(6);
         server
     })
 }
@@ -276,26 +285,28 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn whatever_the_clock_does(mut server in any_server(), steps in prop::collection::vec(any_step(), 1..200)) {
+    fn ids_rise_and_stay_in_their_bounds_whatever_the_clock_does(mut server in any_server(), steps in prop::collection::vec(any_step(), 1..200)) {
         let layout = server.layout;
         let mut last_id = -1;
-        let mut opened_at: Option<i64> = None;
+        let mut opened_at: Option<MonotonicMicros> = None;
         for step in steps {
             match step {
                 Step::Pass(micros) => {
-                    server.wall.0 = server.wall.0.saturating_add(micros);
-                    server.monotonic += micros;
+                    server.wall = server.wall.saturating_add(Micros(micros));
+                    server.monotonic = server.monotonic + Micros(micros);
                 }
-                Step::Jump(micros) => server.wall.0 = server.wall.0.saturating_add(micros),
-                Step::Set(micros) => server.wall.0 = micros,
+                Step::Jump(micros) => server.wall = server.wall.saturating_add(Micros(micros)),
+                Step::Set(micros) => server.wall = UnixMicros(micros),
                 Step::Switch(worker) => {
                     server.line.switch_worker(&layout, layout.place_worker(None, Some(worker)).unwrap());
                 }
-                Step::Bounds { max_burst, max_lead, spread } => {
+                Step::Policy { max_burst, max_lead, spread } => {
                     let sequences = layout.max(snowflake_core::Field::Sequence) + 1;
-                    server.bounds.max_burst = max_burst;
-                    server.bounds.max_lead = max_lead;
-                    server.bounds.spread = (1_u64 << spread).min(sequences);
+                    server.bounds.policy = Policy {
+                        max_burst: Ticks(max_burst),
+                        max_lead: Ticks(max_lead),
+                        spread: (1_u64 << spread).min(sequences),
+                    };
                 }
                 Step::Limit(ahead) => {
                     let last = server.tick(server.line.last());
@@ -312,11 +323,12 @@ proptest! {
                 Step::Claim(want) => {
                     let before = server.line.last();
                     let bounds = Bounds { now: layout.tick_at(server.wall), ..server.bounds };
+                    let (max_burst, max_lead) = (bounds.policy.max_burst.0, bounds.policy.max_lead.0);
                     let ordinary = server.line.claim_in(&bounds.window(&layout), want);
                     let claim = match ordinary {
                         Some(claim) => {
                             server.opened = false;
-                            prop_assert!(server.tick(server.line.last()) - layout.tick_at(server.wall).0 <= bounds.max_burst);
+                            prop_assert!(server.tick(server.line.last()) - layout.tick_at(server.wall).0 <= max_burst);
                             Ok(claim)
                         }
                         None => {
@@ -326,7 +338,7 @@ proptest! {
                     };
                     if let (None, Ok(claim)) = (ordinary, claim) {
                         let ahead = server.tick(claim.first).saturating_sub(layout.tick_at(server.wall).0);
-                        prop_assert!(ahead > bounds.max_burst, "{claim:?} is ordinary");
+                        prop_assert!(ahead > max_burst, "{claim:?} is an ordinary claim");
                     }
                     let must_open = server.opened;
                     match claim {
@@ -342,7 +354,7 @@ proptest! {
                             last_id = layout.compose(last, claim.worker);
 
                             let now = layout.tick_at(server.wall).0;
-                            let ahead = bounds.max_burst.max(bounds.max_lead);
+                            let ahead = max_burst.max(max_lead);
                             prop_assert!(server.tick(claim.first) >= now);
                             prop_assert!(server.tick(last) - now <= ahead);
                             prop_assert!(server.tick(last) <= bounds.limit.0);
@@ -351,7 +363,7 @@ proptest! {
                             if must_open {
                                 prop_assert_eq!(server.tick(last), server.tick(before) + 1);
                                 if let Some(opened_at) = opened_at {
-                                    prop_assert!(server.monotonic - opened_at >= layout.tick_micros());
+                                    prop_assert!(server.monotonic - opened_at >= layout.tick_length());
                                 }
                                 opened_at = Some(server.monotonic);
                             }

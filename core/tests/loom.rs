@@ -1,32 +1,33 @@
-//! The line under all interleavings of two and three threads. Runs only where loom replaces the atomics:
+//! The line in all interleavings of two and three threads. Only in a build in which loom replaces the atomics:
 //! `RUSTFLAGS="--cfg loom" cargo test -p snowflake_core --release --test loom`
 #![cfg(loom)]
 
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use snowflake_core::{Bounds, Layout, Line, Pace, Refusal, Tick, WorkerBits};
+use snowflake_core::{Bounds, Layout, Line, MonotonicMicros, Pace, Policy, Refusal, Tick, Ticks, WorkerBits};
 
-/// One sequence bit: two IDs a tick, so that few claims cross ticks.
+/// One bit of sequence, so two IDs a tick: few claims suffice to reach the next tick.
 fn layout() -> Layout {
     "timestamp=10 worker=2 sequence=1".parse().unwrap()
 }
 
 fn bounds(now: i64) -> Bounds {
-    Bounds { now: Tick(now), max_burst: 5, max_lead: 100, limit: Tick(1000), spread: 1 }
+    let policy = Policy { max_burst: Ticks(5), max_lead: Ticks(100), spread: 1 };
+    Bounds { policy, limit: Tick(1000), now: Tick(now) }
 }
 
 fn worker(layout: &Layout, number: u32) -> WorkerBits {
     layout.place_worker(None, Some(number)).unwrap()
 }
 
-/// A line whose worker is 3, on which nothing else has happened.
+/// A new line with worker 3.
 fn line(layout: &Layout) -> Arc<Line> {
     let line = Line::new();
     line.switch_worker(layout, worker(layout, 3));
     Arc::new(line)
 }
 
-/// Each thread's IDs rise, and no two IDs of all threads are equal.
+/// The IDs of each thread rise, and no two IDs of all threads are equal. Returns how many there are.
 fn check(threads: Vec<Vec<i64>>) -> usize {
     for ids in &threads {
         assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
@@ -52,7 +53,7 @@ fn claims(layout: &Layout, line: &Line, now: i64, wants: &[u64]) -> Vec<i64> {
     ids
 }
 
-/// The same in a thread of its own.
+/// [`claims`] in a thread of its own.
 fn spawn_claims(layout: Layout, line: &Arc<Line>, now: i64, wants: &'static [u64]) -> thread::JoinHandle<Vec<i64>> {
     let line = Arc::clone(line);
     thread::spawn(move || claims(&layout, &line, now, wants))
@@ -83,8 +84,8 @@ fn three_threads_with_clocks_apart() {
     });
 }
 
-/// IDs rise in the order of their claims across a switch to a lower worker: who claims after the switch has a later
-/// tick, and nobody makes an ID of a worker that is not in use.
+/// IDs rise in the order of their claims, also across a switch to a lower worker: claims after the switch have a later tick,
+/// and no claim gets a worker that was not in use when it was made.
 #[test]
 fn a_switch_of_the_worker_divides_the_line() {
     loom::model(|| {
@@ -107,7 +108,7 @@ fn a_switch_of_the_worker_divides_the_line() {
     });
 }
 
-/// A raise is not undone by a claim that was under way: whoever claims after it stands above.
+/// A raise is not undone by a claim that began before it: all claims after it are above.
 #[test]
 fn a_raise_is_a_floor_for_all_later_claims() {
     loom::model(|| {
@@ -121,7 +122,7 @@ fn a_raise_is_a_floor_for_all_later_claims() {
     });
 }
 
-/// While the clock is behind, two threads open one tick between them.
+/// While the clock is behind, only one of two threads opens the next tick.
 #[test]
 fn two_threads_open_one_tick() {
     loom::model(|| {
@@ -132,7 +133,7 @@ fn two_threads_open_one_tick() {
         let open = move |line: &Line, pace: &Mutex<Pace>| {
             let now = bounds(10); // 40 ticks behind the line
             match line.claim(&layout, &now, 2) {
-                Err(Refusal::Behind) => line.open(&layout, &now, 2, &mut pace.lock().unwrap(), 7),
+                Err(Refusal::Behind) => line.open(&layout, &now, 2, &mut pace.lock().unwrap(), MonotonicMicros(7)),
                 done => done,
             }
         };

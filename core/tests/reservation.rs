@@ -1,15 +1,17 @@
-//! The reservation's decisions, driven as the extension drives them: sessions of several databases plan, write, flush and
-//! claim, and the server crashes between any two of these steps, loses any part of the log that was not flushed, is stopped,
-//! gets copies by `setval`, and has its clock set to anything. No position is ever given twice.
+//! The decisions about the reservation, with a model of the extension that acts on them. Sessions of several databases plan,
+//! write, flush and claim; the server crashes between any two of these steps, loses any part of the log that was not flushed,
+//! is stopped, gets copies by `setval`, and has its clock set to anything. No position is ever given twice.
 
 use proptest::prelude::*;
 use snowflake_core::reservation::{self, Copy, CopyTooFar, Reserved, Situation};
-use snowflake_core::{Bounds, Layout, Line, Pace, Position, Refusal, Tick, UnixMicros};
+use snowflake_core::{
+    Bounds, Layout, Line, Micros, MonotonicMicros, Pace, Policy, Position, Refusal, Tick, Ticks, UnixMicros,
+};
 use std::collections::HashSet;
 
 const DATABASES: usize = 3;
 const SESSIONS: usize = 4;
-const AHEAD: i64 = 1_000_000;
+const AHEAD: Micros = Micros::from_secs(1);
 const NEVER: Copy = Copy { until: UnixMicros(0), generation: 0, used: false };
 
 /// A record of the log.
@@ -17,11 +19,11 @@ const NEVER: Copy = Copy { until: UnixMicros(0), generation: 0, used: false };
 enum Logged {
     Register(u64),
     Copy(usize, Copy),
-    /// A row of this database, with its ID's position.
+    /// A row of this database, and the position of its ID.
     Row(usize, Position),
 }
 
-/// What a crash leaves, once the log is replayed.
+/// What is on disk after the log is replayed.
 #[derive(Clone, Debug)]
 struct Durable {
     register: u64,
@@ -39,22 +41,22 @@ impl Durable {
     }
 }
 
-/// Where a session stands.
+/// The state of a session.
 #[derive(Clone, Copy, Debug)]
 enum Session {
     /// Not admitted in this run.
     New,
     /// May claim up to this tick.
     Admitted(Tick),
-    /// Has planned and logged; must flush so much of the log before it may claim up to the tick.
+    /// Has planned and logged. Must flush so many records of the log before it may claim up to the tick.
     Logged(usize, Tick),
 }
 
 struct Server {
     layout: Layout,
     clock: UnixMicros,
-    max_lead: i64,
-    // Durable, and the log since then, of which so many records are flushed.
+    max_lead: Micros,
+    // What is on disk, and the log since then, of which the first `flushed` records are on disk too.
     durable: Durable,
     log: Vec<Logged>,
     flushed: usize,
@@ -63,18 +65,18 @@ struct Server {
     reserved: Option<Reserved>,
     copies: [Copy; DATABASES],
     sessions: [Session; SESSIONS],
-    /// All that was ever given, with its database.
+    /// All positions that were ever given out, with their databases.
     given: Vec<(usize, Position)>,
 }
 
 impl Server {
-    fn new(clock: i64, max_lead: i64) -> Self {
+    fn new(clock: Micros, max_lead: Micros) -> Self {
         let layout: Layout = "default".parse().unwrap();
         let register = Reserved { until: UnixMicros::from_millis(1), generation: 7 }.to_register();
         let durable = Durable { register, copies: [NEVER; DATABASES], rows: Vec::new() };
         let mut server = Self {
             layout,
-            clock: UnixMicros(layout.epoch().0 + clock),
+            clock: layout.epoch() + clock,
             max_lead,
             durable: durable.clone(),
             log: Vec::new(),
@@ -89,7 +91,7 @@ impl Server {
         server
     }
 
-    /// A new run: memory is made anew, from what is durable.
+    /// A new run: memory is made anew from what is on disk.
     fn start(&mut self) {
         for record in self.log.drain(..) {
             self.durable.replay(record);
@@ -102,14 +104,14 @@ impl Server {
         self.sessions = [Session::New; SESSIONS];
     }
 
-    /// Loses what was not flushed, or only the end of it.
+    /// Loses the end of what was not flushed: all but `kept` records, modulo how many there are.
     fn crash(&mut self, kept: usize) {
         let unflushed = self.log.len() - self.flushed;
         self.log.truncate(self.flushed + kept % (unflushed + 1));
         self.start();
     }
 
-    /// Cleanly: all of the log is kept.
+    /// A clean stop: all of the log is kept.
     fn stop(&mut self) {
         if let Some(reserved) = self.reserved
             && let Some(new) = reservation::give_back(&self.layout, reserved, self.last())
@@ -159,10 +161,13 @@ impl Server {
             }
             Session::Admitted(limit) => {
                 let now = self.layout.tick_at(self.clock);
-                let bounds = Bounds { now, max_burst: 100, max_lead: i64::MAX, limit, spread: 1 };
+                let policy = Policy { max_burst: Ticks(100), max_lead: Ticks(i64::MAX), spread: 1 };
+                let bounds = Bounds { policy, limit, now };
                 let claim = match self.line.claim(&self.layout, &bounds, 3) {
-                    // As often as there are claims: here real time does not count.
-                    Err(Refusal::Behind) => self.line.open(&self.layout, &bounds, 3, &mut Pace::default(), 0),
+                    // With a new pace each time, so that a tick is opened for every claim that needs one.
+                    Err(Refusal::Behind) => {
+                        self.line.open(&self.layout, &bounds, 3, &mut Pace::default(), MonotonicMicros(0))
+                    }
                     claim => claim,
                 };
                 match claim {
@@ -208,21 +213,21 @@ impl Server {
             Op::Step { session } => self.step(session, session % DATABASES),
             Op::Crash { kept } => self.crash(kept),
             Op::Stop => self.stop(),
-            Op::Pass { micros } => self.clock.0 += micros,
-            Op::Set { clock } => self.clock.0 = self.layout.epoch().0 + clock,
+            Op::Pass { micros } => self.clock = self.clock + Micros(micros),
+            Op::Set { clock } => self.clock = self.layout.epoch() + clock,
             Op::SetCopy { database, millis } => self.set_copy(database, millis),
         }
     }
 
-    /// A dump of a database that is restored on another server, whatever that one's clock says, repeats none of its IDs.
-    fn check_move(&self, database: usize, clock: i64) {
-        let mut new = Self::new(clock, i64::MAX);
+    /// Where a dump of a database is restored on another server, none of its IDs is made again, whatever the clock says there.
+    fn check_move(&self, database: usize, clock: Micros) {
+        let mut new = Self::new(clock, Micros(i64::MAX));
         new.set_copy(0, self.copies[database].until.0 / 1000);
         for _ in 0..12 {
             new.step(0, 0);
         }
         assert!(!new.given.is_empty());
-        // What a crash has taken out of the log is in no row.
+        // Rows that a crash has taken out of the log do not count.
         let mut now = self.durable.clone();
         self.log.iter().for_each(|&record| now.replay(record));
         let old: HashSet<Position> =
@@ -243,13 +248,13 @@ enum Op {
     Crash { kept: usize },
     Stop,
     Pass { micros: i64 },
-    Set { clock: i64 },
+    Set { clock: Micros },
     SetCopy { database: usize, millis: i64 },
 }
 
-/// A minute around the epoch's first hour, so that clocks meet again and again.
-fn clock() -> impl Strategy<Value = i64> {
-    3_600_000_000..3_660_000_000_i64
+/// A time since the epoch. All lie in the same minute, so that the clock often comes back to where it was.
+fn clock() -> impl Strategy<Value = Micros> {
+    (3_600_000_000..3_660_000_000_i64).prop_map(Micros)
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -271,7 +276,7 @@ proptest! {
         ops in prop::collection::vec(op(), 1..200),
         elsewhere in clock(),
     ) {
-        let mut server = Server::new(start, i64::MAX);
+        let mut server = Server::new(start, Micros(i64::MAX));
         for op in ops {
             server.apply(op);
         }
@@ -282,9 +287,10 @@ proptest! {
         }
     }
 
-    /// Copies that are set by hand, to anything: nothing repeats on the server, and nobody else is taken along.
+    /// Whatever copies are set to by hand: no position is given twice on the server, and the line is not raised further than
+    /// `max_lead` allows, which would concern all databases.
     #[test]
-    fn a_copy_set_by_hand_harms_nobody(
+    fn a_copy_set_by_hand_harms_no_other_database(
         start in clock(),
         ops in prop::collection::vec(prop_oneof![
             20 => op(),
@@ -293,21 +299,21 @@ proptest! {
             }),
         ], 1..200),
     ) {
-        let max_lead = 600_000_000;
+        let max_lead = Micros::from_secs(600);
         let mut server = Server::new(start, max_lead);
         let mut latest = server.clock;
         for op in ops {
             server.apply(op);
             latest = latest.max(server.clock);
             let last = server.layout.start_of(server.last());
-            prop_assert!(last.0 <= latest.0 + max_lead + 2 * AHEAD, "the line is at {last}, the clock at {latest}");
+            prop_assert!(last <= latest + max_lead + AHEAD + AHEAD, "the line is at {last}, the clock at {latest}");
         }
         let distinct: HashSet<Position> = server.given.iter().map(|&(_, position)| position).collect();
         prop_assert_eq!(distinct.len(), server.given.len());
     }
 
     #[test]
-    fn every_number_in_the_register_is_understood(number: u64) {
+    fn every_number_in_the_register_can_be_read(number: u64) {
         match Reserved::from_register(number) {
             None => prop_assert_eq!(number, 0),
             Some(reserved) if number >> 16 > 0 => prop_assert_eq!(reserved.to_register(), number),
@@ -318,7 +324,7 @@ proptest! {
 
 #[test]
 fn a_clean_stop_leaves_nothing_reserved_that_was_not_used() {
-    let mut server = Server::new(3_600_000_000, 0);
+    let mut server = Server::new(Micros::from_secs(3600), Micros(0));
     for _ in 0..4 {
         server.step(0, 0);
     }
@@ -334,18 +340,18 @@ fn a_clean_stop_leaves_nothing_reserved_that_was_not_used() {
 #[test]
 fn a_copy_from_elsewhere_is_compared_with_the_line_and_not_with_the_reservation() {
     let layout: Layout = "default".parse().unwrap();
-    let now = UnixMicros(layout.epoch().0 + 3_600_000_000);
-    let reserved = Reserved { until: UnixMicros(now.0 + AHEAD), generation: 7 };
-    let copy = |until, generation| Copy { until: UnixMicros(until), generation, used: true };
+    let now = layout.epoch() + Micros::from_secs(3600);
+    let reserved = Reserved { until: now + AHEAD, generation: 7 };
+    let copy = |until, generation| Copy { until, generation, used: true };
     let judge = |copy, max_lead| {
         let last = layout.tick_at(now);
         let situation = Situation { reserved, copy, last, needs: last, now, ahead: AHEAD, max_lead };
         reservation::judge(&layout, &situation)
     };
-    let between = now.0 + AHEAD / 2;
-    assert_eq!(judge(copy(between, 0), AHEAD), Ok(Some(layout.tick_at(UnixMicros(between)))));
-    assert_eq!(judge(copy(between, 8), AHEAD), Ok(Some(layout.tick_at(UnixMicros(between)))));
+    let between = now + AHEAD / 2;
+    assert_eq!(judge(copy(between, 0), AHEAD), Ok(Some(layout.tick_at(between))));
+    assert_eq!(judge(copy(between, 8), AHEAD), Ok(Some(layout.tick_at(between))));
     assert_eq!(judge(copy(between, 7), AHEAD), Ok(None), "a copy of this register says nothing new");
-    assert_eq!(judge(copy(between, 0), 0), Err(CopyTooFar { ahead: AHEAD / 2 }));
-    assert_eq!(judge(copy(now.0 - 1, 0), 0), Ok(None));
+    assert_eq!(judge(copy(between, 0), Micros(0)), Err(CopyTooFar { ahead: AHEAD / 2 }));
+    assert_eq!(judge(copy(now - Micros(1), 0), Micros(0)), Ok(None));
 }

@@ -1,4 +1,4 @@
-//! Text forms: published texts, the crates that do one form each, and what holds for every form.
+//! Text forms: published texts, what other crates write, and what holds for every form.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -30,7 +30,7 @@ fn published_texts() {
 }
 
 #[test]
-fn crockford_reads_what_people_write() {
+fn base32_reads_either_case_and_look_alikes() {
     for text in ["0123456789abc", "O123456789ABC", "o123456789abc", "0I23456789ABC", "0L23456789aBc", "0i23456789ABC"] {
         assert_eq!(form("base32").read(text), Ok(38390726480144748), "{text}");
     }
@@ -39,7 +39,7 @@ fn crockford_reads_what_people_write() {
 }
 
 #[test]
-fn what_is_no_id_is_an_error() {
+fn texts_that_are_no_ids_are_errors() {
     for (name, text, error) in [
         ("decimal", "9223372036854775808", TextError::TooLarge),
         ("decimal", "20", TextError::Length { found: 2, width: 19 }),
@@ -104,7 +104,7 @@ proptest! {
         for form in FORMS {
             if let Ok(id) = form.read(&text) {
                 prop_assert!(id >= 0);
-                // The same but for case and aliases.
+                // What is written for that ID differs from the text only by case and aliases.
                 let canonical = form.write(id).unwrap();
                 prop_assert_eq!(canonical.len(), text.len());
                 prop_assert_eq!(form.read(&canonical), Ok(id));
@@ -113,12 +113,12 @@ proptest! {
     }
 
     #[test]
-    fn others_write_the_same(id in any_id()) {
+    fn other_crates_write_the_same(id in any_id()) {
         let bytes = id.to_be_bytes();
         prop_assert_eq!(form("base64url").write(id).unwrap(), URL_SAFE_NO_PAD.encode(bytes));
         prop_assert_eq!(form("hex").write(id).unwrap(), format!("{id:016x}"));
         prop_assert_eq!(form("decimal").write(id).unwrap(), format!("{id:019}"));
-        // bs58 writes a 1 for each byte that is zero, and then the number.
+        // bs58 writes a 1 for each leading zero byte, and then the number; so it gets the number without them.
         let number: Vec<u8> = bytes.into_iter().skip_while(|&byte| byte == 0).collect();
         let bitcoin = bs58::encode(&number).into_string();
         prop_assert_eq!(form("base58").write(id).unwrap(), format!("{bitcoin:1>11}"));

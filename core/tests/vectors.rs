@@ -1,13 +1,12 @@
-//! Published IDs of all built-in layouts, and what their publishers say they mean.
+//! Published IDs of built-in layouts, and the parts that their publishers say they have.
 
-use snowflake_core::layout::EncodeError;
 use snowflake_core::notation::BUILT_IN;
-use snowflake_core::{Field, Layout, LayoutError, Parts, UnixMicros};
+use snowflake_core::{EncodeError, Field, Layout, LayoutError, Parts, UnixMicros};
 
-/// Baidu's README uses other widths and another epoch than its defaults.
+/// The README of Baidu's generator has other widths and another epoch than its defaults.
 const BAIDU_README: &str = "timestamp=29 worker=21 sequence=13 tick=1s epoch=2016-09-19T16:00:00Z";
 
-/// Layout, ID, timestamp, datacenter, worker, sequence, and who says so.
+/// Layout, ID, timestamp, datacenter, worker, sequence, and where that is published.
 type Vector = (&'static str, i64, &'static str, Option<u32>, Option<u32>, u32, &'static str);
 
 const VECTORS: &[Vector] = &[
@@ -45,7 +44,7 @@ fn published_ids_decode_and_encode() {
     }
 }
 
-/// The start of the last tick.
+/// By the start of the last tick.
 #[test]
 fn layouts_end_when_their_publishers_say() {
     for (name, last) in [
@@ -68,7 +67,7 @@ fn layouts_end_when_their_publishers_say() {
 }
 
 #[test]
-fn what_can_be_made_and_what_fits() {
+fn which_layouts_make_ids_and_fit_double_precision() {
     for built_in in BUILT_IN {
         let layout: Layout = built_in.name.parse().unwrap();
         let expected = match built_in.name {
@@ -93,5 +92,5 @@ fn a_layout_without_a_sequence_has_only_sequence_0() {
     let id = cockroach.encode(&parts).unwrap();
     assert_eq!(cockroach.decode(id), Ok(parts));
     assert_eq!(cockroach.field(id, Field::Sequence), Ok(None));
-    assert!(matches!(cockroach.encode(&Parts { sequence: 1, ..parts }), Err(EncodeError::Worker(_))));
+    assert!(matches!(cockroach.encode(&Parts { sequence: 1, ..parts }), Err(EncodeError::Field(_))));
 }

@@ -107,7 +107,7 @@ fn encode(layout: &Layout, timestamp: i64, worker: Option<i32>, sequence: i32, d
         };
         layout.encode(&parts).map_err(|error| match error {
             EncodeError::Time(_) => Error::Time(timestamp),
-            EncodeError::Worker(error) => Error::Part(error),
+            EncodeError::Field(error) => Error::Part(error),
         })
     };
     try_encode().unwrap_or_else(|error| error.raise_in(layout))

@@ -34,7 +34,7 @@ fn snowflake_layouts() -> TableIterator<
         Some((
             built_in.name,
             built_in.notation,
-            Interval::from_micros(layout.tick_micros()),
+            Interval::from_micros(layout.tick_length().0),
             timestamptz::to_datum(layout.epoch()),
             timestamptz::to_datum(layout.start_of(layout.last_tick())),
             workers as i64,

@@ -12,8 +12,8 @@ use pgrx::datum::Interval;
 use pgrx::direct_function_call_as_datum;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
-use snowflake_core::pieces::{Edge, Piece, PiecesError, Step, missing, pieces};
-use snowflake_core::{Layout, UnixMicros};
+use snowflake_core::pieces::{Edge, Overlap, Piece, PiecesError, Step, missing, pieces};
+use snowflake_core::{Layout, Micros, UnixMicros};
 use std::ffi::{CStr, CString, c_char};
 use std::ops::Range;
 
@@ -149,7 +149,7 @@ fn wanted(
     let every = every.ok_or(Error::PartitionNull("every"))?;
     let since = since.ok_or(Error::PartitionNull("since"))?;
     let until = until.ok_or(Error::PartitionNull("until"))?;
-    let step = Step::new(every.months(), every.days(), every.micros()).map_err(|problem| {
+    let step = Step::new(every.months(), every.days(), Micros(every.micros())).map_err(|problem| {
         // SAFETY: interval_out takes an interval, and returns a NUL-terminated string.
         let text = unsafe {
             direct_function_call_as_datum(pg_sys::interval_out, &[every.into_datum()])
@@ -248,8 +248,8 @@ impl Table {
     fn missing(&self, wanted: &[Piece]) -> Result<Vec<usize>, Error> {
         let ids: Vec<Range<i64>> = wanted.iter().map(|piece| piece.ids.clone()).collect();
         let bounds: Vec<Range<Edge>> = self.existing.iter().map(|(_, bounds)| bounds.clone()).collect();
-        let missing = missing(&ids, &bounds).map_err(|(piece, there)| {
-            let (oid, ids) = self.existing[there].clone();
+        let missing = missing(&ids, &bounds).map_err(|Overlap { piece, partition }| {
+            let (oid, ids) = self.existing[partition].clone();
             // SAFETY: a lookup, which gives NULL where it was dropped.
             let name = unsafe { owned(pg_sys::get_rel_name(oid)) }.unwrap_or_default();
             let there = Partition { parent: shown(&self.quoted()), name: shown(&name), ids };

@@ -13,7 +13,7 @@ use crate::errors::Error;
 use crate::time::{clock, tsc};
 use crate::{admission, believed, keeper, reservation, settings, shared, worker};
 use pgrx::pg_sys;
-use snowflake_core::{Bounds, Claim, Field, Layout, Refusal, Tick, Window};
+use snowflake_core::{Claim, Field, Layout, Policy, Refusal, Ticks, Window};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Claims the next positions: at least one, at most `want` (at least 1). Waits where the settings say so.
@@ -27,19 +27,19 @@ pub fn claim(want: u64) -> Result<Claim, Error> {
 /// As [`claim`], for the ordinary case; `None` in all others. Neither waits nor panics.
 #[inline(always)]
 pub fn claim_at_once(want: u64) -> Option<Claim> {
-    let count = admission::count();
-    let window = admission::window(count).or_else(|| read_clock(count))?;
+    let counter = admission::read_counter();
+    let window = admission::window(counter).or_else(|| read_clock(counter))?;
     shared::line().claim_in(&window, want)
 }
 
-/// The window of the clock's tick; `None` while the session is not admitted, or where the clock was stepped. `count` was read
+/// The window of the clock's tick; `None` while the session is not admitted, or where the clock was stepped. `counter` was read
 /// just before.
 #[inline(never)]
-fn read_clock(count: u64) -> Option<Window> {
+fn read_clock(counter: u64) -> Option<Window> {
     if !admission::is_current() || !admission::confirmed().is_enough() {
         return None;
     }
-    if let Some(window) = admission::window_at(clock::now(), count) {
+    if let Some(window) = admission::window_at(clock::now(), counter) {
         return Some(window);
     }
     if !shared::exists() {
@@ -49,8 +49,8 @@ fn read_clock(count: u64) -> Option<Window> {
     let layout = settings::layout();
     let tick = layout.tick_at(now);
     let window = admission::bounds(tick)?.window(layout);
-    admission::keep(&window, layout.start_of(tick)..layout.start_of(Tick(tick.0 + 1)));
-    admission::window_at(now, count)
+    admission::keep(&window, layout.start_of(tick)..layout.start_of(tick + Ticks(1)));
+    admission::window_at(now, counter)
 }
 
 #[cold]
@@ -95,12 +95,12 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
             Refusal::Full { until } => {
                 patience.check_that_clock_moves(now)?;
                 // An eighth of the burst longer than necessary: fewer wake-ups, and no position is lost by it.
-                let extra = bounds.max_burst * layout.tick_micros() / 8;
-                patience.sleep(layout.start_of(until).0 - now.0 + extra);
+                let extra = layout.length_of(bounds.policy.max_burst) / 8;
+                patience.sleep(layout.start_of(until) - now + extra);
             }
             Refusal::TooEarly { wait } => patience.sleep(wait),
             Refusal::TooFarAhead { lead } => {
-                let behind = lead.saturating_mul(layout.tick_micros());
+                let behind = layout.length_of(lead);
                 let left = patience.time_left(behind)?;
                 patience.sleep(left.min(behind));
             }
@@ -138,13 +138,11 @@ fn admit(layout: &Layout) -> Result<(), Error> {
     // Before the reservation is read: the keeper gives it back only when no session is counted.
     keeper::count_session();
     reservation::resume(layout)?;
-    let bounds = Bounds {
-        now: Tick(0),
+    let policy = Policy {
         max_burst: layout.ticks_in(settings::max_burst()),
         max_lead: layout.ticks_in(settings::max_lead()),
-        limit: Tick(-1),
         spread: settings::sequence_spread().min(layout.max(Field::Sequence) + 1),
     };
-    admission::grant(&bounds, at);
+    admission::grant(&policy, at);
     Ok(())
 }

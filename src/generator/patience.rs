@@ -3,42 +3,42 @@
 use crate::errors::Error;
 use crate::time::{clock, wait};
 use crate::{settings, shared};
-use snowflake_core::UnixMicros;
+use snowflake_core::{Micros, MonotonicMicros, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Where the clock does not move for this long while a call waits for it, in microseconds, the call fails.
-const STANDSTILL: i64 = 1_000_000;
+/// Where the clock does not move for this long while a call waits for it, the call fails.
+const STANDSTILL: Micros = Micros::from_secs(1);
 
 /// How long one call has waited, and for what. Bounds every wait.
 #[derive(Default)]
 pub struct Patience {
-    /// Since when (monotonic, in microseconds) the line was too far ahead of the clock.
-    too_far_since: Option<i64>,
-    /// The clock when it was last seen to move during a wait for it, and when that was (monotonic, in microseconds).
-    clock_moved: Option<(UnixMicros, i64)>,
+    /// Since when the line was too far ahead of the clock.
+    too_far_since: Option<MonotonicMicros>,
+    /// The clock when it was last seen to move during a wait for it, and when that was.
+    clock_moved: Option<(UnixMicros, MonotonicMicros)>,
     /// Whether the call has slept at all.
     slept: bool,
 }
 
 impl Patience {
-    /// How much longer the call may wait, in microseconds, for a clock that is behind by so many.
+    /// How much longer the call may wait for a clock that is behind by so much.
     ///
     /// # Errors
     /// Once it has waited for `pg_snowflake.max_wait`.
-    pub fn time_left(&mut self, behind: i64) -> Result<i64, Error> {
+    pub fn time_left(&mut self, behind: Micros) -> Result<Micros, Error> {
         let monotonic = clock::monotonic_micros();
         let waited = monotonic - *self.too_far_since.get_or_insert(monotonic);
         match settings::max_wait() - waited {
-            left if left > 0 => Ok(left),
+            left if left > Micros(0) => Ok(left),
             _ => Err(Error::ClockBehind { behind, waited }),
         }
     }
 
-    /// Waits for the clock, where a dump that was restored into this database is ahead of it by so many microseconds.
+    /// Waits for the clock, where a dump that was restored into this database is ahead of it by so much.
     ///
     /// # Errors
     /// As [`Self::time_left`].
-    pub fn wait_for_copy(&mut self, ahead: i64) -> Result<(), Error> {
+    pub fn wait_for_copy(&mut self, ahead: Micros) -> Result<(), Error> {
         let left = self.time_left(ahead).map_err(|_| Error::CopyTooFar { ahead })?;
         self.sleep(left.min(ahead));
         Ok(())
@@ -63,14 +63,14 @@ impl Patience {
     }
 
     /// Sleeps, and counts it.
-    pub fn sleep(&mut self, micros: i64) {
+    pub fn sleep(&mut self, length: Micros) {
         let counters = shared::counters();
         if !self.slept {
             self.slept = true;
             counters.waits.fetch_add(1, Relaxed);
         }
         let start = clock::monotonic_micros();
-        wait::sleep(micros);
-        counters.wait_time.fetch_add(clock::monotonic_micros() - start, Relaxed);
+        wait::sleep(length);
+        counters.wait_time.fetch_add((clock::monotonic_micros() - start).0, Relaxed);
     }
 }

@@ -26,11 +26,11 @@ use crate::{believed, database, settings};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::reservation::{self as decide, CopyTooFar, Reserved, Situation};
-use snowflake_core::{Layout, Tick, UnixMicros};
+use snowflake_core::{Layout, Micros, Tick, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How long a session waits for others that create or drop the replication origin, in microseconds.
-const LONGEST_WAIT: i64 = 2_000_000;
+/// How long a session waits for others that create or drop the replication origin.
+const LONGEST_WAIT: Micros = Micros::from_secs(2);
 
 impl From<CopyTooFar> for Error {
     fn from(error: CopyTooFar) -> Self {
@@ -125,7 +125,7 @@ fn create_register(other_than: i64) -> Result<(), Error> {
         if clock::monotonic_micros() - start > LONGEST_WAIT {
             return Err(error);
         }
-        wait::sleep(10_000);
+        wait::sleep(Micros::from_millis(10));
         if let Some(register) = Register::open()? {
             let is_written = register.read().is_some();
             register.close();
@@ -199,7 +199,7 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
         let (held, copied) = match planned {
             // Mostly, the transaction that drops it ends soon.
             Err(Error::OriginDropped) if clock::monotonic_micros() - start < LONGEST_WAIT => {
-                wait::sleep(10_000);
+                wait::sleep(Micros::from_millis(10));
                 continue;
             }
             planned => planned?,
@@ -216,8 +216,8 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
 }
 
 /// Gives back what was reserved and not used: at the clean stop of the server, when no session can claim any more. Returns how much
-/// that was, in microseconds.
-pub fn give_back() -> Option<i64> {
+/// that was.
+pub fn give_back() -> Option<Micros> {
     let layout = settings::layout();
     let mut transitions = shared::transitions();
     let held = transitions.reserved?;
@@ -228,13 +228,13 @@ pub fn give_back() -> Option<i64> {
     }
     let logged_at = register::write(held.origin, new);
     transitions.reserved = Some(Held { reserved: new, logged_at, ..held });
-    Some(held.reserved.until.0 - new.until.0)
+    Some(held.reserved.until - new.until)
 }
 
 /// Logs where the server's IDs go on in this run, and why.
 fn log_start(until: UnixMicros) {
-    let ahead = until.0 - believed::now().0;
-    let place = match ahead {
+    let ahead = until - believed::now();
+    let place = match ahead.0 {
         1.. => {
             let instant = timestamptz::display(timestamptz::to_datum(until));
             format!("from {instant}, {} ahead of the clock", duration(ahead))

@@ -11,7 +11,7 @@ use crate::{believed, database, settings};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::reservation::{Copy, Reserved, whole_millis};
-use snowflake_core::{Layout, Tick, UnixMicros};
+use snowflake_core::{Layout, Micros, Tick, Ticks, UnixMicros};
 
 /// The columns of this database that get their values from `snowflake_next()`, and a query for the highest above an ID.
 const COLUMNS: &str = "
@@ -52,7 +52,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
         return Err(Error::InRecovery);
     }
     let relation = database::reservation(layout)?;
-    let first = Tick(layout.tick_at(layout.timestamp(last_id)?).0 + 1);
+    let first = layout.tick_at(layout.timestamp(last_id)?) + Ticks(1);
     check_rows(last_id)?;
     let register = match Register::open()? {
         Some(register) => register,
@@ -64,9 +64,9 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     let Some(mut page) = Page::open_to_write(relation) else { return Err(Error::NotCreated) };
     let now = believed::now();
     let change = page.prepare();
-    let burst = layout.ticks_in(settings::max_burst()) + 1;
-    let needed = layout.start_of(first.max(Tick(layout.tick_at(now).0 + burst)).min(layout.last_tick()));
-    let until = whole_millis(UnixMicros(needed.0.saturating_add(settings::reserve_ahead())));
+    let burst = layout.ticks_in(settings::max_burst()) + Ticks(1);
+    let needed = layout.start_of(first.max(layout.tick_at(now) + burst).min(layout.last_tick()));
+    let until = whole_millis(needed.saturating_add(settings::reserve_ahead()));
     let done = {
         let mut transitions = shared::transitions();
         let line = shared::line();
@@ -132,8 +132,8 @@ fn log(layout: &Layout, last_id: i64, last: Tick, before: Option<Reserved>, from
     if let Some(before) = before {
         detail.push_str(&format!(", and reserved up to {}", display(before.until)));
     }
-    let back = layout.start_of(last).max(before.map_or(UnixMicros(0), |before| before.until)).0 - from.0;
-    if back > 0 {
+    let back = layout.start_of(last).max(before.map_or(UnixMicros(0), |before| before.until)) - from;
+    if back > Micros(0) {
         detail.push_str(&format!(": {} ahead of that", duration(back)));
     }
     detail.push('.');

@@ -9,7 +9,7 @@ pub mod definitions;
 use crate::time::{clock, tsc};
 use once_cell::sync::OnceCell;
 use pgrx::{GucSetting, PostgresGucEnum};
-use snowflake_core::{Layout, WorkerBits, WorkerError, notation};
+use snowflake_core::{FieldError, Layout, Micros, WorkerBits, notation};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
@@ -52,7 +52,7 @@ enum ClockSource {
 /// two of them may know different workers: the one with the later `read_at` is right.
 pub struct Worker {
     /// The worker, or what is missing.
-    pub bits: Result<WorkerBits, WorkerError>,
+    pub bits: Result<WorkerBits, FieldError>,
     /// When the configuration was read, in nanoseconds of the monotonic clock.
     pub read_at: i64,
 }
@@ -76,30 +76,30 @@ pub fn mark_worker_read() {
     WORKER_READ_AT.store(clock::monotonic_nanos(), Relaxed);
 }
 
-/// `pg_snowflake.max_burst` in microseconds.
-pub fn max_burst() -> i64 {
-    i64::from(MAX_BURST.get()) * 1000
+/// `pg_snowflake.max_burst`.
+pub fn max_burst() -> Micros {
+    Micros::from_millis(MAX_BURST.get().into())
 }
 
-/// `pg_snowflake.max_lead` in microseconds.
-pub fn max_lead() -> i64 {
-    (MAX_LEAD.get() * 1000.0) as i64
+/// `pg_snowflake.max_lead`.
+pub fn max_lead() -> Micros {
+    Micros((MAX_LEAD.get() * 1000.0) as i64)
 }
 
-/// `pg_snowflake.max_jump` in microseconds.
+/// `pg_snowflake.max_jump`.
 #[inline]
-pub fn max_jump() -> i64 {
-    (MAX_JUMP.get() * 1000.0) as i64
+pub fn max_jump() -> Micros {
+    Micros((MAX_JUMP.get() * 1000.0) as i64)
 }
 
-/// `pg_snowflake.max_wait` in microseconds.
-pub fn max_wait() -> i64 {
-    i64::from(MAX_WAIT.get()) * 1000
+/// `pg_snowflake.max_wait`.
+pub fn max_wait() -> Micros {
+    Micros::from_millis(MAX_WAIT.get().into())
 }
 
-/// `pg_snowflake.reserve_ahead` in microseconds.
-pub fn reserve_ahead() -> i64 {
-    i64::from(RESERVE_AHEAD.get()) * 1000
+/// `pg_snowflake.reserve_ahead`.
+pub fn reserve_ahead() -> Micros {
+    Micros::from_millis(RESERVE_AHEAD.get().into())
 }
 
 /// `pg_snowflake.sequence_spread`, a power of two.

@@ -1,6 +1,6 @@
 //! The clocks: what time it is, and how much time has passed.
 
-use snowflake_core::UnixMicros;
+use snowflake_core::{MonotonicMicros, UnixMicros};
 
 /// The system's time of day. May be stepped either way at any moment.
 #[inline]
@@ -16,8 +16,8 @@ pub fn monotonic_nanos() -> i64 {
 }
 
 /// [`monotonic_nanos`] in microseconds.
-pub fn monotonic_micros() -> i64 {
-    monotonic_nanos() / 1000
+pub fn monotonic_micros() -> MonotonicMicros {
+    MonotonicMicros(monotonic_nanos() / 1000)
 }
 
 /// Nanoseconds since the machine was started; as [`monotonic_nanos`], but where the system has such a clock, goes on while the
@@ -32,8 +32,8 @@ pub fn boot_nanos() -> i64 {
 
 /// [`boot_nanos`] in microseconds.
 #[inline]
-pub fn boot_micros() -> i64 {
-    boot_nanos() / 1000
+pub fn boot_micros() -> MonotonicMicros {
+    MonotonicMicros(boot_nanos() / 1000)
 }
 
 #[inline]

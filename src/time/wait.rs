@@ -1,15 +1,16 @@
 //! Sleeping: short, interruptible by cancel, timeout and shutdown, and never with a lock held.
 
 use pgrx::prelude::*;
+use snowflake_core::Micros;
 use std::time::Duration;
 
-/// No single sleep is longer, in microseconds, so that a clock which is set right meanwhile is noticed within this time.
-const LONGEST: i64 = 100_000;
+/// No single sleep is longer, so that a clock which is set right meanwhile is noticed within this time.
+const LONGEST: Micros = Micros::from_millis(100);
 
-/// Sleeps for so many microseconds, at most [`LONGEST`], or until the session is woken up, for example by a signal. Does not return
-/// where the statement is cancelled or the session terminated.
-pub fn sleep(micros: i64) {
-    let micros = micros.clamp(0, LONGEST);
+/// Sleeps for this long, at most [`LONGEST`], or until the session is woken up, for example by a signal. Does not return where the
+/// statement is cancelled or the session terminated.
+pub fn sleep(length: Micros) {
+    let micros = length.clamp(Micros(0), LONGEST).0;
     if micros < 1000 {
         // A latch waits for whole milliseconds. This is too short to need interrupting.
         std::thread::sleep(Duration::from_micros(micros.unsigned_abs()));

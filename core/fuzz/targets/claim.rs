@@ -1,11 +1,13 @@
-//! Any steps of the clock, the bounds and the worker: what holds of every claim. The steps are those of
-//! `tests/line.rs`, with other ranges.
+//! Any steps of the clock, the bounds and the worker: what holds for every claim. The steps are those of `tests/line.rs`,
+//! with other ranges.
 
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use snowflake_core::{Bounds, Field, Layout, Line, Pace, Position, Refusal, Tick};
+use snowflake_core::{
+    Bounds, Field, Layout, Line, Micros, MonotonicMicros, Pace, Policy, Position, Refusal, Tick, Ticks, UnixMicros,
+};
 use std::ops::RangeInclusive;
 
 #[derive(Arbitrary, Debug)]
@@ -29,7 +31,7 @@ enum Step {
     Claim(u16),
     ClaimAll,
     Switch(#[arbitrary(with = within(0..=7))] u32),
-    Bounds(u8, u8, #[arbitrary(with = within(0..=20))] u32),
+    Policy(u8, u8, #[arbitrary(with = within(0..=20))] u32),
     Limit(i16),
     Raise(i16),
     RaiseTo(i64),
@@ -53,28 +55,29 @@ fuzz_target!(|input: Input| {
     let tick_of = |position: Position| layout.tick_of(position).0;
 
     let mut wall = layout.start_of(Tick(1000));
-    let mut monotonic = 0_i64;
-    let mut bounds = Bounds { now: Tick(0), max_burst: 100, max_lead: 600_000, limit: layout.last_tick(), spread: 1 };
+    let mut monotonic = MonotonicMicros(0);
+    let policy = Policy { max_burst: Ticks(100), max_lead: Ticks(600_000), spread: 1 };
+    let mut bounds = Bounds { policy, limit: layout.last_tick(), now: Tick(0) };
     let mut last_id = -1;
-    let mut opened_at: Option<i64> = None;
+    let mut opened_at: Option<MonotonicMicros> = None;
     for step in input.steps {
         let before = line.last();
         let want = match step {
             Step::Pass(micros) => {
-                wall.0 = wall.0.saturating_add(micros.into());
-                monotonic += i64::from(micros);
+                wall = wall.saturating_add(Micros(micros.into()));
+                monotonic = monotonic + Micros(micros.into());
                 continue;
             }
             Step::Jump(micros) => {
-                wall.0 = wall.0.saturating_add(micros.into());
+                wall = wall.saturating_add(Micros(micros.into()));
                 continue;
             }
             Step::JumpTicks(ticks) => {
-                wall.0 = wall.0.saturating_add(i64::from(ticks) * layout.tick_micros());
+                wall = wall.saturating_add(layout.length_of(Ticks(ticks.into())));
                 continue;
             }
             Step::Set(micros) => {
-                wall.0 = micros;
+                wall = UnixMicros(micros);
                 continue;
             }
             Step::Switch(worker) => {
@@ -82,10 +85,12 @@ fuzz_target!(|input: Input| {
                 assert!(line.last() > before);
                 continue;
             }
-            Step::Bounds(max_burst, max_lead, spread) => {
-                bounds.max_burst = max_burst.into();
-                bounds.max_lead = max_lead.into();
-                bounds.spread = (1 << spread).min(layout.max(Field::Sequence) + 1);
+            Step::Policy(max_burst, max_lead, spread) => {
+                bounds.policy = Policy {
+                    max_burst: Ticks(max_burst.into()),
+                    max_lead: Ticks(max_lead.into()),
+                    spread: (1 << spread).min(layout.max(Field::Sequence) + 1),
+                };
                 continue;
             }
             Step::Limit(ahead) => {
@@ -116,7 +121,7 @@ fuzz_target!(|input: Input| {
                 assert_ne!(refusal, Refusal::Behind, "open never says Behind");
                 assert_eq!(line.last(), before, "a refusal claims nothing");
                 if let Refusal::TooEarly { wait } = refusal {
-                    assert!((1..=layout.tick_micros()).contains(&wait));
+                    assert!((Micros(1)..=layout.tick_length()).contains(&wait));
                 }
                 continue;
             }
@@ -131,11 +136,11 @@ fuzz_target!(|input: Input| {
         assert!((0..=layout.max_id()).contains(&last_id));
 
         assert!(tick_of(claim.first) >= bounds.now.0);
-        assert!(tick_of(last).saturating_sub(bounds.now.0) <= bounds.max_burst.max(bounds.max_lead));
+        assert!(tick_of(last).saturating_sub(bounds.now.0) <= bounds.policy.max_burst.max(bounds.policy.max_lead).0);
         assert!(tick_of(last) <= bounds.limit.0);
         if must_open {
             assert_eq!(tick_of(last), tick_of(before) + 1);
-            assert!(opened_at.is_none_or(|opened_at| monotonic - opened_at >= layout.tick_micros()));
+            assert!(opened_at.is_none_or(|opened_at| monotonic - opened_at >= layout.tick_length()));
             opened_at = Some(monotonic);
         }
     }

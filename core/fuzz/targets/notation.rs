@@ -1,4 +1,4 @@
-//! Any text as a layout: it is refused, or it is a layout that writes itself and computes without overflow.
+//! Any text as a layout: it is refused, or it is a layout whose notation reads back and whose arithmetic does not overflow.
 
 #![no_main]
 
@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(fields[0].0, Field::Timestamp);
     let width: u32 = fields.iter().map(|&(_, width)| width).sum();
     assert_eq!(layout.max_id(), ((1_u64 << width) - 1) as i64);
-    assert_eq!(Layout::new(&fields, layout.tick_micros(), layout.epoch()), Ok(layout));
+    assert_eq!(Layout::new(&fields, layout.tick_length(), layout.epoch()), Ok(layout));
     assert_eq!(layout.with_epoch(layout.epoch()), Ok(layout));
     assert!(layout.end() > layout.epoch());
     assert!(layout.end().0 <= UnixMicros::MAX_WRITTEN.0 + 1);

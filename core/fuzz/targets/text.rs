@@ -1,4 +1,4 @@
-//! Any text in any form: it is refused, or it is an ID, and what is written of that reads back.
+//! Any text in any form: it is refused, or it is an ID whose text reads back.
 
 #![no_main]
 
@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
     let text = form.write(number & i64::MAX).unwrap();
     assert_eq!(form.read(&text), Ok(number & i64::MAX));
 
-    // The same text with another character somewhere: nearly an ID, or one again.
+    // The same text with one character replaced: often nearly an ID.
     if let [place, character, ..] = *rest {
         let place = usize::from(place) % text.len();
         read(form, &format!("{}{}{}", &text[..place], char::from(character), &text[place + 1..]));
@@ -29,7 +29,7 @@ fn read(form: &Form, text: &str) {
     match form.read(text) {
         Ok(id) => {
             assert!(id >= 0);
-            // The same but for case and aliases.
+            // What is written for that ID differs from the text only by case and aliases.
             let written = form.write(id).unwrap();
             assert_eq!(written.len(), text.len());
             assert_eq!(form.read(&written), Ok(id));

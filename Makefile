@@ -29,6 +29,7 @@ build: deps ## build the library and the SQL scripts for the PostgreSQL of PG_CO
 	@rm -rf $(STAGE) && mkdir -p $(STAGE)
 	@cp target/release/libpg_snowflake.so $(STAGE)/pg_snowflake.so
 	@sed 's/@CARGO_VERSION@/$(VERSION)/' pg_snowflake.control > $(STAGE)/pg_snowflake.control
+	@cp sql/released/*.sql sql/*.sql $(STAGE)/
 	@scripts/install-script > $(STAGE)/pg_snowflake--$(VERSION).sql
 
 install: build ## build, and install into the PostgreSQL of PG_CONFIG
@@ -57,7 +58,7 @@ microbench: ## the core alone, by criterion, which compares with the run before
 lint: deps ## formatting, clippy, the SQL files
 	$(CARGO) fmt --all --check
 	$(BUILD) clippy --workspace --all-targets $(FEATURES) -- -D warnings
-	@! grep -rnP '\t' sql pg_test/sql || { echo 'lint: no tabs in SQL'; exit 1; }
+	@scripts/lint-sql
 
 versions: deps-test ## compile for every PostgreSQL major that is supported
 	@scripts/versions

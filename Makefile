@@ -24,13 +24,13 @@ deps:
 deps-test:
 	@scripts/deps test
 
-build: deps ## build the library and the install script for the PostgreSQL of PG_CONFIG
+build: deps ## build the library and the SQL scripts for the PostgreSQL of PG_CONFIG
 	$(BUILD) build --release $(FEATURES)
 	@rm -rf $(STAGE) && mkdir -p $(STAGE)
 	@cp target/release/libpg_snowflake.so $(STAGE)/pg_snowflake.so
 	@sed 's/@CARGO_VERSION@/$(VERSION)/' pg_snowflake.control > $(STAGE)/pg_snowflake.control
-	@{ printf '%s\n' '\echo Use "CREATE EXTENSION pg_snowflake" to load this file. \quit'; cat sql/[0-9]*.sql; } \
-		> $(STAGE)/pg_snowflake--$(VERSION).sql
+	@cp sql/released/*.sql sql/*.sql $(STAGE)/
+	@scripts/install-script > $(STAGE)/pg_snowflake--$(VERSION).sql
 
 install: build ## build, and install into the PostgreSQL of PG_CONFIG
 	@scripts/install $(STAGE) '$(LIBDIR)' '$(EXTENSIONDIR)'
@@ -58,7 +58,7 @@ microbench: ## the core alone, by criterion, which compares with the run before
 lint: deps ## formatting, clippy, the SQL files
 	$(CARGO) fmt --all --check
 	$(BUILD) clippy --workspace --all-targets $(FEATURES) -- -D warnings
-	@! grep -nP '\t' sql/*.sql pg_test/sql/*.sql || { echo 'lint: no tabs in SQL'; exit 1; }
+	@scripts/lint-sql
 
 versions: deps-test ## compile for every PostgreSQL major that is supported
 	@scripts/versions

@@ -40,16 +40,17 @@ compile_error!("pgrx turns a panic into an ERROR, which needs panic = \"unwind\"
 
 pgrx::pg_module_magic!(name, version);
 
-// For cargo pgrx, which makes the install script from these; `make install` strings the same files together.
-extension_sql_file!("../sql/10-decode.sql", name = "decode");
-extension_sql_file!("../sql/15-layouts.sql", name = "layouts", requires = ["decode"]);
-extension_sql_file!("../sql/20-range.sql", name = "range", requires = ["layouts"]);
-extension_sql_file!("../sql/30-next.sql", name = "next", requires = ["range"]);
-extension_sql_file!("../sql/40-reservation.sql", name = "reservation", requires = ["next"]);
-extension_sql_file!("../sql/50-status.sql", name = "status", requires = ["reservation"]);
-extension_sql_file!("../sql/60-text.sql", name = "text", requires = ["status"]);
-extension_sql_file!("../sql/70-time.sql", name = "time", requires = ["text"]);
-extension_sql_file!("../sql/75-partitions.sql", name = "partitions", requires = ["time"]);
+// The parts of the install script, in order: each requires the one before it. Read by cargo pgrx and, for `make install`, by
+// scripts/install-script.
+extension_sql_file!("../sql/parts/decode.sql");
+extension_sql_file!("../sql/parts/layouts.sql", requires = ["decode"]);
+extension_sql_file!("../sql/parts/range.sql", requires = ["layouts"]);
+extension_sql_file!("../sql/parts/next.sql", requires = ["range"]);
+extension_sql_file!("../sql/parts/database.sql", requires = ["next"]);
+extension_sql_file!("../sql/parts/status.sql", requires = ["database"]);
+extension_sql_file!("../sql/parts/text.sql", requires = ["status"]);
+extension_sql_file!("../sql/parts/time.sql", requires = ["text"]);
+extension_sql_file!("../sql/parts/partitions.sql", requires = ["time"]);
 
 /// Runs once in a process: in the postmaster where the library is preloaded, else in the session that first calls
 /// one of the functions. Without preloading there is no shared memory to claim from, but decoding works.

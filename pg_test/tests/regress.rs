@@ -1,5 +1,6 @@
 //! Runs pg_regress, PostgreSQL's own, on every file of `pg_test/sql`, each in a database of its own, all in one
-//! cluster. What a file prints must equal the file of the same name in `pg_test/expected`.
+//! cluster. What a file prints must equal the file of the same name in `pg_test/expected`. Files of `pg_test/sql/include` are for
+//! others to include.
 //!
 //! To accept a change, look at the difference that is printed, then copy `target/regress/NAME/results/NAME.out`.
 
@@ -46,6 +47,7 @@ fn regress(cluster: &Cluster, here: &Path, name: &str) -> Result<(), Failed> {
     std::fs::create_dir_all(&output)?;
     let installation = Installation::under_test();
     let done = Command::new(installation.pgxs("src/test/regress/pg_regress"))
+        .current_dir(here) // where \i looks
         .args(["--use-existing", "--user=postgres"])
         .arg(format!("--dbname={database}"))
         .arg(format!("--host={}", cluster.socket().display()))

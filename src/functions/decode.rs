@@ -1,5 +1,5 @@
-//! Reading IDs, and making them from their parts: sql/10-decode.sql, sql/15-layouts.sql. Each function exists for the
-//! layout of the server and, with `_in`, for one that the call names.
+//! Reading the parts of an ID, and composing an ID from parts. Each function exists for the layout of the database and, with
+//! `_in`, for a layout that the caller names.
 
 use crate::errors::Error;
 use crate::time::timestamptz::{self, Instant};
@@ -8,7 +8,20 @@ use pgrx::prelude::*;
 use snowflake_core::layout::EncodeError;
 use snowflake_core::{Field, Layout, NotAnId, Parts};
 
-/// The value, or the error that ends the call.
+export!(
+    snowflake_timestamp_wrapper as snowflake_timestamp,
+    snowflake_timestamp_in_wrapper as snowflake_timestamp_in,
+    snowflake_datacenter_wrapper as snowflake_datacenter,
+    snowflake_datacenter_in_wrapper as snowflake_datacenter_in,
+    snowflake_worker_wrapper as snowflake_worker,
+    snowflake_worker_in_wrapper as snowflake_worker_in,
+    snowflake_sequence_wrapper as snowflake_sequence,
+    snowflake_sequence_in_wrapper as snowflake_sequence_in,
+    snowflake_encode_wrapper as snowflake_encode,
+    snowflake_encode_in_wrapper as snowflake_encode_in,
+);
+
+/// The value; raises the error.
 #[inline]
 fn or_raise<T>(result: Result<T, NotAnId>, layout: &Layout) -> T {
     result.unwrap_or_else(|error| Error::from(error).raise_in(layout))
@@ -65,7 +78,7 @@ fn snowflake_sequence_in(id: i64, layout: &str) -> Option<i32> {
     field(&named_layouts::find(layout), id, Field::Sequence)
 }
 
-/// Not STRICT, since a layout may lack the datacenter; NULL where the timestamp or the sequence is.
+/// Not STRICT, since a layout may have no datacenter. NULL if the timestamp or the sequence is NULL.
 #[pg_extern(sql = "")]
 fn snowflake_encode(
     timestamp: Option<i64>,
@@ -76,7 +89,7 @@ fn snowflake_encode(
     Some(encode(database::layout(), timestamp?, worker_id, sequence?, datacenter_id))
 }
 
-/// As [`snowflake_encode`]; NULL where the layout is, too. A sequence that is NULL is one that the layout lacks.
+/// As [`snowflake_encode`]; also NULL if the layout is. The sequence may be NULL if the layout has none.
 #[pg_extern(sql = "")]
 fn snowflake_encode_in(
     timestamp: Option<i64>,

@@ -1,4 +1,4 @@
-//! The layouts that are built in: sql/15-layouts.sql.
+//! `snowflake_layouts()`: the built-in layouts.
 
 #![expect(clippy::type_complexity, reason = "pg_extern reads the columns from the signature")]
 
@@ -9,6 +9,8 @@ use pgrx::name;
 use pgrx::prelude::*;
 use snowflake_core::notation::BUILT_IN;
 use snowflake_core::{Field, Layout};
+
+export!(snowflake_layouts_wrapper as snowflake_layouts);
 
 #[pg_extern(sql = "")]
 fn snowflake_layouts() -> TableIterator<

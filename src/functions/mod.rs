@@ -1,26 +1,35 @@
-//! The functions that SQL calls. Their SQL declarations, by hand, are in `sql/`; a `timestamptz` passes as the number
-//! that it is (see [`crate::time::timestamptz`]).
+//! The functions that SQL calls. Each file of `sql/parts` declares them for the file of the same name here; `time` has none, being SQL
+//! alone. A `timestamptz` passes as the number that it is (see [`crate::time::timestamptz`]).
 
-/// Says that functions which PostgreSQL calls without pgrx's wrapper have its calling convention, version 1: the names are
-/// theirs with `pg_finfo_` before.
-macro_rules! version_1 {
-    ($($name:ident),+) => {
+/// Exports functions under the names by which SQL finds them, with the record that says they have PostgreSQL's calling
+/// convention, version 1. The names are those of the SQL functions, with `_in` for the one that takes a layout as its last
+/// argument. They are our own and not those of pgrx's wrappers (`..._wrapper`): a database keeps the names of the version
+/// that it was created or updated by, so a library must have the names of all releases.
+macro_rules! export {
+    ($($function:ident as $symbol:ident),+ $(,)?) => {
         $(
-            #[unsafe(no_mangle)]
-            #[doc(hidden)]
-            pub extern "C" fn $name() -> &'static pgrx::pg_sys::Pg_finfo_record {
-                const VERSION_1: pgrx::pg_sys::Pg_finfo_record = pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
-                &VERSION_1
-            }
+            const _: () = {
+                #[unsafe(export_name = stringify!($symbol))]
+                unsafe extern "C-unwind" fn call(call: pgrx::pg_sys::FunctionCallInfo) -> pgrx::pg_sys::Datum {
+                    // SAFETY: PostgreSQL's call, passed on as it came.
+                    unsafe { $function(call) }
+                }
+
+                #[unsafe(export_name = concat!("pg_finfo_", stringify!($symbol)))]
+                extern "C" fn version_1() -> &'static pgrx::pg_sys::Pg_finfo_record {
+                    const VERSION_1: pgrx::pg_sys::Pg_finfo_record = pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
+                    &VERSION_1
+                }
+            };
         )+
     };
 }
 
+mod database;
 mod decode;
 mod layouts;
 mod next;
 mod partitions;
 mod range;
-mod reservation;
 mod status;
 mod text;

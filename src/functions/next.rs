@@ -1,4 +1,4 @@
-//! `snowflake_next()`: sql/30-next.sql.
+//! `snowflake_next()`: one ID, or a batch.
 
 use crate::errors::Error;
 use crate::{generator, settings};
@@ -6,40 +6,42 @@ use pgrx::prelude::*;
 use pgrx::{fcinfo, pg_sys};
 use snowflake_core::{Claim, Position, WorkerBits};
 
-/// A batch claims at most this many IDs at once: enough to make the claim's cost vanish, few enough that other
-/// sessions get theirs, and that little is lost when a query stops reading.
+/// A batch claims at most this many IDs at once: enough that the cost of a claim does not matter, few enough that other sessions
+/// can claim in between, and that few IDs are lost if the query stops reading.
 const BLOCK: u64 = 1024;
 
-version_1!(pg_finfo_snowflake_next, pg_finfo_snowflake_next_many);
+export!(next as snowflake_next, next_many as snowflake_next_many);
 
-/// `snowflake_next()`. Without pgrx's guard, which costs a fifth of all the rest: nothing here panics or raises an error, and
-/// what may do so is guarded.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn snowflake_next(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+/// `snowflake_next()`. Has no guard of pgrx's, which would take a fifth of the time that the rest takes: nothing here panics or
+/// raises an error, and [`next_slowly`], which may, has one.
+///
+/// # Safety
+/// To be called by PostgreSQL only.
+unsafe extern "C-unwind" fn next(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     match generator::claim_at_once(1) {
         Some(claim) => settings::layout().compose(claim.first, claim.worker).into(),
-        None => snowflake_next_slowly(call),
+        None => next_slowly(call),
     }
 }
 
 #[cold]
 #[inline(never)]
 #[pg_guard]
-extern "C-unwind" fn snowflake_next_slowly(_call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+extern "C-unwind" fn next_slowly(_call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     match generator::claim(1) {
         Ok(claim) => settings::layout().compose(claim.first, claim.worker).into(),
         Err(error) => error.raise(),
     }
 }
 
-/// `snowflake_next(count)`. Speaks PostgreSQL's protocol for sets itself, as funcapi.h describes it for value-per-call
-/// functions: a `SetOfIterator` costs as much for each ID as the ID does. What is claimed is given without pgrx's guard.
+/// `snowflake_next(count)`. Implements the protocol of value-per-call functions itself, as funcapi.h describes it: pgrx's
+/// `SetOfIterator` takes as much time for each ID as making the ID does. IDs that are already claimed are returned without pgrx's
+/// guard.
 ///
 /// # Safety
-/// For PostgreSQL to call.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn snowflake_next_many(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
-    // SAFETY: PostgreSQL calls with a call of its own. The context of the set is as `snowflake_next_block` has left it.
+/// To be called by PostgreSQL only.
+unsafe extern "C-unwind" fn next_many(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: `call` is valid, as it comes from PostgreSQL. The context, if there is one, was made by `next_block`.
     unsafe {
         let context = (*(*call).flinfo).fn_extra.cast::<pg_sys::FuncCallContext>();
         if !context.is_null()
@@ -48,17 +50,17 @@ pub unsafe extern "C-unwind" fn snowflake_next_many(call: pg_sys::FunctionCallIn
             (*(*call).resultinfo.cast::<pg_sys::ReturnSetInfo>()).isDone = pg_sys::ExprDoneCond::ExprMultipleResult;
             return id.into();
         }
-        snowflake_next_block(call)
+        next_block(call)
     }
 }
 
-/// The first ID of a block, or the end of the set.
+/// Claims a block and returns its first ID, or ends the set.
 #[cold]
 #[inline(never)]
 #[pg_guard]
-unsafe extern "C-unwind" fn snowflake_next_block(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
-    // SAFETY: as above. That a set is wanted, `init_MultiFuncCall` checks. It keeps its context in `fn_extra` until the set
-    // ends, or is no longer read; what is allocated in it lives as long.
+unsafe extern "C-unwind" fn next_block(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: as above. `init_MultiFuncCall` raises an error unless the caller accepts a set. It keeps its context in `fn_extra`
+    // until the set ends or the query stops reading it; what is allocated in that context lives as long.
     unsafe {
         if (*(*call).flinfo).fn_extra.is_null() {
             let context = pg_sys::init_MultiFuncCall(call);
@@ -80,22 +82,22 @@ unsafe extern "C-unwind" fn snowflake_next_block(call: pg_sys::FunctionCallInfo)
     }
 }
 
-/// The IDs of a batch, claimed block by block as they are read.
+/// A batch, of which blocks are claimed as the query reads them.
 struct Ids {
-    /// How many are still to be claimed.
+    /// How many IDs are not yet claimed.
     left: u64,
-    /// What is claimed and not yet read.
+    /// The IDs that are claimed and not yet returned.
     claim: Claim,
 }
 
 impl Ids {
-    /// A batch of so many. Ends the call where that is negative.
+    /// A batch of this many IDs; raises an error if the count is negative.
     fn new(count: i32) -> Self {
         let left = u64::try_from(count).unwrap_or_else(|_| Error::NegativeCount(count).raise());
         Self { left, claim: Claim { first: Position(0), count: 0, worker: WorkerBits(0) } }
     }
 
-    /// The next one that is claimed. Does not panic.
+    /// The next ID that is claimed already. Does not panic.
     #[inline(always)]
     fn claimed(&mut self) -> Option<i64> {
         self.claim.count = self.claim.count.checked_sub(1)?;
@@ -104,7 +106,7 @@ impl Ids {
         Some(settings::layout().compose(position, self.claim.worker))
     }
 
-    /// Claims the next block, where one is left.
+    /// Claims the next block, if IDs are left.
     fn claim(&mut self) {
         if self.left > 0 {
             self.claim = generator::claim(self.left.min(BLOCK)).unwrap_or_else(|error| error.raise());

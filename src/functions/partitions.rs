@@ -1,9 +1,9 @@
-//! Partitions by ID time: sql/75-partitions.sql. Which pieces a range of time has, and which of them are missing, is
-//! arithmetic of [`snowflake_core::pieces`]. Here stands what is asked of the catalog: first all that can be refused, then
-//! one CREATE TABLE for each missing piece, as the caller.
+//! Partitions by ID time. [`snowflake_core::pieces`] divides a range of time into pieces and finds those that have no partition
+//! yet. This file reads the catalog, makes all checks, and then runs one CREATE TABLE for each missing piece, with the
+//! privileges of the caller.
 //!
-//! Names stay as bytes of the server's encoding. Only errors take them for UTF-8; elsewhere these may show `?` for letters
-//! beyond ASCII.
+//! Names are kept as bytes in the server's encoding. Error messages need UTF-8; in a database of another encoding, they show `?`
+//! for bytes that are not UTF-8.
 
 use crate::database;
 use crate::errors::{DefaultRows, Error, Partition};
@@ -17,10 +17,13 @@ use snowflake_core::{Layout, Micros, UnixMicros};
 use std::ffi::{CStr, CString, c_char};
 use std::ops::Range;
 
-/// The bytes that a name can have.
+export!(snowflake_create_partitions_wrapper as snowflake_create_partitions);
+
+/// The greatest length of a name, in bytes.
 const LONGEST_NAME: usize = pg_sys::NAMEDATALEN as usize - 1;
 
-/// The number of the column by whose range a table is partitioned, in the usual order of its type.
+/// The number of the column of a table's partition key, if it is partitioned by range of one column with the default operator
+/// class.
 const KEY: &str = "
     SELECT partattrs[0] FROM pg_catalog.pg_partitioned_table
     JOIN pg_catalog.pg_opclass o ON o.oid OPERATOR(pg_catalog.=) partclass[0]
@@ -42,7 +45,7 @@ fn snowflake_create_partitions(
     }
 }
 
-/// Why no partitions are made.
+/// Why no partitions were created.
 enum Failure {
     Refused(Error),
     Query(spi::Error),
@@ -69,20 +72,20 @@ fn create(
     until: Option<i64>,
 ) -> Result<Vec<pg_sys::Oid>, Failure> {
     let parent = parent.ok_or(Error::PartitionNull("parent"))?;
-    // Before anything is locked or computed for somebody who may not have it.
+    // First, so that nobody else can lock the table or learn anything about it.
     check_owner(parent)?;
     // SAFETY: raises an error, or does nothing.
     unsafe { pg_sys::PreventCommandIfReadOnly(c"snowflake_create_partitions()".as_ptr()) };
     let column = key_column(client, parent)?;
     let wanted = wanted(layout, every, since, until)?;
 
-    // A look without a lock that stays: mostly all partitions are there, or one is in the way.
+    // First with a weak lock that is released at once: usually all partitions exist, or one overlaps.
     let table = Table::look(parent, pg_sys::AccessShareLock)?;
     if table.missing(&wanted)?.is_empty() {
         return Ok(Vec::new());
     }
-    // The lock that CREATE TABLE ... PARTITION OF takes. A weaker one would have to be raised to it, and two sessions that
-    // do so wait for each other.
+    // As strong as the lock that CREATE TABLE ... PARTITION OF takes. Two sessions that held a weaker one and upgraded it would
+    // deadlock.
     let table = Table::look(parent, pg_sys::AccessExclusiveLock)?;
     let missing = table.missing(&wanted)?;
     if let (Some(default), [_, ..]) = (table.default, &*missing) {
@@ -96,11 +99,11 @@ fn create(
     Ok(created)
 }
 
-/// That the caller owns the table, or is a member of the role that does.
+/// Checks that the caller owns the table, or is a member of the role that does.
 fn check_owner(table: pg_sys::Oid) -> Result<(), Error> {
-    // SAFETY: a lookup, which gives NULL where there is no such relation.
+    // SAFETY: a lookup, which returns NULL if there is no such relation.
     let name = unsafe { owned(pg_sys::get_rel_name(table)) }.ok_or(Error::NoSuchTable(table.to_u32()))?;
-    // SAFETY: lookups; an error where the table was dropped since.
+    // SAFETY: lookups; they raise an error if the table was dropped meanwhile.
     let owner = unsafe {
         #[cfg(any(feature = "pg14", feature = "pg15"))]
         let owner = pg_sys::pg_class_ownercheck(table, pg_sys::GetUserId());
@@ -111,11 +114,11 @@ fn check_owner(table: pg_sys::Oid) -> Result<(), Error> {
     if owner { Ok(()) } else { Err(Error::PartitionNotOwner(shown(&name))) }
 }
 
-/// The column by whose range the table is partitioned, quoted: a `bigint`, or a domain over it.
+/// The column of the partition key, quoted. Its type is `bigint`, or a domain over it.
 fn key_column(client: &SpiClient, table: pg_sys::Oid) -> Result<CString, Failure> {
     let found = client.select(KEY, Some(1), &[table.into()])?;
     let number = if found.is_empty() { None } else { found.first().get_one::<i16>()? };
-    // SAFETY: lookups by the number of a column that is there, and quoting of a name that is NUL-terminated.
+    // SAFETY: lookups by the number of a column that exists, and quoting of a name that is NUL-terminated.
     unsafe {
         let column_type = number.map(|number| pg_sys::get_atttype(table, number));
         match number {
@@ -139,7 +142,7 @@ fn key_column(client: &SpiClient, table: pg_sys::Oid) -> Result<CString, Failure
     }
 }
 
-/// The pieces that are asked for.
+/// The pieces of the range that the caller asks for.
 fn wanted(
     layout: &Layout,
     every: Option<Interval>,
@@ -150,7 +153,7 @@ fn wanted(
     let since = since.ok_or(Error::PartitionNull("since"))?;
     let until = until.ok_or(Error::PartitionNull("until"))?;
     let step = Step::new(every.months(), every.days(), Micros(every.micros())).map_err(|problem| {
-        // SAFETY: interval_out takes an interval, and returns a NUL-terminated string.
+        // SAFETY: interval_out takes an interval and returns a NUL-terminated string.
         let text = unsafe {
             direct_function_call_as_datum(pg_sys::interval_out, &[every.into_datum()])
                 .and_then(|text| owned(text.cast_mut_ptr::<c_char>()))
@@ -168,10 +171,10 @@ fn finite(timestamptz: i64, argument: &'static str) -> Result<UnixMicros, Error>
     }
 }
 
-/// A partition that is there, and what it holds.
+/// A partition that exists, and its bounds.
 type Existing = (pg_sys::Oid, Range<Edge>);
 
-/// A table that is partitioned by a range of a `bigint`.
+/// A table that is partitioned by range of a `bigint`.
 struct Table {
     schema_oid: pg_sys::Oid,
     schema: CString,
@@ -181,21 +184,21 @@ struct Table {
 }
 
 impl Table {
-    /// The table as it is once the lock is there, which stays to the end of the transaction unless it is the weakest. Its
-    /// partitions come from the relation cache, not through a snapshot: one of a transaction that reads repeatably would
-    /// not have the latest.
+    /// Locks a table and reads its partitions. The lock is kept until the end of the transaction, unless it is an ACCESS SHARE
+    /// lock. The partitions are read from the relation cache: the snapshot of a REPEATABLE READ transaction might not show the
+    /// latest.
     fn look(table: pg_sys::Oid, lock: u32) -> Result<Self, Error> {
         let gone = || Error::NoSuchTable(table.to_u32());
         let release = if lock == pg_sys::AccessShareLock { lock } else { pg_sys::NoLock };
-        // SAFETY: the relation is open while its description is read. That of ranges of one bigint has this form: datum i
-        // is a bound, of the kind i; the partition whose upper bound it is, if any, has the number `indexes[i]`, and begins
-        // at the bound before. Lookups of names give NULL where there is no such object.
+        // SAFETY: the relation is open while its description is read. For ranges of one bigint, the bounds are in ascending
+        // order: bound i is `datums[i]` if `kind[i]` says that it has a value. The partition from bound i - 1 to bound i is
+        // number `indexes[i]`, or -1 if there is none. Lookups of names return NULL if there is no such object.
         unsafe {
             let relation = pg_sys::try_relation_open(table, lock as pg_sys::LOCKMODE);
             if relation.is_null() {
                 return Err(gone());
             }
-            // It may have been given away meanwhile.
+            // The owner may have changed before the lock was granted.
             check_owner(table)?;
             let partitions = &*pg_sys::RelationGetPartitionDesc(relation, false);
             let (mut existing, mut default) = (Vec::new(), None);
@@ -219,23 +222,23 @@ impl Table {
         }
     }
 
-    /// The table in a statement.
+    /// The table's name, quoted, for a statement.
     fn quoted(&self) -> CString {
         quoted(&self.schema, &self.name)
     }
 
-    /// The name of a partition; may be longer than a name can be.
+    /// The name of a partition; may be too long.
     fn name_of(&self, piece: &Piece) -> CString {
         c_string([self.name.to_bytes(), piece.suffix.as_bytes()].concat())
     }
 
-    /// The relation of that name, in the table's schema.
+    /// The relation with the name of a partition, in the table's schema.
     fn find(&self, piece: &Piece) -> pg_sys::Oid {
         // SAFETY: a lookup by a NUL-terminated name.
         unsafe { pg_sys::get_relname_relid(self.name_of(piece).as_ptr(), self.schema_oid) }
     }
 
-    /// A partition to be made, for an error.
+    /// A partition that is to be created, for an error message.
     fn wanted(&self, piece: &Piece) -> Partition {
         Partition {
             parent: shown(&self.quoted()),
@@ -244,13 +247,14 @@ impl Table {
         }
     }
 
-    /// The pieces that are to be made, by their places. No partition is in their way, and their names can be given.
+    /// The indexes of the pieces that have no partition yet. Checks that no partition overlaps them and that their names are
+    /// free.
     fn missing(&self, wanted: &[Piece]) -> Result<Vec<usize>, Error> {
         let ids: Vec<Range<i64>> = wanted.iter().map(|piece| piece.ids.clone()).collect();
         let bounds: Vec<Range<Edge>> = self.existing.iter().map(|(_, bounds)| bounds.clone()).collect();
         let missing = missing(&ids, &bounds).map_err(|Overlap { piece, partition }| {
             let (oid, ids) = self.existing[partition].clone();
-            // SAFETY: a lookup, which gives NULL where it was dropped.
+            // SAFETY: a lookup, which returns NULL if it was dropped.
             let name = unsafe { owned(pg_sys::get_rel_name(oid)) }.unwrap_or_default();
             let there = Partition { parent: shown(&self.quoted()), name: shown(&name), ids };
             Error::PartitionOverlap(Box::new((there, self.wanted(&wanted[piece]))))
@@ -266,8 +270,8 @@ impl Table {
         Ok(missing)
     }
 
-    /// That the default partition has no rows of the missing pieces. The lock is the one that CREATE TABLE would take, so
-    /// that none comes in after the look.
+    /// Checks that the default partition has no rows of the missing pieces. Takes the lock that CREATE TABLE would take, so that
+    /// none can be inserted after the check.
     fn check_default(
         &self,
         client: &mut SpiClient,
@@ -276,20 +280,20 @@ impl Table {
         wanted: &[Piece],
         missing: &[usize],
     ) -> Result<(), Failure> {
-        // SAFETY: a lock, which the end of the transaction lets go.
+        // SAFETY: takes a lock, which is released at the end of the transaction.
         unsafe { pg_sys::LockRelationOid(default, pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE) };
-        // One look for each run of pieces that follow one another. By way of the table, on which the caller has its rights:
-        // of its partitions, the default one alone is looked into, as it alone can have such rows.
+        // One query for each run of adjacent pieces. It reads the partitioned table, on which the caller has privileges; the
+        // planner excludes all partitions but the default one.
         for run in missing.chunk_by(|piece, next| piece + 1 == *next) {
             let ids = wanted[run[0]].ids.start..wanted[run[run.len() - 1]].ids.end;
-            // `update`, for a snapshot of its own: later than the lock.
+            // `update` takes a new snapshot, after the lock was granted.
             let rows = client.update(&*first_in(&ids, column, &self.quoted()), Some(1), &[])?;
             if rows.is_empty() {
                 continue;
             }
             let id = rows.first().get_one::<i64>()?.unwrap_or_default();
             let piece = run.iter().map(|&piece| &wanted[piece]).find(|piece| piece.ids.contains(&id));
-            // SAFETY: lookups of what is locked.
+            // SAFETY: lookups of a relation that is locked.
             let (schema, name) = unsafe {
                 let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(default));
                 (owned(schema).unwrap_or_default(), owned(pg_sys::get_rel_name(default)).unwrap_or_default())
@@ -307,7 +311,7 @@ impl Table {
         Ok(())
     }
 
-    /// What makes a partition.
+    /// The statement that creates a partition.
     fn statement(&self, piece: &Piece) -> CString {
         let (partition, parent) = (quoted(&self.schema, &self.name_of(piece)), self.quoted());
         let bounds = format!(" FOR VALUES FROM ({}) TO ({})", piece.ids.start, piece.ids.end);
@@ -317,7 +321,7 @@ impl Table {
     }
 }
 
-/// Finds the lowest ID of these in a table.
+/// A query for the lowest of these IDs in a table.
 fn first_in(ids: &Range<i64>, column: &CStr, table: &CStr) -> CString {
     let (column, table) = (column.to_bytes(), table.to_bytes());
     let from = format!(" OPERATOR(pg_catalog.>=) {}::pg_catalog.int8 AND ", ids.start);
@@ -338,27 +342,27 @@ fn first_in(ids: &Range<i64>, column: &CStr, table: &CStr) -> CString {
     c_string(parts.concat())
 }
 
-/// `schema.name`, quoted where it must be.
+/// `schema.name`, quoted where necessary.
 fn quoted(schema: &CStr, name: &CStr) -> CString {
     // SAFETY: both are NUL-terminated, and so is what it returns.
     unsafe { owned(pg_sys::quote_qualified_identifier(schema.as_ptr(), name.as_ptr())) }.unwrap_or_default()
 }
 
-/// A string of PostgreSQL's, copied; NULL is `None`.
+/// A copy of a C string; `None` for NULL.
 ///
 /// # Safety
-/// It is NUL-terminated, or NULL.
+/// It must be NUL-terminated, or NULL.
 unsafe fn owned(string: *const c_char) -> Option<CString> {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller ensures it.
     (!string.is_null()).then(|| unsafe { CStr::from_ptr(string) }.to_owned())
 }
 
-/// Names and numbers put together; they have no NUL.
+/// A C string of names and numbers, which contain no NUL.
 fn c_string(bytes: Vec<u8>) -> CString {
     CString::new(bytes).unwrap_or_default()
 }
 
-/// For an error.
+/// A name for an error message.
 fn shown(name: &CStr) -> String {
     name.to_str().map_or_else(|_| name.to_string_lossy().replace(char::REPLACEMENT_CHARACTER, "?"), str::to_owned)
 }

@@ -1,5 +1,5 @@
-//! The IDs that bound a range of time: sql/20-range.sql. An infinite instant gives a bound beyond all IDs. Each function
-//! exists for the layout of the server and, with `_in`, for one that the call names.
+//! The lowest and highest IDs of a range of time. For an infinite instant, the result is at or beyond the last ID in that direction.
+//! Each function exists for the layout of the database and, with `_in`, for a layout that the caller names.
 
 use crate::errors::Error;
 use crate::time::timestamptz::Instant;
@@ -7,9 +7,18 @@ use crate::{database, named_layouts};
 use pgrx::prelude::*;
 use snowflake_core::{Layout, OutOfRange, UnixMicros};
 
+export!(
+    snowflake_min_id_wrapper as snowflake_min_id,
+    snowflake_min_id_in_wrapper as snowflake_min_id_in,
+    snowflake_max_id_wrapper as snowflake_max_id,
+    snowflake_max_id_in_wrapper as snowflake_max_id_in,
+    snowflake_max_id_before_wrapper as snowflake_max_id_before,
+    snowflake_max_id_before_in_wrapper as snowflake_max_id_before_in,
+);
+
 type Find = fn(&Layout, UnixMicros) -> Result<i64, OutOfRange>;
 
-/// What `find` finds; below or above all IDs where the instant is infinite.
+/// The result of `find`; for `-infinity` it is `below_all`, and for `infinity` the highest `bigint`.
 fn bound(layout: &Layout, timestamptz: i64, find: Find, below_all: i64) -> i64 {
     match Instant::from_datum(timestamptz) {
         Instant::Past => below_all,
@@ -18,7 +27,7 @@ fn bound(layout: &Layout, timestamptz: i64, find: Find, below_all: i64) -> i64 {
     }
 }
 
-/// The lowest ID of the layout at or after a `timestamptz`.
+/// The lowest ID of the layout whose time is at or after a `timestamptz`.
 pub fn min_id(layout: &Layout, at: i64) -> i64 {
     bound(layout, at, Layout::lowest_id_from, 0)
 }

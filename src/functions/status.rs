@@ -1,4 +1,4 @@
-//! What an administrator wants to know: sql/50-status.sql.
+//! `snowflake_status()`: the state of the server's IDs, for monitoring.
 
 #![expect(clippy::type_complexity, reason = "pg_extern reads the columns from the signature")]
 
@@ -12,6 +12,8 @@ use pgrx::name;
 use pgrx::prelude::*;
 use snowflake_core::{Field, WorkerBits};
 use std::sync::atomic::Ordering::Relaxed;
+
+export!(snowflake_status_wrapper as snowflake_status);
 
 #[pg_extern(sql = "")]
 fn snowflake_status() -> TableIterator<
@@ -50,7 +52,7 @@ fn snowflake_status() -> TableIterator<
         let Transitions { reserved, started_at, start, worker, previous_worker, .. } = *transitions;
         (reserved, started_at, start, worker, previous_worker)
     };
-    // Before the first claim of a run, the line is at its start and says nothing.
+    // Until the first claim of a run, the line's last position is not that of an ID.
     let last = reserved.map(|_| layout.start_of(layout.tick_of(shared::line().last())));
     let part = |worker: Option<WorkerBits>, field| {
         let id = i64::try_from(worker?.0).ok()?;

@@ -1,8 +1,10 @@
-//! IDs as text: sql/60-text.sql.
+//! IDs as text.
 
 use crate::errors::Error;
 use pgrx::prelude::*;
 use snowflake_core::text::Form;
+
+export!(snowflake_to_text_wrapper as snowflake_to_text, snowflake_from_text_wrapper as snowflake_from_text,);
 
 fn form(name: &str) -> &'static Form {
     Form::named(name).unwrap_or_else(|| Error::NoSuchForm(name.to_owned()).raise())

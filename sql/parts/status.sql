@@ -1,5 +1,5 @@
--- The state of the server's IDs, for monitoring. A function and no view: tools that compare a schema with a model would want to
--- drop a view that the model does not have.
+-- The state of the server's IDs, for monitoring. A function rather than a view, since tools that compare a database with a model
+-- would want to drop a view that is not in the model.
 
 CREATE FUNCTION snowflake_status() RETURNS TABLE (
     worker_id integer,
@@ -26,8 +26,8 @@ CREATE FUNCTION snowflake_status() RETURNS TABLE (
     errors bigint
 )
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED COST 100 ROWS 1
-    AS 'MODULE_PATHNAME', 'snowflake_status_wrapper';
+    AS 'MODULE_PATHNAME', 'snowflake_status';
 REVOKE ALL ON FUNCTION snowflake_status() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION snowflake_status() TO pg_monitor;
 COMMENT ON FUNCTION snowflake_status() IS
-    'state of this server''s snowflake IDs, and counts since its start; makes no ID';
+    'state of the snowflake IDs of this server, and counters since its start; does not make an ID';

@@ -1,60 +1,66 @@
--- What a database remembers of its IDs: sequences that hold numbers and give none. Dumps carry each as one setval, which
--- replaces what was there; nothing publishes, truncates or models sequences. Who may dump the database may read them, and who
--- created the extension may restore them.
+-- The record that a database keeps of its IDs: three sequences, used as variables that hold one number each.
+--
+-- Sequences, because pg_dump writes each as one setval(), which on restore overwrites the number that CREATE EXTENSION has stored;
+-- and because FOR ALL TABLES publications, TRUNCATE, and tools that map tables to models leave sequences alone.
+-- Everybody may read them, so that the owner of a database can dump it. They belong to the role that creates the extension, so that
+-- this role can restore a dump.
+
 CREATE SCHEMA _snowflake;
 COMMENT ON SCHEMA _snowflake IS
-    'what pg_snowflake remembers of the IDs of this database; not for use';
+    'pg_snowflake''s internal record of the IDs of this database';
 GRANT USAGE ON SCHEMA _snowflake TO PUBLIC;
 
 CREATE SEQUENCE _snowflake.reservation AS bigint MINVALUE 0 START 0 NO CYCLE;
 ALTER SEQUENCE _snowflake.reservation OWNER TO @extowner@;
 GRANT SELECT ON SEQUENCE _snowflake.reservation TO PUBLIC;
 COMMENT ON SEQUENCE _snowflake.reservation IS
-    'instant before which snowflake IDs of this database may have been made, in milliseconds since 1970; not for use';
+    'internal: upper bound of the times of the snowflake IDs of this database, in milliseconds since 1970';
 SELECT pg_catalog.pg_extension_config_dump('_snowflake.reservation', '');
 
 CREATE SEQUENCE _snowflake.layout AS bigint MINVALUE 0 START 0 NO CYCLE;
 ALTER SEQUENCE _snowflake.layout OWNER TO @extowner@;
 GRANT SELECT ON SEQUENCE _snowflake.layout TO PUBLIC;
 COMMENT ON SEQUENCE _snowflake.layout IS
-    'fields and tick of the layout of the snowflake IDs of this database, as a number; see snowflake_database_layout()';
+    'internal: fields and tick of the layout of this database, encoded as a number; see snowflake_database_layout()';
 SELECT pg_catalog.pg_extension_config_dump('_snowflake.layout', '');
 
 CREATE SEQUENCE _snowflake.epoch AS bigint MINVALUE 0 START 0 NO CYCLE;
 ALTER SEQUENCE _snowflake.epoch OWNER TO @extowner@;
 GRANT SELECT ON SEQUENCE _snowflake.epoch TO PUBLIC;
 COMMENT ON SEQUENCE _snowflake.epoch IS
-    'epoch of the layout of the snowflake IDs of this database, in microseconds since 1970; see snowflake_database_layout()';
+    'internal: epoch of the layout of this database, in microseconds since 1970; see snowflake_database_layout()';
 SELECT pg_catalog.pg_extension_config_dump('_snowflake.epoch', '');
 
+-- Stores the server's layout in the record. If the library is preloaded, also creates the replication origin that the server's
+-- reservation is stored in.
 CREATE FUNCTION _snowflake.prepare() RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 1000
-    AS 'MODULE_PATHNAME', 'snowflake_prepare_wrapper';
+    AS 'MODULE_PATHNAME', 'snowflake_prepare';
 SELECT _snowflake.prepare();
 DROP FUNCTION _snowflake.prepare();
 
 CREATE FUNCTION snowflake_server_layout() RETURNS text
     LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-    AS 'MODULE_PATHNAME', 'snowflake_server_layout_wrapper';
+    AS 'MODULE_PATHNAME', 'snowflake_server_layout';
 COMMENT ON FUNCTION snowflake_server_layout() IS
-    'layout that the settings of this server make, in full notation';
+    'layout that this server is configured with, in full notation';
 
 CREATE FUNCTION snowflake_database_layout() RETURNS text
     LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-    AS 'MODULE_PATHNAME', 'snowflake_database_layout_wrapper';
+    AS 'MODULE_PATHNAME', 'snowflake_database_layout';
 COMMENT ON FUNCTION snowflake_database_layout() IS
     'layout of the snowflake IDs of this database, in full notation';
 
 CREATE FUNCTION snowflake_adopt_layout() RETURNS text
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 1000
-    AS 'MODULE_PATHNAME', 'snowflake_adopt_layout_wrapper';
+    AS 'MODULE_PATHNAME', 'snowflake_adopt_layout';
 REVOKE ALL ON FUNCTION snowflake_adopt_layout() FROM PUBLIC;
 COMMENT ON FUNCTION snowflake_adopt_layout() IS
-    'makes the layout of this server that of this database, if no snowflake IDs were made in it yet';
+    'sets the layout of this database to that of this server; refused if snowflake IDs were made in the database';
 
 CREATE FUNCTION snowflake_rewind(last_id bigint) RETURNS timestamptz
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 1000
-    AS 'MODULE_PATHNAME', 'snowflake_rewind_wrapper';
+    AS 'MODULE_PATHNAME', 'snowflake_rewind';
 REVOKE ALL ON FUNCTION snowflake_rewind(bigint) FROM PUBLIC;
 COMMENT ON FUNCTION snowflake_rewind(bigint) IS
-    'takes the snowflake IDs of this server back to just above an ID, after the clock was far ahead; no higher ID may be kept anywhere';
+    'continues with snowflake IDs after last_id, or of the current time if that is later; for a server whose clock was ahead when it made IDs; no ID above last_id may be in use anywhere';

@@ -1,4 +1,4 @@
--- Time from IDs, for queries.
+-- How long ago an ID was made.
 
 CREATE FUNCTION snowflake_age(id bigint) RETURNS interval
     LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL SAFE COST 2

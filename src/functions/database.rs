@@ -1,4 +1,4 @@
-//! What a database has on record, and what an administrator can do about it: sql/40-reservation.sql.
+//! What a database has on record about its IDs, and what an administrator can change.
 
 use crate::errors::Error;
 use crate::reservation::{register, rewind};
@@ -6,19 +6,28 @@ use crate::time::timestamptz;
 use crate::{database, settings, shared};
 use pgrx::prelude::*;
 
-/// The layout that this server's settings make, in full.
+export!(
+    snowflake_server_layout_wrapper as snowflake_server_layout,
+    snowflake_database_layout_wrapper as snowflake_database_layout,
+    snowflake_prepare_wrapper as snowflake_prepare,
+    snowflake_adopt_layout_wrapper as snowflake_adopt_layout,
+    snowflake_rewind_wrapper as snowflake_rewind,
+);
+
+/// The layout that this server is configured with, in full notation.
 #[pg_extern(sql = "")]
 fn snowflake_server_layout() -> String {
     settings::layout().to_string()
 }
 
-/// The layout that this database has on record, in full.
+/// The layout that this database has on record, in full notation.
 #[pg_extern(sql = "")]
 fn snowflake_database_layout() -> String {
     database::layout().to_string()
 }
 
-/// For the install script: puts the server's layout on record, and has the server ready to make IDs, where it can make any.
+/// Called by the install script: records the server's layout and, if the library is preloaded, creates the replication origin of
+/// the reservation.
 #[pg_extern(sql = "")]
 fn snowflake_prepare() {
     let prepared = database::record_layout().and_then(|()| {
@@ -36,7 +45,7 @@ fn snowflake_prepare() {
     prepared.unwrap_or_else(|error| error.raise());
 }
 
-/// Makes the server's layout that of the database, where no ID was made in it yet, or its record is none.
+/// Records the server's layout as that of the database. Refused if IDs were made in the database and the layout on record is valid.
 #[pg_extern(sql = "")]
 fn snowflake_adopt_layout() -> String {
     let adopted = match (database::has_ids(), database::read_layout()) {
@@ -48,7 +57,7 @@ fn snowflake_adopt_layout() -> String {
     snowflake_server_layout()
 }
 
-/// Takes the line and the reservation back to just above an ID.
+/// Takes the line and the reservation back to just after an ID; returns the time from which IDs are made.
 #[pg_extern(sql = "")]
 fn snowflake_rewind(last_id: i64) -> i64 {
     match rewind::rewind(settings::layout(), last_id) {

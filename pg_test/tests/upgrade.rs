@@ -1,0 +1,175 @@
+//! A database of a released version is updated by ALTER EXTENSION to the current one. Until somebody runs that, which may be never, the
+//! current library serves the objects of the release; the regress files `released_*` call each of them.
+
+use pg_test::load::{self, TABLE};
+use pg_test::{Cluster, check, ids, run};
+use postgres::Client;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+const UPDATE: &str = "ALTER EXTENSION pg_snowflake UPDATE";
+
+/// All that the catalog has of the extension and its objects, but for OIDs, and the numbers in the sequences.
+const CATALOGUE: &str = "
+    WITH members AS (
+        SELECT classid, objid, pg_describe_object(classid, objid, 0) AS object
+        FROM pg_depend JOIN pg_extension e ON refclassid = 'pg_extension'::regclass AND refobjid = e.oid AND deptype = 'e'
+        WHERE extname = 'pg_snowflake'
+    )
+    SELECT concat_ws(' | ', object, obj_description(objid, classid::regclass::name)) AS line FROM members
+    UNION ALL SELECT concat_ws(' | ', object, pg_get_functiondef(p.oid), proowner::regrole, proacl, prosupport)
+        FROM members JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid
+    UNION ALL SELECT concat_ws(' | ', object, relkind, relowner::regrole, relacl, relpersistence, reloptions)
+        FROM members JOIN pg_class c ON classid = 'pg_class'::regclass AND objid = c.oid
+    UNION ALL SELECT concat_ws(' | ', object, seqtypid::regtype, seqstart, seqincrement, seqmax, seqmin, seqcache, seqcycle)
+        FROM members JOIN pg_sequence ON classid = 'pg_class'::regclass AND objid = seqrelid
+    UNION ALL SELECT concat_ws(' | ', object, nspowner::regrole, nspacl)
+        FROM members JOIN pg_namespace n ON classid = 'pg_namespace'::regclass AND objid = n.oid
+    UNION ALL SELECT concat_ws(' | ', object, typtype, typowner::regrole, typacl, attnum, attname, atttypid::regtype)
+        FROM members JOIN pg_type t ON classid = 'pg_type'::regclass AND objid = t.oid
+        LEFT JOIN pg_attribute ON attrelid = typrelid
+    UNION ALL SELECT concat_ws(' | ', object, 'initially', privtype, initprivs)
+        FROM members JOIN pg_init_privs ON classoid = classid AND objoid = objid
+    UNION ALL SELECT concat_ws(' | ', object, 'depends on', pg_describe_object(refclassid, refobjid, refobjsubid), deptype)
+        FROM members JOIN pg_depend USING (classid, objid)
+    UNION ALL SELECT concat_ws(' | ', 'extension', extversion, extowner::regrole, extnamespace::regnamespace, extrelocatable)
+        FROM pg_extension WHERE extname = 'pg_snowflake'
+    UNION ALL SELECT concat_ws(' | ', 'extension', 'dumps', config.relation::regclass, condition)
+        FROM pg_extension, LATERAL unnest(extconfig, extcondition) config (relation, condition) WHERE extname = 'pg_snowflake'";
+
+fn catalogue(client: &mut Client) -> Vec<String> {
+    let mut lines: Vec<String> = client.query(CATALOGUE, &[]).unwrap().iter().map(|row| row.get(0)).collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// Fails with the lines that only one of them has.
+fn same(found: &[String], fresh: &[String]) {
+    let only = |left: &[String], right: &[String]| -> Vec<String> {
+        left.iter().filter(|line| !right.contains(line)).cloned().collect()
+    };
+    let (surplus, missing) = (only(found, fresh), only(fresh, found));
+    assert!(surplus.is_empty() && missing.is_empty(), "beyond a fresh install: {surplus:#?}\nmissing: {missing:#?}");
+    assert_eq!(found.len(), fresh.len());
+}
+
+/// The versions whose scripts are kept.
+fn released() -> Vec<String> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sql/released");
+    let mut versions: Vec<String> = std::fs::read_dir(directory)
+        .unwrap()
+        .filter_map(|entry| {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            Some(name.strip_prefix("pg_snowflake--")?.strip_suffix(".sql")?.to_owned())
+        })
+        .collect();
+    versions.sort_unstable();
+    assert!(!versions.is_empty(), "no released versions");
+    versions
+}
+
+fn database_of(cluster: &Cluster, name: &str, version: &str) -> Client {
+    cluster.client().batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
+    let mut client = cluster.client_of("postgres", name);
+    client.batch_execute(&format!("CREATE EXTENSION pg_snowflake VERSION '{version}'")).unwrap();
+    client
+}
+
+/// The version of the extension in a database, and the current one.
+fn versions(client: &mut Client) -> (String, String) {
+    let query = "SELECT installed_version, default_version FROM pg_available_extensions WHERE name = 'pg_snowflake'";
+    let row = client.query_one(query, &[]).unwrap();
+    (row.get(0), row.get(1))
+}
+
+fn insert(client: &mut Client) -> Vec<i64> {
+    ids(&client
+        .query("INSERT INTO stored (session) SELECT i FROM generate_series(1, 1000) i RETURNING id", &[])
+        .unwrap())
+}
+
+/// How many rows the view reads as IDs of this server.
+fn read(client: &mut Client) -> i64 {
+    let query = "SELECT count(*) FROM decoded WHERE worker_id = 1 AND at > now() - interval '1 hour'";
+    client.query_one(query, &[]).unwrap().get(0)
+}
+
+const OBJECTS: &str = "
+    CREATE VIEW decoded AS
+        SELECT snowflake_timestamp(id) AS at, (snowflake_decode(id)).* FROM stored WHERE snowflake_between(id, '-infinity', 'infinity');
+    CREATE INDEX ON stored (snowflake_timestamp(id))";
+
+#[test]
+fn an_updated_database_equals_one_of_a_fresh_install() {
+    let cluster = Cluster::options().start();
+    let fresh = catalogue(&mut cluster.client());
+    assert!(fresh.len() > 100, "{fresh:#?}");
+    for version in released() {
+        let name = format!("of_{}", version.replace('.', "_"));
+        let mut client = database_of(&cluster, &name, &version);
+        assert_eq!(versions(&mut client).0, version);
+        client.batch_execute(TABLE).unwrap();
+        client.batch_execute(OBJECTS).unwrap();
+        let mut list = insert(&mut client);
+        assert_eq!(read(&mut client), 1000);
+
+        // A session from before the update, and one from after it.
+        let mut other = cluster.client_of("postgres", &name);
+        list.extend(insert(&mut other));
+        client.batch_execute(UPDATE).unwrap();
+        let (installed, current) = versions(&mut client);
+        assert_eq!(installed, current);
+        same(&catalogue(&mut client), &fresh);
+        for client in [&mut client, &mut other, &mut cluster.client_of("postgres", &name)] {
+            list.extend(insert(client));
+        }
+        assert_eq!(read(&mut client), 5000);
+
+        // In a dump, too.
+        let file = cluster.socket().join("dump");
+        run(cluster.program("pg_dump").arg("--file").arg(&file).arg(&name));
+        let restored = format!("restored_{name}");
+        cluster.client().batch_execute(&format!("CREATE DATABASE {restored}")).unwrap();
+        let mut psql = cluster.program("psql");
+        run(psql.args(["--no-psqlrc", "--set=ON_ERROR_STOP=1", "--dbname", &restored, "--file"]).arg(&file));
+        let mut client = cluster.client_of("postgres", &restored);
+        same(&catalogue(&mut client), &fresh);
+        assert_eq!(read(&mut client), 5000);
+        list.extend(insert(&mut client));
+        check::rising(&list);
+    }
+}
+
+#[test]
+fn an_update_disturbs_no_session_that_makes_ids() {
+    let cluster = Cluster::options().start();
+    let mut databases = Vec::new();
+    for version in released() {
+        // Each is updated once, so some.
+        for number in 0..4 {
+            let name = format!("of_{}_{number}", version.replace('.', "_"));
+            database_of(&cluster, &name, &version).batch_execute(TABLE).unwrap();
+            databases.push(name);
+        }
+    }
+    let names: Vec<&str> = databases.iter().map(String::as_str).collect();
+    let ((), record) = load::run_during_in(
+        &names,
+        2,
+        || &cluster,
+        || {
+            for database in &databases {
+                thread::sleep(Duration::from_millis(300));
+                let mut client = cluster.client_of("postgres", database);
+                client.batch_execute(UPDATE).unwrap();
+                let (installed, current) = versions(&mut client);
+                assert_eq!(installed, current);
+            }
+            thread::sleep(Duration::from_millis(300));
+        },
+    );
+    assert!(record.refused.is_empty(), "{:?}", record.messages);
+    let count = record.check(&[&cluster]);
+    assert!(count > 5_000, "{count}");
+}

@@ -6,7 +6,8 @@
 //! for bytes that are not UTF-8.
 
 use crate::database;
-use crate::errors::{DefaultRows, Error, Partition};
+use crate::errors::Error;
+use crate::errors::partitions::{DefaultRows, Partition, PartitionError};
 use crate::time::timestamptz::Instant;
 use pgrx::datum::Interval;
 use pgrx::direct_function_call_as_datum;
@@ -40,19 +41,19 @@ fn snowflake_create_partitions(
     let layout = database::layout();
     match Spi::connect_mut(|client| create(client, layout, parent, every, since, until)) {
         Ok(created) => Ok(SetOfIterator::new(created)),
-        Err(Failure::Refused(error)) => error.raise_in(layout),
+        Err(Failure::Refused(error)) => Error::from(error).raise_in(layout),
         Err(Failure::Query(error)) => Err(error),
     }
 }
 
 /// Why no partitions were created.
 enum Failure {
-    Refused(Error),
+    Refused(PartitionError),
     Query(spi::Error),
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
+impl From<PartitionError> for Failure {
+    fn from(error: PartitionError) -> Self {
         Self::Refused(error)
     }
 }
@@ -71,7 +72,7 @@ fn create(
     since: Option<i64>,
     until: Option<i64>,
 ) -> Result<Vec<pg_sys::Oid>, Failure> {
-    let parent = parent.ok_or(Error::PartitionNull("parent"))?;
+    let parent = parent.ok_or(PartitionError::Null("parent"))?;
     // First, so that nobody else can lock the table or learn anything about it.
     check_owner(parent)?;
     // SAFETY: raises an error, or does nothing.
@@ -100,9 +101,9 @@ fn create(
 }
 
 /// Checks that the caller owns the table, or is a member of the role that does.
-fn check_owner(table: pg_sys::Oid) -> Result<(), Error> {
+fn check_owner(table: pg_sys::Oid) -> Result<(), PartitionError> {
     // SAFETY: a lookup, which returns NULL if there is no such relation.
-    let name = unsafe { owned(pg_sys::get_rel_name(table)) }.ok_or(Error::NoSuchTable(table.to_u32()))?;
+    let name = unsafe { owned(pg_sys::get_rel_name(table)) }.ok_or(PartitionError::NoSuchTable(table.to_u32()))?;
     // SAFETY: lookups; they raise an error if the table was dropped meanwhile.
     let owner = unsafe {
         #[cfg(any(feature = "pg14", feature = "pg15"))]
@@ -111,7 +112,7 @@ fn check_owner(table: pg_sys::Oid) -> Result<(), Error> {
         let owner = pg_sys::object_ownercheck(pg_sys::RelationRelationId, table, pg_sys::GetUserId());
         owner
     };
-    if owner { Ok(()) } else { Err(Error::PartitionNotOwner(shown(&name))) }
+    if owner { Ok(()) } else { Err(PartitionError::NotOwner(shown(&name))) }
 }
 
 /// The column of the partition key, quoted. Its type is `bigint`, or a domain over it.
@@ -136,7 +137,7 @@ fn key_column(client: &SpiClient, table: pg_sys::Oid) -> Result<CString, Failure
                     (Some(key), None) => format!("Its partition key is {}.", shown(&key)),
                     (Some(key), Some(of)) => format!("Its partition key is {}, of type {}.", shown(&key), shown(&of)),
                 };
-                Err(Error::PartitionKey(shown(&name), detail).into())
+                Err(PartitionError::Key(shown(&name), detail).into())
             }
         }
     }
@@ -148,26 +149,26 @@ fn wanted(
     every: Option<Interval>,
     since: Option<i64>,
     until: Option<i64>,
-) -> Result<Vec<Piece>, Error> {
-    let every = every.ok_or(Error::PartitionNull("every"))?;
-    let since = since.ok_or(Error::PartitionNull("since"))?;
-    let until = until.ok_or(Error::PartitionNull("until"))?;
+) -> Result<Vec<Piece>, PartitionError> {
+    let every = every.ok_or(PartitionError::Null("every"))?;
+    let since = since.ok_or(PartitionError::Null("since"))?;
+    let until = until.ok_or(PartitionError::Null("until"))?;
     let step = Step::new(every.months(), every.days(), Micros(every.micros())).map_err(|problem| {
         // SAFETY: interval_out takes an interval and returns a NUL-terminated string.
         let text = unsafe {
             direct_function_call_as_datum(pg_sys::interval_out, &[every.into_datum()])
                 .and_then(|text| owned(text.cast_mut_ptr::<c_char>()))
         };
-        Error::PartitionStep(shown(&text.unwrap_or_default()), problem)
+        PartitionError::Step(shown(&text.unwrap_or_default()), problem)
     })?;
     pieces(layout, step, finite(since, "since")?, finite(until, "until")?)
-        .map_err(|problem: PiecesError| Error::PartitionRange(since, until, problem))
+        .map_err(|problem: PiecesError| PartitionError::Range(since, until, problem))
 }
 
-fn finite(timestamptz: i64, argument: &'static str) -> Result<UnixMicros, Error> {
+fn finite(timestamptz: i64, argument: &'static str) -> Result<UnixMicros, PartitionError> {
     match Instant::from_datum(timestamptz) {
         Instant::At(instant) => Ok(instant),
-        Instant::Past | Instant::Future => Err(Error::PartitionInfinite(argument)),
+        Instant::Past | Instant::Future => Err(PartitionError::Infinite(argument)),
     }
 }
 
@@ -187,8 +188,8 @@ impl Table {
     /// Locks a table and reads its partitions. The lock is kept until the end of the transaction, unless it is an ACCESS SHARE
     /// lock. The partitions are read from the relation cache: the snapshot of a REPEATABLE READ transaction might not show the
     /// latest.
-    fn look(table: pg_sys::Oid, lock: u32) -> Result<Self, Error> {
-        let gone = || Error::NoSuchTable(table.to_u32());
+    fn look(table: pg_sys::Oid, lock: u32) -> Result<Self, PartitionError> {
+        let gone = || PartitionError::NoSuchTable(table.to_u32());
         let release = if lock == pg_sys::AccessShareLock { lock } else { pg_sys::NoLock };
         // SAFETY: the relation is open while its description is read. For ranges of one bigint, the bounds are in ascending
         // order: bound i is `datums[i]` if `kind[i]` says that it has a value. The partition from bound i - 1 to bound i is
@@ -249,7 +250,7 @@ impl Table {
 
     /// The indexes of the pieces that have no partition yet. Checks that no partition overlaps them and that their names are
     /// free.
-    fn missing(&self, wanted: &[Piece]) -> Result<Vec<usize>, Error> {
+    fn missing(&self, wanted: &[Piece]) -> Result<Vec<usize>, PartitionError> {
         let ids: Vec<Range<i64>> = wanted.iter().map(|piece| piece.ids.clone()).collect();
         let bounds: Vec<Range<Edge>> = self.existing.iter().map(|(_, bounds)| bounds.clone()).collect();
         let missing = missing(&ids, &bounds).map_err(|Overlap { piece, partition }| {
@@ -257,14 +258,14 @@ impl Table {
             // SAFETY: a lookup, which returns NULL if it was dropped.
             let name = unsafe { owned(pg_sys::get_rel_name(oid)) }.unwrap_or_default();
             let there = Partition { parent: shown(&self.quoted()), name: shown(&name), ids };
-            Error::PartitionOverlap(Box::new((there, self.wanted(&wanted[piece]))))
+            PartitionError::Overlap(Box::new((there, self.wanted(&wanted[piece]))))
         })?;
         for piece in missing.iter().map(|&piece| &wanted[piece]) {
             if self.name_of(piece).as_bytes().len() > LONGEST_NAME {
-                return Err(Error::PartitionName(Box::new(self.wanted(piece))));
+                return Err(PartitionError::Name(Box::new(self.wanted(piece))));
             }
             if self.find(piece) != pg_sys::InvalidOid {
-                return Err(Error::PartitionNameTaken(Box::new(self.wanted(piece))));
+                return Err(PartitionError::NameTaken(Box::new(self.wanted(piece))));
             }
         }
         Ok(missing)
@@ -298,7 +299,7 @@ impl Table {
                 let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(default));
                 (owned(schema).unwrap_or_default(), owned(pg_sys::get_rel_name(default)).unwrap_or_default())
             };
-            return Err(Error::PartitionDefaultRows(Box::new(DefaultRows {
+            return Err(PartitionError::DefaultRows(Box::new(DefaultRows {
                 wanted: self.wanted(piece.unwrap_or(&wanted[run[0]])),
                 id,
                 name: shown(&name),

@@ -1,15 +1,17 @@
 //! Every error that a function can end with, and its SQLSTATE, message, detail and hint.
 
+pub mod partitions;
+mod report;
+
+use self::partitions::PartitionError;
+use self::report::{error, outside};
 use crate::settings;
-use crate::time::timestamptz;
 use crate::wording::{duration, layout_hint, preload_line, sentence};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::notation::NotationError;
-use snowflake_core::pieces::{Edge, MAX_PIECES, PiecesError, StepError};
 use snowflake_core::text::{FORMS, TextError};
 use snowflake_core::{Field, FieldError, Layout, Micros, NotAnId, UnixMicros};
-use std::ops::Range;
 
 /// The parameter that says how many replication origins may be in use.
 #[cfg(not(any(feature = "pg18", feature = "pg19")))]
@@ -96,8 +98,6 @@ pub enum Error {
     NegativeCount(i32),
     /// The text is no layout.
     NotALayout(String, NotationError),
-    /// There is no table with this OID.
-    NoSuchTable(u32),
     /// There is no text form of that name.
     NoSuchForm(String),
     /// The number is negative, and has no text.
@@ -123,54 +123,14 @@ pub enum Error {
     Part(FieldError),
     /// A negative worker, datacenter or sequence.
     NegativePart(Field, i32),
-    /// An argument of `snowflake_create_partitions` is NULL: this one.
-    PartitionNull(&'static str),
-    /// The caller does not own the table.
-    PartitionNotOwner(String),
-    /// The table is not partitioned by a range of a `bigint` column; what it is instead, as a sentence.
-    PartitionKey(String, String),
-    /// `since` or `until` is infinite: this one.
-    PartitionInfinite(&'static str),
-    /// The interval, as text, cannot be the length of partitions.
-    PartitionStep(String, StepError),
-    /// The time in question, two `timestamptz`, is not cut into such pieces.
-    PartitionRange(i64, i64, PiecesError),
-    /// The name of a partition would have more than 63 bytes.
-    PartitionName(Box<Partition>),
-    /// There is a relation with the name of this partition, and it is not this partition.
-    PartitionNameTaken(Box<Partition>),
-    /// There is a partition, the first, that overlaps the second, which is to be made.
-    PartitionOverlap(Box<(Partition, Partition)>),
-    /// The default partition has rows of one that is to be made.
-    PartitionDefaultRows(Box<DefaultRows>),
+    /// `snowflake_create_partitions()` cannot make the partitions.
+    Partitions(PartitionError),
 }
 
-/// A partition in an error.
-#[derive(Clone, Debug)]
-pub struct Partition {
-    /// The name of its table, with the schema and quoted as in a statement.
-    pub parent: String,
-    /// Its own name.
-    pub name: String,
-    /// What it holds.
-    pub ids: Range<Edge>,
-}
-
-/// Rows in the default partition that belong to a partition that is to be made.
-#[derive(Clone, Debug)]
-pub struct DefaultRows {
-    /// The partition that is to be made.
-    pub wanted: Partition,
-    /// The lowest ID in question.
-    pub id: i64,
-    /// The default partition's name.
-    pub name: String,
-    /// The default partition, with the schema and quoted as in a statement.
-    pub quoted: String,
-    /// The column of the IDs, quoted.
-    pub column: String,
-    /// All IDs that are to be in partitions after the call.
-    pub all: Range<i64>,
+impl From<PartitionError> for Error {
+    fn from(error: PartitionError) -> Self {
+        Self::Partitions(error)
+    }
 }
 
 impl From<NotAnId> for Error {
@@ -197,7 +157,6 @@ impl Error {
 
     fn report(self, layout: &Layout) -> ErrorReport {
         use PgSqlErrorCode::*;
-        let error = |code, message: &str| ErrorReport::new(code, message.to_owned(), "");
         match self {
             Self::NotPreloaded => {
                 let message = "pg_snowflake must be loaded via shared_preload_libraries";
@@ -381,8 +340,6 @@ impl Error {
                     .set_detail(sentence(&problem.to_string()))
                     .set_hint(layout_hint())
             }
-            Self::NoSuchTable(oid) => error(ERRCODE_UNDEFINED_TABLE, &format!("there is no table with OID {oid}"))
-                .set_hint("Give the partitioned table, for example 'orders'."),
             Self::NoSuchForm(name) => {
                 let names: Vec<&str> = FORMS.iter().map(|form| form.name).collect();
                 error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("\"{name}\" is not a text form"))
@@ -423,155 +380,7 @@ impl Error {
                 error(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, &format!("{field} must not be negative: {value}"))
                     .set_detail(format!("The layout is \"{layout}\"."))
             }
-            Self::PartitionNull(argument) => {
-                error(ERRCODE_NULL_VALUE_NOT_ALLOWED, &format!("{argument} must not be NULL")).set_hint(
-                    "For example: SELECT snowflake_create_partitions('orders', '1 month', '2026-01-01', '2027-01-01');",
-                )
-            }
-            Self::PartitionNotOwner(table) => {
-                error(ERRCODE_INSUFFICIENT_PRIVILEGE, &format!("must be owner of table {table}"))
-                    .set_hint("Only its owner can give a table partitions.")
-            }
-            Self::PartitionKey(table, detail) => {
-                let message = format!("table \"{table}\" is not partitioned by a range of a bigint column");
-                error(ERRCODE_WRONG_OBJECT_TYPE, &message)
-                    .set_detail(detail)
-                    .set_hint("Create the table with PARTITION BY RANGE (id), where id is the bigint column of its IDs.")
-            }
-            Self::PartitionInfinite(argument) => {
-                error(ERRCODE_DATETIME_FIELD_OVERFLOW, &format!("{argument} must be finite")).set_hint(
-                    "A partition without a lower or upper bound is made by CREATE TABLE ... PARTITION OF, with MINVALUE or \
-                     MAXVALUE.",
-                )
-            }
-            Self::PartitionStep(every, problem) => {
-                let message = match problem {
-                    StepError::Negative => "every must be positive in all of its parts",
-                    StepError::NotWholeSeconds => "every must be one or more whole seconds",
-                };
-                error(ERRCODE_INVALID_PARAMETER_VALUE, message)
-                    .set_detail(format!("It is \"{every}\"."))
-                    .set_hint("Use a step such as '1 month', '1 day' or '6 hours'; the smallest is '1 second'.")
-            }
-            Self::PartitionRange(since, until, problem) => {
-                let [from, to] = [since, until].map(timestamptz::display);
-                let whole = format!("The range is from {from} to before {to}.");
-                match problem {
-                    PiecesError::Empty => error(ERRCODE_INVALID_PARAMETER_VALUE, "since must be before until")
-                        .set_detail(format!("since is {from}, until is {to}."))
-                        .set_hint("until is the first instant that needs no partition any more."),
-                    PiecesError::SinceOutOfRange => outside(since, layout).set_hint("Give a since within that time."),
-                    PiecesError::UntilOutOfRange => outside(until, layout).set_hint("Give an until within that time."),
-                    PiecesError::EndsTooLate => {
-                        let message = "the last partition would end after the last snowflake IDs";
-                        error(ERRCODE_DATETIME_FIELD_OVERFLOW, message)
-                            .set_detail(format!("{whole} {}", times(layout)))
-                            .set_hint(
-                                "The last partition is a whole one. Give an earlier until or a shorter step, and make the \
-                                 very last by CREATE TABLE ... PARTITION OF, with MAXVALUE.",
-                            )
-                    }
-                    PiecesError::ShorterThanTick => {
-                        error(ERRCODE_INVALID_PARAMETER_VALUE, "every is shorter than a tick of the layout")
-                            .set_detail(format!("A tick of the layout \"{layout}\" is the shortest time that IDs tell."))
-                            .set_hint(format!("Use a step of at least {}.", duration(layout.tick_length())))
-                    }
-                    PiecesError::TooMany(count) => {
-                        error(ERRCODE_PROGRAM_LIMIT_EXCEEDED, &format!("that would be {count} partitions"))
-                            .set_detail(format!("{whole} One call makes at most {MAX_PIECES} partitions."))
-                            .set_hint("Give a longer step, or a shorter range.")
-                    }
-                }
-            }
-            Self::PartitionName(partition) => {
-                let Partition { parent, name, ids } = *partition;
-                error(ERRCODE_NAME_TOO_LONG, &format!("the name of partition \"{name}\" would be too long"))
-                    .set_detail(format!("It would have {} bytes; PostgreSQL's names have at most 63.", name.len()))
-                    .set_hint(format!(
-                        "Give the table a shorter name, or create its partitions under names of your own: CREATE TABLE ... \
-                         PARTITION OF {parent} {};",
-                        for_values(&ids)
-                    ))
-            }
-            Self::PartitionNameTaken(partition) => {
-                let Partition { parent, name, ids } = *partition;
-                error(ERRCODE_DUPLICATE_TABLE, &format!("relation \"{name}\" already exists"))
-                    .set_detail(format!(
-                        "It has the name of a partition that is to be made, of IDs {}, and is not that partition.",
-                        range(&ids, layout)
-                    ))
-                    .set_hint(format!(
-                        "Rename it; or, if it holds the rows of that time, make it the partition: ALTER TABLE {parent} \
-                         ATTACH PARTITION ... {};",
-                        for_values(&ids)
-                    ))
-            }
-            Self::PartitionOverlap(partitions) => {
-                let (there, wanted) = *partitions;
-                let message = format!("new partition \"{}\" would overlap partition \"{}\"", wanted.name, there.name);
-                error(ERRCODE_INVALID_OBJECT_DEFINITION, &message)
-                    .set_detail(format!(
-                        "The new one would hold IDs {}. The existing one holds those {}.",
-                        range(&wanted.ids, layout),
-                        range(&there.ids, layout)
-                    ))
-                    .set_hint(
-                        "Choose since and until so that the range leaves out the existing partition, or since and every so \
-                         that a new partition has its bounds.",
-                    )
-            }
-            Self::PartitionDefaultRows(rows) => {
-                let DefaultRows { wanted, id, name, quoted, column, all } = *rows;
-                let parent = wanted.parent;
-                error(
-                    ERRCODE_CHECK_VIOLATION,
-                    &format!("default partition \"{name}\" has rows of a partition that is to be made"),
-                )
-                .set_detail(format!(
-                    "The first has the ID {id}. It belongs to \"{}\", of IDs {}.",
-                    wanted.name,
-                    range(&wanted.ids, layout)
-                ))
-                .set_hint(format!(
-                    "Move such rows, for example in one transaction: ALTER TABLE {parent} DETACH PARTITION {quoted}; then \
-                     this call again; then WITH moved AS (DELETE FROM {quoted} WHERE {column} >= {} AND {column} < {} \
-                     RETURNING *) INSERT INTO {parent} SELECT * FROM moved; then ALTER TABLE {parent} ATTACH PARTITION \
-                     {quoted} DEFAULT;",
-                    all.start, all.end
-                ))
-            }
+            Self::Partitions(problem) => problem.report(layout),
         }
     }
-}
-
-/// A finite `timestamptz` that no ID can have.
-fn outside(instant: i64, layout: &Layout) -> ErrorReport {
-    let message = format!("{} is outside the time of snowflake IDs", timestamptz::display(instant));
-    ErrorReport::new(PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW, message, "").set_detail(times(layout))
-}
-
-/// Which times IDs can have, as a sentence.
-fn times(layout: &Layout) -> String {
-    format!(
-        "IDs of the layout \"{layout}\" have times from {} to before {}.",
-        timestamptz::display(timestamptz::to_datum(layout.epoch())),
-        timestamptz::display(timestamptz::to_datum(layout.end()))
-    )
-}
-
-/// The IDs of a partition with their times: `from 286286413824000000 (2026-03-01 00:00:00+00) to before MAXVALUE`.
-fn range(ids: &Range<Edge>, layout: &Layout) -> String {
-    let [start, end] = [ids.start, ids.end].map(|edge| match edge {
-        Edge::Id(id) => match layout.timestamp(id) {
-            Ok(at) => format!("{edge} ({})", timestamptz::display(timestamptz::to_datum(at))),
-            Err(NotAnId(_)) => edge.to_string(),
-        },
-        Edge::Lowest | Edge::Highest => edge.to_string(),
-    });
-    format!("from {start} to before {end}")
-}
-
-/// The same in a statement.
-fn for_values(ids: &Range<Edge>) -> String {
-    format!("FOR VALUES FROM ({}) TO ({})", ids.start, ids.end)
 }

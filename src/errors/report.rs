@@ -1,0 +1,26 @@
+//! What several errors have in common.
+
+use crate::time::timestamptz;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use snowflake_core::Layout;
+
+/// An error with this message.
+pub fn error(code: PgSqlErrorCode, message: &str) -> ErrorReport {
+    ErrorReport::new(code, message.to_owned(), "")
+}
+
+/// A finite `timestamptz` that no ID can have.
+pub fn outside(instant: i64, layout: &Layout) -> ErrorReport {
+    let message = format!("{} is outside the time of snowflake IDs", timestamptz::display(instant));
+    ErrorReport::new(PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW, message, "").set_detail(times(layout))
+}
+
+/// Which times IDs can have, as a sentence.
+pub fn times(layout: &Layout) -> String {
+    format!(
+        "IDs of the layout \"{layout}\" have times from {} to before {}.",
+        timestamptz::display(timestamptz::to_datum(layout.epoch())),
+        timestamptz::display(timestamptz::to_datum(layout.end()))
+    )
+}

@@ -1,8 +1,8 @@
 //! The servers of a run, which are alike but for the layout, and what is asked of them.
 
 use crate::contenders;
-use pg_test::{Cluster, run};
 use postgres::Client;
+use snowflake_test::{Cluster, run};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};

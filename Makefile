@@ -1,6 +1,6 @@
 # pg_snowflake: build, install, test, show. `make help` lists the targets.
 
-PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
+PG_CONFIG ?= $(shell scripts/pg-config)
 CARGO ?= cargo
 export PG_CONFIG
 

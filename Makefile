@@ -1,6 +1,6 @@
 # pg_snowflake: build, install, test, show. `make help` lists the targets.
 
-PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
+PG_CONFIG ?= $(shell scripts/pg-config)
 CARGO ?= cargo
 export PG_CONFIG
 
@@ -47,7 +47,7 @@ test: deps-test install ## everything: core, model check, regress files, cluster
 	@scripts/test
 
 soak: deps-test install ## faults at random, for MINUTES=5 from SEED
-	@SEED='$(SEED)' MINUTES='$(MINUTES)' $(CARGO) run -q -p pg_test --bin soak
+	@SEED='$(SEED)' MINUTES='$(MINUTES)' $(CARGO) run -q -p snowflake_test --bin soak
 
 bench: install ## side by side with what else makes IDs; QUICK=1 for less, RESULTS=directory to write to
 	@QUICK='$(QUICK)' RESULTS='$(RESULTS)' $(CARGO) run -q --release -p snowflake_bench

@@ -11,9 +11,9 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// That of the environment's `PG_CONFIG`, else Debian's 15.
+    /// That of the environment's `PG_CONFIG`, else the default, which `scripts/pg-config` knows.
     pub fn under_test() -> Self {
-        Self::of(&env::var("PG_CONFIG").unwrap_or_else(|_| "/usr/lib/postgresql/15/bin/pg_config".to_owned()))
+        Self::of(run(&mut Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/pg-config"))).trim())
     }
 
     /// The one that this `pg_config` belongs to.

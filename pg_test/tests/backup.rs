@@ -12,10 +12,10 @@
 //!   right count everything. What the old server gave after the moment is not counted where the clock is back: the new
 //!   server goes on just above the reservation, and that may be where the old one went on, too.
 
-use pg_test::load::{self, Record, TABLE};
-use pg_test::{Cluster, Installation, Options, Stop, check, ids, run};
 use postgres::Client;
 use postgres::error::DbError;
+use snowflake_test::load::{self, Record, TABLE};
+use snowflake_test::{Cluster, Installation, Options, Stop, check, ids, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;

@@ -1,7 +1,7 @@
 //! The server's clock stepped while it runs, by libfaketime: order, uniqueness, waits and errors.
 
-use pg_test::{Cluster, check, ids};
 use postgres::Client;
+use snowflake_test::{Cluster, check, ids};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -159,7 +159,7 @@ fn a_wait_can_be_cancelled_and_holds_no_lock() {
         let waiter = scope.spawn(|| next(&mut client).unwrap_err());
         thread::sleep(Duration::from_millis(300));
         let start = Instant::now();
-        cluster.stop(pg_test::Stop::Fast);
+        cluster.stop(snowflake_test::Stop::Fast);
         assert!(start.elapsed() < Duration::from_secs(10));
         waiter.join().unwrap();
     });

@@ -1,6 +1,6 @@
 //! Many sessions at once: every ID once, each session's in order.
 
-use pg_test::{Cluster, check, ids, run};
+use snowflake_test::{Cluster, check, ids, run};
 use std::io::Write;
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! One server and its promise, through crashes and clocks set back: no ID is given twice, over all that was ever given
 //! or stored.
 
-use pg_test::load::{self, Record, TABLE};
-use pg_test::{Cluster, Stop, kill};
+use snowflake_test::load::{self, Record, TABLE};
+use snowflake_test::{Cluster, Stop, kill};
 use std::thread;
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ fn ids_that_left_without_a_row_are_not_given_again() {
         Cluster::options().with_clock().set("pg_snowflake.max_wait = '20s'").set("wal_writer_delay = 10s").start();
     let mut client = cluster.client();
     let ids = |client: &mut postgres::Client, count: i32| {
-        pg_test::ids(&client.query("SELECT snowflake_next($1)", &[&count]).unwrap())
+        snowflake_test::ids(&client.query("SELECT snowflake_next($1)", &[&count]).unwrap())
     };
     let ends = |client: &mut postgres::Client| -> Vec<i64> {
         let row = client.query_one("SELECT min(id), max(id) FROM snowflake_next(50000) id", &[]).unwrap();
@@ -75,7 +75,7 @@ fn ids_that_left_without_a_row_are_not_given_again() {
         client = cluster.client();
         lists.push(ids(&mut client, 20_000));
     }
-    pg_test::check::rising(&lists.concat());
+    snowflake_test::check::rising(&lists.concat());
 }
 
 #[test]
@@ -175,13 +175,13 @@ fn two_databases_crash_together() {
         for _ in 0..200 {
             let a = first.query("SELECT snowflake_next(20)", &[]).unwrap();
             let b = other.query("SELECT ids.snowflake_next(20)", &[]).unwrap();
-            lists.push([pg_test::ids(&a), pg_test::ids(&b)].concat());
+            lists.push([snowflake_test::ids(&a), snowflake_test::ids(&b)].concat());
         }
         cluster.stop(Stop::Kill);
         cluster.step_clock(["-10s", "-20s"][round % 2]);
         cluster.start().unwrap();
     }
-    pg_test::check::rising(&lists.concat());
+    snowflake_test::check::rising(&lists.concat());
 
     // The extension in one more database does not move the line.
     let lead = |cluster: &Cluster| -> f64 {
@@ -194,20 +194,20 @@ fn two_databases_crash_together() {
         cluster.client().batch_execute(&format!("CREATE DATABASE more{number}")).unwrap();
         let mut more = cluster.client_of("postgres", &format!("more{number}"));
         more.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
-        lists.push(pg_test::ids(&more.query("SELECT snowflake_next(10)", &[]).unwrap()));
+        lists.push(snowflake_test::ids(&more.query("SELECT snowflake_next(10)", &[]).unwrap()));
     }
     assert!(lead(&cluster) <= before + 0.1, "{before} became {}", lead(&cluster));
 
     // A copy of a database has a copy of its reservation.
     cluster.client().batch_execute("CREATE DATABASE copy TEMPLATE other").unwrap();
     let mut copy = cluster.client_of("postgres", "copy");
-    lists.push(pg_test::ids(&copy.query("SELECT ids.snowflake_next(1000)", &[]).unwrap()));
+    lists.push(snowflake_test::ids(&copy.query("SELECT ids.snowflake_next(1000)", &[]).unwrap()));
     cluster.stop(Stop::Kill);
     cluster.step_clock("-60s");
     cluster.start().unwrap();
     let mut copy = cluster.client_of("postgres", "copy");
-    lists.push(pg_test::ids(&copy.query("SELECT ids.snowflake_next(1000)", &[]).unwrap()));
-    pg_test::check::rising(&lists.concat());
+    lists.push(snowflake_test::ids(&copy.query("SELECT ids.snowflake_next(1000)", &[]).unwrap()));
+    snowflake_test::check::rising(&lists.concat());
 }
 
 #[test]

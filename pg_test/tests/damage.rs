@@ -1,6 +1,6 @@
 //! A sequence of the extension whose page is damaged on disk.
 
-use pg_test::{Cluster, Stop};
+use snowflake_test::{Cluster, Stop};
 use std::fs;
 
 #[test]

@@ -2,8 +2,8 @@
 //! without settings, in a worker of a parallel query, in a subscriber, in a copy; and wherever the expression stands:
 //! in generated columns, indexes, statistics.
 
-use pg_test::{Cluster, Options, check, ids, run};
 use postgres::Client;
+use snowflake_test::{Cluster, Options, check, ids, run};
 use std::path::PathBuf;
 
 /// A server whose layout is not the default one.
@@ -72,7 +72,7 @@ fn a_standby_decodes() {
     fill(&mut primary.client(), 1000);
     let standby = primary.standby();
     // Its own settings do not count.
-    standby.stop(pg_test::Stop::Fast);
+    standby.stop(snowflake_test::Stop::Fast);
     standby.append("postgresql.conf", "pg_snowflake.layout = 'default'\npg_snowflake.datacenter_id = -1\n");
     start(&standby);
     standby.catch_up_with(&primary);
@@ -92,7 +92,7 @@ fn a_server_without_settings_decodes_what_is_restored() {
 fn a_copy_of_a_database_decodes() {
     let cluster = twitter().start();
     fill(&mut cluster.client(), 100);
-    cluster.stop(pg_test::Stop::Fast);
+    cluster.stop(snowflake_test::Stop::Fast);
     cluster.append("postgresql.conf", "pg_snowflake.layout = 'default'\npg_snowflake.datacenter_id = -1\n");
     start(&cluster);
     cluster.client_of("postgres", "template1").batch_execute("CREATE DATABASE copy TEMPLATE postgres").unwrap();

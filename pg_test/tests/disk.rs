@@ -1,7 +1,7 @@
 //! The disk of the write-ahead log fills up under load.
 
-use pg_test::load::{self, TABLE};
-use pg_test::{Cluster, run};
+use snowflake_test::load::{self, TABLE};
+use snowflake_test::{Cluster, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;

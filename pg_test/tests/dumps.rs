@@ -2,9 +2,9 @@
 //! restores, not in that of a publication for all tables, nor in that of a TRUNCATE of everything. And where the record
 //! is none, that is an error with a way out.
 
-use pg_test::{Cluster, Options, Stop, check, ids};
 use postgres::Client;
 use postgres::error::DbError;
+use snowflake_test::{Cluster, Options, Stop, check, ids};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

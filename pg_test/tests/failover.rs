@@ -1,8 +1,8 @@
 //! Two servers and one promise: what the primary gave out, the promoted standby does not give out again, though its
 //! clock is behind.
 
-use pg_test::load::{self, TABLE};
-use pg_test::{Cluster, Options, Stop};
+use snowflake_test::load::{self, TABLE};
+use snowflake_test::{Cluster, Options, Stop};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -98,8 +98,8 @@ fn a_synchronous_standby_that_lags_holds_ids_back() {
     second.start().unwrap();
     second.promote();
     let mut client = second.client();
-    ids.extend(pg_test::ids(&client.query("SELECT snowflake_next(50000)", &[]).unwrap()));
-    pg_test::check::rising(&ids);
+    ids.extend(snowflake_test::ids(&client.query("SELECT snowflake_next(50000)", &[]).unwrap()));
+    snowflake_test::check::rising(&ids);
 }
 
 #[test]

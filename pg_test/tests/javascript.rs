@@ -1,7 +1,7 @@
 //! What Node's PostgreSQL client reads: IDs of 53 bits are exact as JavaScript's numbers, those of 63 bits only as
 //! strings and as BigInt.
 
-use pg_test::{Cluster, run};
+use snowflake_test::{Cluster, run};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

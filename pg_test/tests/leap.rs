@@ -1,9 +1,9 @@
 //! A clock that leaps a year ahead: for a moment, for good, under load, twice, across a reload and a crash; and the way back for
 //! a server that has made IDs by such a clock.
 
-use pg_test::load::{self, TABLE};
-use pg_test::{Cluster, Stop, check, ids, kill};
 use postgres::Client;
+use snowflake_test::load::{self, TABLE};
+use snowflake_test::{Cluster, Stop, check, ids, kill};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};

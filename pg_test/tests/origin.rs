@@ -1,10 +1,10 @@
 //! The replication origin that holds the server's reservation: what happens where it is dropped, held, set by hand, or cannot
 //! be; and the keeper, without which the server goes on.
 
-use pg_test::load::{self, TABLE};
-use pg_test::{Cluster, Installation, Stop, check, ids, kill};
 use postgres::Client;
 use postgres::error::DbError;
+use snowflake_test::load::{self, TABLE};
+use snowflake_test::{Cluster, Installation, Stop, check, ids, kill};
 use std::thread;
 use std::time::{Duration, Instant};
 

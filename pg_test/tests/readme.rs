@@ -1,7 +1,7 @@
 //! The README's and the documentation's ```` ```sql ```` blocks print what they say they print. In a block marked `sql shape`, whose
 //! numbers differ from run to run, only the digits may differ.
 
-use pg_test::Cluster;
+use snowflake_test::Cluster;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;

@@ -1,6 +1,6 @@
 //! A server in recovery reads IDs, and makes none.
 
-use pg_test::{Cluster, Stop, kill};
+use snowflake_test::{Cluster, Stop, kill};
 
 #[test]
 fn in_recovery_making_is_refused_and_decoding_works() {

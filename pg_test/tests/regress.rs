@@ -5,7 +5,7 @@
 //! To accept a change, look at the difference that is printed, then copy `target/regress/NAME/results/NAME.out`.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use pg_test::{Cluster, Installation};
+use snowflake_test::{Cluster, Installation};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;

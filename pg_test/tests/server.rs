@@ -5,9 +5,9 @@
 //! idle one makes IDs first, until it is past all that were given before. Where the server has forgotten what any of
 //! its databases gave, they meet.
 
-use pg_test::load::{self, Record, TABLE, stored};
-use pg_test::{Cluster, Installation, Options, Stop, check, ids, run};
 use postgres::Client;
+use snowflake_test::load::{self, Record, TABLE, stored};
+use snowflake_test::{Cluster, Installation, Options, Stop, check, ids, run};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! Settings at the start and by reload; a server without preloading; other layouts.
 
-use pg_test::{Cluster, check, ids};
+use snowflake_test::{Cluster, check, ids};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

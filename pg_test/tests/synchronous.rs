@@ -1,7 +1,7 @@
 //! A synchronous standby that does not answer: who waits for it, and what ends the wait.
 
-use pg_test::{Cluster, Installation, Options, Stop, check, ids, kill};
 use postgres::{Client, Config, NoTls};
+use snowflake_test::{Cluster, Installation, Options, Stop, check, ids, kill};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};

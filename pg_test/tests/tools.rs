@@ -1,7 +1,7 @@
 //! Tools that read a database's catalogue to bring it in line with a model, or to make a model of it, find nothing of
 //! ours. They are the real ones, in the versions of `pg_test/tools`, installed into the target directory.
 
-use pg_test::Cluster;
+use snowflake_test::Cluster;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;

@@ -1,9 +1,9 @@
 //! The worker as the server knows it: a reload takes effect for statements that run, and two servers can change numbers under
 //! load, if they wait as the documentation says.
 
-use pg_test::load::{self, TABLE};
-use pg_test::{Cluster, check, ids};
 use postgres::Client;
+use snowflake_test::load::{self, TABLE};
+use snowflake_test::{Cluster, check, ids};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -1,6 +1,7 @@
 //! Contenders measured in turn, round by round, so that a machine that slows down slows all of them.
 
 use serde::Serialize;
+use statrs::statistics::{Data, OrderStatistics};
 
 /// One contender.
 pub struct Trial<'a> {
@@ -84,14 +85,8 @@ pub fn interleave(rounds: usize, mut trials: Vec<Trial>) -> Vec<Row> {
 }
 
 /// The middle value; of an even number, the mean of the two in the middle.
-///
-/// # Panics
-/// Where there are none.
 pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+    Data::new(values.to_vec()).median()
 }
 
 #[cfg(test)]

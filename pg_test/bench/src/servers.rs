@@ -1,8 +1,9 @@
 //! The servers of a run, which are alike but for the layout, and what is asked of them.
 
 use crate::contenders;
-use pg_test::{Cluster, run};
 use postgres::Client;
+use snowflake_test::{Cluster, run};
+use statrs::statistics::{Data, Distribution, OrderStatistics};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -169,24 +170,24 @@ pub fn pgbench_mixed(
     let rate = rate.unwrap_or_else(|| panic!("pgbench says no rate:\n{said}"));
 
     // A line of the log: client, transaction, microseconds, number of the script, and when it was.
-    let mut latencies: Vec<Vec<u64>> = vec![Vec::new(); statements.len()];
+    let mut latencies: Vec<Vec<f64>> = vec![Vec::new(); statements.len()];
     for file in logs(directory) {
         for line in std::fs::read_to_string(file).unwrap().lines() {
-            let field = |at| line.split(' ').nth(at).and_then(|field| field.parse::<u64>().ok());
+            let field = |at| line.split(' ').nth(at).and_then(|field| field.parse::<u32>().ok());
             // The last line may be cut where pgbench was stopped by its time.
             if let (Some(micros), Some(script)) = (field(2), field(3)) {
-                latencies[usize::try_from(script).unwrap()].push(micros);
+                latencies[script as usize].push(f64::from(micros) / 1000.0);
             }
         }
     }
     remove_logs(directory);
     let all: usize = latencies.iter().map(Vec::len).sum();
-    let load = |mut micros: Vec<u64>| {
-        micros.sort_unstable();
+    let load = |latencies: Vec<f64>| {
+        let mut latencies = Data::new(latencies);
         Load {
-            per_second: rate * micros.len() as f64 / all as f64,
-            mean: micros.iter().sum::<u64>() as f64 / micros.len() as f64 / 1000.0,
-            p99: micros[micros.len() * 99 / 100] as f64 / 1000.0,
+            per_second: rate * latencies.len() as f64 / all as f64,
+            mean: latencies.mean().unwrap_or(f64::NAN),
+            p99: latencies.percentile(99),
         }
     };
     latencies.into_iter().map(load).collect()

@@ -4,7 +4,7 @@ use crate::plan::Plan;
 use crate::results::{Goal, Group};
 use crate::rounds::{Trial, interleave};
 use crate::servers::{Servers, cpu_of_ended, pgbench, rows};
-use pg_test::Cluster;
+use snowflake_test::Cluster;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use crate::plan::Plan;
 use crate::results::{Goal, Group};
 use crate::rounds::{Figure, Row, Trial, interleave};
 use crate::servers::{Servers, pgbench, pgbench_mixed, time};
-use pg_test::Cluster;
+use snowflake_test::Cluster;
 
 const BIGSERIAL: &str = "bigserial";
 const IDENTITY: &str = "identity";

@@ -107,6 +107,9 @@ impl Visit<'_> for Reader<'_> {
         visit::visit_path(self, path);
     }
 
+    /// `pub(super)` uses nothing.
+    fn visit_visibility(&mut self, _: &syn::Visibility) {}
+
     fn visit_item_mod(&mut self, item: &syn::ItemMod) {
         self.inside += 1;
         visit::visit_item_mod(self, item);

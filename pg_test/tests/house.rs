@@ -1,5 +1,5 @@
 //! Which module uses which, read from the sources: each uses only modules that stand below it, and none uses itself by way of
-//! others.
+//! others. And whether the files that documents name exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -202,4 +202,24 @@ fn the_core_depends_on_nothing_of_postgresql() {
     for name in ["pgrx", "postgres", "pg_"] {
         assert!(!tree.lines().any(|line| line.starts_with(name)), "{tree}");
     }
+}
+
+#[test]
+fn files_that_documents_name_exist() {
+    let mut found = 0;
+    for document in
+        ["CONTRIBUTING.md", "README.md", "docs/design.md", "docs/promise.md", "docs/performance.md", "docs/recipes.md"]
+    {
+        let text = std::fs::read_to_string(root().join(document)).unwrap();
+        for name in text.split('`').skip(1).step_by(2) {
+            let is_path =
+                ["src/", "core/", "sql/", "pg_test/", "scripts/", "docs/"].iter().any(|start| name.starts_with(start));
+            // Not a command, nor a pattern.
+            if is_path && !name.contains([' ', '*', '\n']) && !name.contains("OLD") {
+                assert!(root().join(name).exists(), "{document} names {name}");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 10, "only {found} were found");
 }

@@ -211,6 +211,8 @@ fn files_that_documents_name_exist() {
         ["CONTRIBUTING.md", "README.md", "docs/design.md", "docs/promise.md", "docs/performance.md", "docs/recipes.md"]
     {
         let text = std::fs::read_to_string(root().join(document)).unwrap();
+        // The steps of a release name files that it makes.
+        let text = text.split("A release, here").next().unwrap();
         for name in text.split('`').skip(1).step_by(2) {
             let is_path =
                 ["src/", "core/", "sql/", "pg_test/", "scripts/", "docs/"].iter().any(|start| name.starts_with(start));

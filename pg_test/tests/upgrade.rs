@@ -1,4 +1,4 @@
-//! A database of a released version is updated by ALTER EXTENSION to the current one. Until somebody runs that, which may be never, the
+//! ALTER EXTENSION updates a database of a released version to the current one. Until somebody runs that, which may be never, the
 //! current library serves the objects of the release; the regress files `released_*` call each of them.
 
 use pg_test::load::{self, TABLE};
@@ -97,7 +97,8 @@ fn read(client: &mut Client) -> i64 {
 
 const OBJECTS: &str = "
     CREATE VIEW decoded AS
-        SELECT snowflake_timestamp(id) AS at, (snowflake_decode(id)).* FROM stored WHERE snowflake_between(id, '-infinity', 'infinity');
+        SELECT snowflake_timestamp(id) AS at, (snowflake_decode(id)).*
+        FROM stored WHERE snowflake_between(id, '-infinity', 'infinity');
     CREATE INDEX ON stored (snowflake_timestamp(id))";
 
 #[test]

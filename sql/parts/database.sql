@@ -1,9 +1,9 @@
 -- The record that a database keeps of its IDs: three sequences, used as variables that hold one number each.
 --
--- Sequences, because pg_dump writes each as one setval(), which on restore overwrites the number that CREATE EXTENSION has stored;
--- and because FOR ALL TABLES publications, TRUNCATE, and tools that map tables to models leave sequences alone.
--- Everybody may read them, so that the owner of a database can dump it. They belong to the role that creates the extension, so that
--- this role can restore a dump.
+-- Sequences, because pg_dump writes each as one setval(), which on restore overwrites the number that CREATE EXTENSION stored; and
+-- because FOR ALL TABLES publications, TRUNCATE, and tools that map tables to models leave sequences alone.
+-- Everybody may read them, so that the owner of a database can dump it. They belong to the role that creates the extension, so
+-- that this role can restore a dump.
 
 CREATE SCHEMA _snowflake;
 COMMENT ON SCHEMA _snowflake IS

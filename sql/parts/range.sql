@@ -18,8 +18,8 @@ CREATE FUNCTION snowflake_max_id_before(at timestamptz) RETURNS bigint
 COMMENT ON FUNCTION snowflake_max_id_before(timestamptz) IS
     'highest snowflake ID whose time is before the given one';
 
--- Not STRICT, so that the planner can inline it. The upper bound is the highest ID before until, and is compared with <=: the lowest
--- ID at or after 'infinity' would be out of range for bigint.
+-- Not STRICT, so that the planner can inline it. The upper bound is the highest ID before until, compared with <=, because the
+-- lowest ID at or after 'infinity' would be out of range for bigint.
 CREATE FUNCTION snowflake_between(id bigint, since timestamptz, until timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 2
     RETURN id >= snowflake_min_id(since) AND id <= snowflake_max_id_before(until);

@@ -1,7 +1,7 @@
 -- IDs as text. The forms and their numbers of characters:
 --
--- * in the C collation, these sort as the IDs do: decimal (19), hex (16), base32 (13; Crockford's alphabet), base58 (11; Bitcoin's
---   alphabet), base62 (11)
+-- * in the C collation, these sort as the IDs do: decimal (19), hex (16), base32 (13; Crockford's alphabet), base58 (11;
+--   Bitcoin's alphabet), base62 (11)
 -- * these do not: base64url (11), base36 and base58-bwmarrin (variable; those of the Go package bwmarrin/snowflake), shortcode
 --   (variable; that of Instagram)
 

@@ -148,8 +148,8 @@ CREATE FUNCTION snowflake_max_id_before(at timestamptz) RETURNS bigint
 COMMENT ON FUNCTION snowflake_max_id_before(timestamptz) IS
     'highest snowflake ID whose time is before the given one';
 
--- Not STRICT, so that the planner can inline it. The upper bound is the highest ID before until, and is compared with <=: the lowest
--- ID at or after 'infinity' would be out of range for bigint.
+-- Not STRICT, so that the planner can inline it. The upper bound is the highest ID before until, compared with <=, because the
+-- lowest ID at or after 'infinity' would be out of range for bigint.
 CREATE FUNCTION snowflake_between(id bigint, since timestamptz, until timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 2
     RETURN id >= snowflake_min_id(since) AND id <= snowflake_max_id_before(until);
@@ -199,10 +199,10 @@ COMMENT ON FUNCTION snowflake_next(integer) IS
 
 -- The record that a database keeps of its IDs: three sequences, used as variables that hold one number each.
 --
--- Sequences, because pg_dump writes each as one setval(), which on restore overwrites the number that CREATE EXTENSION has stored;
--- and because FOR ALL TABLES publications, TRUNCATE, and tools that map tables to models leave sequences alone.
--- Everybody may read them, so that the owner of a database can dump it. They belong to the role that creates the extension, so that
--- this role can restore a dump.
+-- Sequences, because pg_dump writes each as one setval(), which on restore overwrites the number that CREATE EXTENSION stored; and
+-- because FOR ALL TABLES publications, TRUNCATE, and tools that map tables to models leave sequences alone.
+-- Everybody may read them, so that the owner of a database can dump it. They belong to the role that creates the extension, so
+-- that this role can restore a dump.
 
 CREATE SCHEMA _snowflake;
 COMMENT ON SCHEMA _snowflake IS
@@ -300,8 +300,8 @@ COMMENT ON FUNCTION snowflake_status() IS
 
 -- IDs as text. The forms and their numbers of characters:
 --
--- * in the C collation, these sort as the IDs do: decimal (19), hex (16), base32 (13; Crockford's alphabet), base58 (11; Bitcoin's
---   alphabet), base62 (11)
+-- * in the C collation, these sort as the IDs do: decimal (19), hex (16), base32 (13; Crockford's alphabet), base58 (11;
+--   Bitcoin's alphabet), base62 (11)
 -- * these do not: base64url (11), base36 and base58-bwmarrin (variable; those of the Go package bwmarrin/snowflake), shortcode
 --   (variable; that of Instagram)
 

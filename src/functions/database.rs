@@ -45,7 +45,8 @@ fn snowflake_prepare() {
     prepared.unwrap_or_else(|error| error.raise());
 }
 
-/// Records the server's layout as that of the database. Refused if IDs were made in the database and the layout on record is valid.
+/// Records the server's layout as that of the database. Refused if IDs were made in the database and the layout on record is
+/// valid.
 #[pg_extern(sql = "")]
 fn snowflake_adopt_layout() -> String {
     let adopted = match (database::has_ids(), database::read_layout()) {

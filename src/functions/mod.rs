@@ -1,5 +1,5 @@
-//! The functions that SQL calls. Each file of `sql/parts` declares them for the file of the same name here; `time` has none, being SQL
-//! alone. A `timestamptz` passes as the number that it is (see [`crate::time::timestamptz`]).
+//! The functions that SQL calls. A file of `sql/parts` declares those of the file of the same name here; `time` has none here, as it
+//! is SQL alone. A `timestamptz` is passed as the number that it is (see [`crate::time::timestamptz`]).
 
 /// Exports functions under the names by which SQL finds them, with the record that says they have PostgreSQL's calling
 /// convention, version 1. The names are those of the SQL functions, with `_in` for the one that takes a layout as its last

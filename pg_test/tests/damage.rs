@@ -1,4 +1,4 @@
-//! A sequence of the extension whose page is damaged on disk.
+//! What the extension has on disk: a sequence whose page is damaged, and a record that a crash follows.
 
 use snowflake_test::{Cluster, Stop};
 use std::fs;
@@ -45,4 +45,24 @@ fn a_damaged_sequence_is_an_error_and_stops_no_other_database() {
         client = cluster.client();
         client.query_one("SELECT snowflake_next()", &[]).unwrap();
     }
+}
+
+/// As PostgreSQL's `setval`, an adoption that was acknowledged is on disk.
+#[test]
+fn an_adopted_layout_outlives_a_crash() {
+    const OTHER: &str = "pg_snowflake.layout = 'timestamp=41 worker=9 sequence=13 epoch=2025-01-01T00:00:00Z'";
+    let layout = |cluster: &Cluster, of: &str| -> String {
+        cluster.client().query_one(&format!("SELECT snowflake_{of}_layout()"), &[]).unwrap().get(0)
+    };
+    // Nothing else writes the log in the meantime.
+    let cluster = Cluster::options().set("wal_writer_delay = '10s'").start();
+    cluster.stop(Stop::Fast);
+    cluster.append("postgresql.conf", OTHER);
+    cluster.start().unwrap();
+    assert_ne!(layout(&cluster, "database"), layout(&cluster, "server"));
+    cluster.client().batch_execute("SELECT snowflake_adopt_layout()").unwrap();
+    cluster.stop(Stop::Kill);
+    cluster.start().unwrap();
+    assert_eq!(layout(&cluster, "database"), layout(&cluster, "server"));
+    cluster.client().query_one("SELECT snowflake_next()", &[]).unwrap();
 }

@@ -85,6 +85,9 @@ pub fn has_ids() -> Result<bool, Error> {
 /// Where the extension is not created in this database.
 pub fn record_layout() -> Result<(), Error> {
     let (form, epoch) = settings::layout().to_numbers();
+    // Only the commit of a transaction with an ID is flushed, and waits for synchronous standbys. `setval` takes one, too.
+    // SAFETY: in a transaction.
+    unsafe { pg_sys::GetTopTransactionId() };
     for (name, value) in [(LAYOUT, form), (EPOCH, epoch)] {
         let relation = find(name)?;
         let mut page = Page::open_to_write(relation).ok_or(Error::NotCreated)?;

@@ -22,11 +22,12 @@ const LOCK_TIMEOUT: &CStr = c"5s";
 
 /// Whether the server has slots for replication origins. Without them PostgreSQL neither loads nor saves progress, and it reads as 0.
 fn has_slots() -> bool {
-    // SAFETY: a number that only the postmaster sets.
-    #[cfg(not(any(feature = "pg18", feature = "pg19")))]
-    return unsafe { pg_sys::max_replication_slots } > 0;
     #[cfg(any(feature = "pg18", feature = "pg19"))]
-    return unsafe { pg_sys::max_active_replication_origins } > 0;
+    use pg_sys::max_active_replication_origins as slots;
+    #[cfg(not(any(feature = "pg18", feature = "pg19")))]
+    use pg_sys::max_replication_slots as slots;
+    // SAFETY: a number that only the postmaster sets.
+    unsafe { slots > 0 }
 }
 
 /// The origin, found by its name. From PostgreSQL 16 on, nobody can drop it until this is closed. Before 16, that holds only where the

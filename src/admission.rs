@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 /// The clock is read at least this often, so that a clock that is set is noticed within this time.
 const LONGEST_WITHOUT_CLOCK: Micros = Micros::from_millis(1);
 
-/// How safe the reservation is on synchronous standbys. What the numbers mean, [`crate::reservation::standby`] knows.
+/// How safe the reservation is on synchronous standbys. Only [`crate::reservation::standby`] makes and compares
+/// these numbers.
 #[derive(Clone, Copy)]
 pub struct Confirmed {
     /// The level of `synchronous_commit` that it has reached.

@@ -68,15 +68,15 @@ const SLOT: u64 = 1 << 63;
 ///
 /// # Memory orderings
 ///
-/// Everything that writes the word is a compare-and-swap. So whichever value a load finds, it synchronizes with every release
-/// before it, and positions rise with any ordering. Orderings are there for the slots, which must be read and written
-/// on the right side of the word's change:
+/// The word is changed by compare-and-swap only. Each such change works on the latest value, so positions rise whatever the
+/// ordering. And each continues the release sequence of those before it, so an acquire load synchronizes with every release
+/// that came before the value it reads. Two pairs are needed, for the slots:
 ///
-/// * A claim reads the word, then the slot that it names. The word must not be seen without the slot's worker, which
-///   [`Self::switch_worker`] wrote before the word: release there, acquire here.
-/// * [`Self::switch_worker`] reads the word, then writes the slot that is not in use. A claim that succeeded while that slot
-///   was in use must have read it before: release by the claim, acquire in the switch. The loom test cannot show this one,
-///   since loom lets no load see a store that is still to come.
+/// * A claim loads the word (acquire), then the slot that the word names. So it sees the worker that
+///   [`Self::switch_worker`] stored in that slot before it changed the word (release).
+/// * [`Self::switch_worker`] loads the word (acquire), then stores in the slot that is not in use. So a claim that was made
+///   while that slot was in use (release) does not see that store. The loom test cannot show this: in its model, no load sees
+///   a store that comes later.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Line {
@@ -92,12 +92,11 @@ pub struct Line {
 pub struct Policy {
     /// How far ahead of the clock ordinary claims may run; not negative.
     pub max_burst: Ticks,
-    /// How far ahead of the clock the line may go on at all, after the clock went back. Below `max_burst`, it is without
-    /// effect.
+    /// How far ahead of the clock IDs may go on after the clock went back. Without effect if it is below `max_burst`.
     pub max_lead: Ticks,
-    /// Over how many sequence numbers the first positions of ticks are spread: a tick begins at the sequence after the last
-    /// position, modulo this. Otherwise the IDs of a server that makes few would all have sequence 0. A power of two, at
-    /// most the number of sequences of the layout; 1 means that every tick begins at 0.
+    /// Over how many sequence numbers the first IDs of ticks are spread. The first of a tick gets the number after that of the
+    /// last ID, modulo this; otherwise all IDs of a server that makes few would have sequence 0. A power of two, at most the
+    /// number of sequences of the layout; with 1, every tick begins at 0.
     pub spread: u64,
 }
 
@@ -106,25 +105,26 @@ pub struct Policy {
 pub struct Bounds {
     /// What the settings allow.
     pub policy: Policy,
-    /// The highest tick that may be claimed, as no more is reserved.
+    /// The highest tick that may be claimed: IDs are reserved so far, and no further.
     pub limit: Tick,
     /// The clock's tick. Negative while the clock stands before the epoch.
     pub now: Tick,
 }
 
-/// The positions that are open to ordinary claims, those at most `max_burst` ahead of the clock. They stay the same while the
-/// clock's tick lasts, and [`Bounds`] do: see [`Bounds::window`].
+/// The positions that are open to ordinary claims, which are at most `max_burst` ahead of the clock. Made by
+/// [`Bounds::window`], and valid as long as those bounds: until the clock's tick is over, or the policy or the limit changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The first position of the clock's tick.
+    /// The first position of the clock's tick: no lower one is claimed.
     pub floor: Position,
     /// The first position that is not open.
     pub end: Position,
-    /// [`Policy::spread`] less 1: the low bits that the first position of a tick takes from the position after the last.
+    /// [`Policy::spread`] less 1: the low bits that the first position of a tick takes from the position after the last one
+    /// claimed.
     pub spread_mask: u64,
 }
 
-/// Positions that nobody else has: `count` of them, from `first` on, and the worker that makes their IDs.
+/// Positions that the caller alone has, `count` of them from `first` on, and the worker to compose their IDs with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The first position.
@@ -259,14 +259,14 @@ impl Line {
     #[inline(always)]
     fn advance<E>(&self, mut room: impl FnMut(Position) -> Result<(Position, u64), E>) -> Result<Claim, E> {
         loop {
-            // Acquire: synchronizes with the compare-and-swap in `switch_worker`, so that the slot is read as it was written
-            // before the word named it.
+            // Acquire: synchronizes with the compare-and-swap in `switch_worker`, so that the load of the slot sees the worker
+            // that was stored before the word named it.
             let word = self.word.load(Ordering::Acquire);
             let worker = WorkerBits(self.workers[slot(word)].load(Ordering::Relaxed));
             let (first, count) = room(position(word))?;
             let next = word & SLOT | (first.0 + count - 1);
-            // Release: synchronizes with the first load in `switch_worker`, so that the slot was read before it is written
-            // anew.
+            // Release: synchronizes with the load in `switch_worker`, so that the load of the slot does not see what a later
+            // switch stores there.
             if self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed).is_ok() {
                 return Ok(Claim { first, count, worker });
             }
@@ -274,8 +274,8 @@ impl Line {
         }
     }
 
-    /// Gives up all positions before a tick: later claims get that tick or a later one. For positions that may have
-    /// been claimed without this line's knowing, as in an earlier run. The caller holds the lock for transitions.
+    /// Gives up all positions before a tick: later claims get that tick or a later one. For positions that may have been
+    /// claimed already, but not on this line, as in an earlier run of the server. The caller holds the lock for transitions.
     pub fn raise(&self, layout: &Layout, tick: Tick) {
         // Past the layout's end there is nothing to claim, and positions would reach the top bit.
         let last_given_up = Tick(tick.0.saturating_sub(1)).min(layout.last_tick());
@@ -309,8 +309,8 @@ impl Line {
     /// Makes the IDs of all later claims those of this worker. The rest of the tick that comes next is given up, so that IDs
     /// rise even where the new worker has the lower number. The caller holds the lock for transitions.
     pub fn switch_worker(&self, layout: &Layout, worker: WorkerBits) {
-        // Acquire: synchronizes with the compare-and-swap of each claim in `advance`, so that those that were made when the
-        // other slot was in use have read it.
+        // Acquire: synchronizes with the compare-and-swap of all claims, in `advance`, so that those which were made while the
+        // other slot was in use do not see the store below.
         let mut word = self.word.load(Ordering::Acquire);
         self.workers[slot(word ^ SLOT)].store(worker.0, Ordering::Relaxed);
         loop {
@@ -319,7 +319,7 @@ impl Line {
             let next_position = Position(position(word).0 + 1);
             let end_of_tick = layout.last_position(layout.tick_of(next_position));
             let next = (word & SLOT ^ SLOT) | end_of_tick.0;
-            // Release: synchronizes with the load in `advance`, so that whoever sees the new slot's number sees its worker.
+            // Release: synchronizes with the load in `advance`, so that claims which see the other slot in use see its worker.
             match self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(found) => word = found,

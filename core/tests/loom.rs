@@ -122,6 +122,25 @@ fn a_raise_is_a_floor_for_all_later_claims() {
     });
 }
 
+/// A claim that sees a raise sees the worker of the switch before it, too, although the raise is relaxed.
+#[test]
+fn a_raise_does_not_hide_a_switch_of_the_worker() {
+    loom::model(|| {
+        let layout = layout();
+        let line = line(&layout);
+        let other = spawn_claims(layout, &line, 10, &[1, 1]);
+        line.switch_worker(&layout, worker(&layout, 1));
+        line.raise(&layout, Tick(12));
+        let theirs = other.join().unwrap();
+        for &id in &theirs {
+            let is_raised = id >= 12 << 3;
+            let of = layout.field(id, snowflake_core::Field::Worker).unwrap();
+            assert!(of == Some(1) || of == Some(3) && !is_raised, "{theirs:?}");
+        }
+        check(vec![theirs]);
+    });
+}
+
 /// While the clock is behind, only one of two threads opens the next tick.
 #[test]
 fn two_threads_open_one_tick() {

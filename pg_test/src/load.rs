@@ -36,7 +36,7 @@ pub struct Pause<'a>(&'a Gate);
 
 impl Gate {
     /// The longest that a call may take, also through a crash and a restart of the server.
-    const LONGEST_CALL: Duration = Duration::from_secs(60);
+    const LONGEST_CALL: Duration = Duration::from_secs(120);
 
     fn pass(&self) -> Passed<'_> {
         loop {

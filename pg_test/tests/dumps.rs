@@ -3,24 +3,25 @@
 //! is none, that is an error with a way out.
 
 use postgres::Client;
-use postgres::error::DbError;
+use snowflake_test::check::{no_errors, refused};
+use snowflake_test::dump::{self, pg_restore, psql};
+use snowflake_test::programs::{Output, output};
+use snowflake_test::query::{ORDERS, batch, next};
 use snowflake_test::{Cluster, Options, Stop, check, ids};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const ORDERS: &str = "CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_next(), note text)";
 const OTHER_LAYOUT: &str = "pg_snowflake.layout = 'timestamp=41 worker=9 sequence=13'";
 
-/// Waits long enough for IDs after a clock went back.
 fn options() -> Options {
-    Cluster::options().with_clock().set("pg_snowflake.max_wait = '20s'")
+    Cluster::options().patient()
 }
 
 /// A running server without the extension, with a role `owner` that owns the database `shop`. In `shop`, its schema
 /// `public` is open to it, as PostgreSQL 15 has it.
 fn server(options: Options) -> Cluster {
     let cluster = options.create();
-    start(&cluster);
+    cluster.start();
     cluster.client().batch_execute("CREATE ROLE owner LOGIN").unwrap();
     cluster.client().batch_execute("CREATE DATABASE shop OWNER owner").unwrap();
     cluster
@@ -31,10 +32,6 @@ fn server_behind() -> Cluster {
     let cluster = server(options());
     cluster.step_clock("-60s");
     cluster
-}
-
-fn start(cluster: &Cluster) {
-    cluster.start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
 }
 
 fn owner(cluster: &Cluster) -> Client {
@@ -68,63 +65,41 @@ fn record(client: &mut Client) -> Record {
     Record(row.get(0), row.get(1), row.get(2), row.get(3))
 }
 
-fn refused(client: &mut Client, query: &str, code: &str) -> DbError {
-    let error = client.query(query, &[]).expect_err(query);
-    let error = error.as_db_error().unwrap_or_else(|| panic!("{query}: {error:?}"));
-    assert_eq!(error.code().code(), code, "{query}: {error:?}");
-    error.clone()
-}
-
 // Programs.
 
-/// What a program wrote to its standard output and error.
-#[derive(Debug, PartialEq)]
-struct Said {
-    output: String,
-    errors: String,
-    success: bool,
+/// It succeeded and wrote nothing.
+#[track_caller]
+fn nothing(said: &Output) {
+    assert_eq!(*said, Output { output: String::new(), errors: String::new(), success: true });
 }
 
-impl Said {
-    /// It succeeded and wrote nothing.
-    fn nothing(&self) {
-        let nothing = Self { output: String::new(), errors: String::new(), success: true };
-        assert_eq!(*self, nothing);
-    }
-
-    /// What the server said, of its standard error, without the place in the query.
-    fn errors(&self) -> Vec<&str> {
-        let messages = self.errors.lines().filter_map(|line| line.split_once("ERROR:  "));
-        messages.map(|(_, message)| message.split(" at character ").next().unwrap()).collect()
-    }
-}
-
-fn said(command: &mut Command) -> Said {
-    let output = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Said { output: text(&output.stdout), errors: text(&output.stderr), success: output.status.success() }
+/// The server's errors that a program wrote, without the place in the query.
+fn errors(said: &Output) -> Vec<&str> {
+    let messages = said.errors.lines().filter_map(|line| line.split_once("ERROR:  "));
+    messages.map(|(_, message)| message.split(" at character ").next().unwrap()).collect()
 }
 
 /// A dump of the database `shop` by its owner, who is told nothing.
 fn dump(cluster: &Cluster, name: &str, arguments: &[&str]) -> PathBuf {
     let file = cluster.socket().join(format!("{name}.dump"));
     let mut command = cluster.program("pg_dump");
-    said(command.args(["--username=owner", "--dbname=shop", "--file"]).arg(&file).args(arguments)).nothing();
+    nothing(&output(command.args(["--username=owner", "--dbname=shop", "--file"]).arg(&file).args(arguments)));
     file
 }
 
 const CUSTOM: &[&str] = &["--format=custom"];
 
-fn pg_restore(cluster: &Cluster, role: &str, file: &Path) -> Command {
-    let mut command = cluster.program("pg_restore");
-    command.args([&format!("--username={role}"), "--dbname=shop"]).arg(file);
+/// `pg_restore` of a file into `shop`.
+fn restore(cluster: &Cluster, role: &str, file: &Path) -> Command {
+    let mut command = pg_restore(cluster, role, "shop");
+    command.arg(file);
     command
 }
 
-fn psql(cluster: &Cluster, role: &str, database: &str, file: &Path) -> Command {
-    let mut command = cluster.program("psql");
-    command.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=VERBOSITY=terse"]);
-    command.args([&format!("--username={role}"), &format!("--dbname={database}"), "--file"]).arg(file);
+/// psql with a script. It writes values without decoration, and errors in one line.
+fn script(cluster: &Cluster, role: &str, database: &str, file: &Path) -> Command {
+    let mut command = psql(cluster, role, database);
+    command.args(["--tuples-only", "--no-align", "--set=VERBOSITY=terse", "--file"]).arg(file);
     command
 }
 
@@ -150,7 +125,7 @@ fn an_owner_dumps_and_restores_an_archive() {
     old.stop(Stop::Fast);
 
     let new = server_behind();
-    said(pg_restore(&new, "owner", &file).arg("--exit-on-error")).nothing();
+    nothing(&output(restore(&new, "owner", &file).arg("--exit-on-error")));
     goes_on(&new, &remembered, &before);
 }
 
@@ -163,7 +138,7 @@ fn an_owner_dumps_and_restores_a_script() {
     old.stop(Stop::Fast);
 
     let new = server_behind();
-    let said = said(psql(&new, "owner", "shop", &file).arg("--set=ON_ERROR_STOP=1"));
+    let said = output(script(&new, "owner", "shop", &file).arg("--set=ON_ERROR_STOP=1"));
     assert!(said.success && said.errors.is_empty(), "{said:?}");
     // The answers of set_config() and of the three calls of setval().
     let answers: Vec<&str> = said.output.lines().filter(|line| !line.is_empty()).collect();
@@ -188,7 +163,7 @@ fn an_owner_dumps_a_database_whose_extension_a_superuser_created() {
 
     // Restored by the owner, who creates the extension.
     let new = server_behind();
-    said(pg_restore(&new, "owner", &file).arg("--exit-on-error")).nothing();
+    nothing(&output(restore(&new, "owner", &file).arg("--exit-on-error")));
     goes_on(&new, &remembered, &before);
 }
 
@@ -204,10 +179,10 @@ fn a_restore_by_an_owner_into_the_extension_of_a_superuser_says_what_is_missing(
 
     let new = server(options());
     new.client_of("postgres", "shop").batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
-    let said = said(&mut pg_restore(&new, "owner", &file));
+    let said = output(&mut restore(&new, "owner", &file));
     assert!(!said.success, "{said:?}");
     assert_eq!(
-        said.errors(),
+        errors(&said),
         [
             "must be owner of extension pg_snowflake",
             "permission denied for sequence epoch",
@@ -221,13 +196,10 @@ fn a_restore_by_an_owner_into_the_extension_of_a_superuser_says_what_is_missing(
     assert_eq!(stored(&mut owner(&new)), before, "all else did");
 
     // What is missing, from the same file.
-    let list = new.socket().join("list");
-    let entries = self::said(new.program("pg_restore").arg("--list").arg(&file)).output;
-    let entries: Vec<&str> = entries.lines().filter(|line| line.contains("SEQUENCE SET _snowflake")).collect();
-    assert_eq!(entries.len(), 3);
-    std::fs::write(&list, entries.join("\n")).unwrap();
+    let (list, entries) = dump::list(&new, &file, &["SEQUENCE SET _snowflake"]);
+    assert_eq!(entries, 3);
     new.step_clock("-60s");
-    self::said(pg_restore(&new, "postgres", &file).args(["--exit-on-error", "--use-list"]).arg(&list)).nothing();
+    nothing(&output(restore(&new, "postgres", &file).args(["--exit-on-error", "--use-list"]).arg(&list)));
     goes_on(&new, &remembered, &before);
 }
 
@@ -240,7 +212,7 @@ fn an_owner_goes_back_to_a_dump_that_cleans_up_first() {
     let file = dump(&cluster, "shop", CUSTOM);
     let lost = insert(&mut owner(&cluster));
     cluster.step_clock("-60s");
-    said(pg_restore(&cluster, "owner", &file).args(["--exit-on-error", "--clean", "--if-exists"])).nothing();
+    nothing(&output(restore(&cluster, "owner", &file).args(["--exit-on-error", "--clean", "--if-exists"])));
     goes_on(&cluster, &remembered, &before);
     check::rising(&[lost, insert(&mut owner(&cluster))].concat());
 }
@@ -254,15 +226,15 @@ fn a_dump_of_all_databases_is_restored_into_a_fresh_server() {
     old.client().batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     let remembered = record(&mut owner(&old));
     let file = old.socket().join("dump");
-    said(old.program("pg_dumpall").arg("--file").arg(&file)).nothing();
+    nothing(&output(old.program("pg_dumpall").arg("--file").arg(&file)));
     old.stop(Stop::Fast);
 
     let new = options().create();
     new.step_clock("-60s");
-    start(&new);
-    let said = said(&mut psql(&new, "postgres", "postgres", &file));
+    new.start();
+    let said = output(&mut script(&new, "postgres", "postgres", &file));
     // The same with and without pg_snowflake: the new server has its superuser.
-    assert_eq!(said.errors(), ["role \"postgres\" already exists"], "{}", said.errors);
+    assert_eq!(errors(&said), ["role \"postgres\" already exists"], "{}", said.errors);
     assert_eq!(said.errors.lines().count(), 1, "{}", said.errors);
     goes_on(&new, &remembered, &before);
     assert_eq!(record(&mut new.client()).1, remembered.1);
@@ -278,9 +250,9 @@ fn a_dump_of_one_table_needs_the_extension() {
     old.stop(Stop::Fast);
 
     let new = server_behind();
-    let without = said(psql(&new, "owner", "shop", &table).arg("--set=ON_ERROR_STOP=1"));
-    assert_eq!(without.errors(), ["function public.snowflake_next() does not exist"], "{}", without.errors);
-    let with = said(psql(&new, "owner", "shop", &both).arg("--set=ON_ERROR_STOP=1"));
+    let without = output(script(&new, "owner", "shop", &table).arg("--set=ON_ERROR_STOP=1"));
+    assert_eq!(errors(&without), ["function public.snowflake_next() does not exist"], "{}", without.errors);
+    let with = output(script(&new, "owner", "shop", &both).arg("--set=ON_ERROR_STOP=1"));
     assert!(with.success && with.errors.is_empty(), "{with:?}");
     goes_on(&new, &remembered, &before);
 }
@@ -295,7 +267,7 @@ fn the_schema_and_the_data_are_dumped_one_after_the_other() {
     old.stop(Stop::Fast);
 
     let new = server_behind();
-    let said = |file| said(psql(&new, "owner", "shop", file).arg("--set=ON_ERROR_STOP=1"));
+    let said = |file| output(script(&new, "owner", "shop", file).arg("--set=ON_ERROR_STOP=1"));
     let after_schema = said(&schema);
     assert!(after_schema.success && after_schema.errors.is_empty(), "{after_schema:?}");
     let empty = record(&mut owner(&new));
@@ -306,13 +278,6 @@ fn the_schema_and_the_data_are_dumped_one_after_the_other() {
 }
 
 // Publications.
-
-fn no_errors(cluster: &Cluster) {
-    let log = cluster.log();
-    let errors: Vec<&str> =
-        log.lines().filter(|line| ["ERROR:", "FATAL:", "PANIC:"].iter().any(|level| line.contains(level))).collect();
-    assert!(errors.is_empty(), "{errors:?}");
-}
 
 /// Publishes all tables to a subscriber with this table, and returns both.
 fn replicate(subscriber: Cluster, table: &str) -> (Cluster, Cluster) {
@@ -345,7 +310,7 @@ fn replicate(subscriber: Cluster, table: &str) -> (Cluster, Cluster) {
 #[test]
 fn a_publication_of_all_tables_reaches_a_subscriber_without_the_extension() {
     let subscriber = Cluster::options().not_preloaded().create();
-    start(&subscriber);
+    subscriber.start();
     replicate(subscriber, "CREATE TABLE orders (id bigint PRIMARY KEY, note text)");
 }
 
@@ -360,8 +325,7 @@ fn a_publication_of_all_tables_leaves_the_record_of_a_subscriber_alone() {
     let relations = "SELECT string_agg(srrelid::regclass::text, ' ') FROM pg_subscription_rel";
     assert_eq!(client.query_one(relations, &[]).unwrap().get::<_, String>(0), "orders");
     // The subscriber makes IDs of its own for its own tables.
-    let own: i64 = client.query_one("SELECT snowflake_next()", &[]).unwrap().get(0);
-    assert!(own > 0);
+    assert!(next(&mut client) > 0);
 }
 
 // TRUNCATE.
@@ -392,13 +356,13 @@ fn a_truncate_of_everything_leaves_the_record_alone() {
     // The check of the layout holds.
     cluster.stop(Stop::Fast);
     cluster.append("postgresql.conf", &format!("{OTHER_LAYOUT}\n"));
-    start(&cluster);
+    cluster.start();
     let error = refused(&mut cluster.client(), "SELECT snowflake_next()", "55000");
     assert_eq!(error.message(), "the layout of this server is not the layout of this database");
     cluster.stop(Stop::Fast);
     cluster.append("postgresql.conf", "pg_snowflake.layout = 'default'\n");
     cluster.step_clock("-60s");
-    start(&cluster);
+    cluster.start();
     let last = insert(&mut cluster.client());
     check::rising(&[before, after, last].concat());
 }
@@ -427,7 +391,7 @@ fn is_no_record(client: &mut Client, query: &str) {
 #[test]
 fn no_record_is_an_error_until_the_layout_is_adopted() {
     let cluster = options().start();
-    let mut list = ids(&cluster.client().query("SELECT snowflake_next(10)", &[]).unwrap());
+    let mut list = batch(&mut cluster.client(), 10);
     let remembered = record(&mut cluster.client());
     for no_record in NO_RECORDS {
         cluster.client().batch_execute(no_record).unwrap();
@@ -436,7 +400,7 @@ fn no_record_is_an_error_until_the_layout_is_adopted() {
         client.batch_execute("SELECT snowflake_adopt_layout()").unwrap();
         let adopted = record(&mut client);
         assert_eq!((adopted.1, adopted.2, adopted.3), (remembered.1, remembered.2, true), "{no_record}");
-        list.extend(ids(&client.query("SELECT snowflake_next(10)", &[]).unwrap()));
+        list.extend(batch(&mut client, 10));
         client.batch_execute("SELECT snowflake_timestamp(1), snowflake_min_id(now())").unwrap();
     }
     check::rising(&list);

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// For a server to do what it was told, on a slow machine.
+/// How long a server on a slow machine may take to do what it was told.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How a server is stopped.
@@ -21,7 +21,7 @@ pub enum Stop {
     Fast,
     /// No checkpoint: the next start recovers.
     Immediate,
-    /// The postmaster gets SIGKILL, and then all that it leaves behind.
+    /// The postmaster gets SIGKILL, and then all its child processes.
     Kill,
 }
 
@@ -121,7 +121,7 @@ impl Options {
     }
 }
 
-/// A PostgreSQL cluster of a test's own.
+/// A PostgreSQL cluster that belongs to one test.
 pub struct Cluster {
     installation: Installation,
     directory: TempDir,
@@ -142,7 +142,7 @@ impl Cluster {
         }
     }
 
-    /// A place for a cluster, without a data directory.
+    /// A directory for a cluster, without its data directory.
     pub fn empty(installation: Installation, with_clock: bool) -> Self {
         let directory = tempfile::Builder::new().prefix("pgsf-").tempdir_in("/tmp").unwrap();
         if let Some(user) = server_user() {
@@ -166,7 +166,7 @@ impl Cluster {
         standby
     }
 
-    /// Fills this empty place by `pg_basebackup` of a running cluster, with further options.
+    /// Fills this empty directory by `pg_basebackup` of a running cluster, with further options.
     pub fn copy_from(&self, source: &Self, options: &[&str]) {
         let mut backup = source.program("pg_basebackup");
         run(backup.args(["--checkpoint=fast", "--no-sync"]).args(options).arg("--pgdata").arg(self.data()));
@@ -221,7 +221,7 @@ impl Cluster {
                 return Ok(());
             }
             let new = self.log().split_off(before);
-            // What a killed postmaster leaves behind lives on for a moment.
+            // Child processes of a postmaster that was killed live on for a moment.
             let remains = new.contains("postmaster.pid") || new.contains("shared memory block");
             if !remains || start.elapsed() > PATIENCE {
                 return Err(output.output + &output.errors + &new);
@@ -266,9 +266,9 @@ impl Cluster {
         run(&mut self.pg_ctl("promote"));
     }
 
-    /// Makes a stopped server a standby of another that has gone on without it.
+    /// Makes a stopped server a standby of another that was promoted meanwhile.
     pub fn rewind_to(&self, source: &Self) {
-        // Until a checkpoint, a server that was just promoted looks to pg_rewind as if it were not.
+        // pg_rewind takes a promoted server for a standby until its first checkpoint.
         source.client().batch_execute("CHECKPOINT").unwrap();
         let connection = format!("host={} user=postgres dbname=postgres", source.socket().display());
         let mut rewind = self.installation.program("pg_rewind", &[]);
@@ -299,7 +299,7 @@ impl Cluster {
         let mut command = self.installation.program("pg_ctl", &variables);
         command.args([action, "--wait", "--timeout=60", "--silent", "--pgdata"]).arg(self.data());
         if action == "start" {
-            // Not in the configuration, which a standby or a rewound server copies.
+            // Not in the configuration, which a standby copies from its primary.
             command.arg("--options").arg(format!("-k {}", self.socket().display()));
         }
         command
@@ -349,7 +349,7 @@ impl Cluster {
         self.retry(|client| Ok(client.query_one(NEXT, &[])?.get(0)))
     }
 
-    /// A session of the superuser in any database of a server that may be on its way up.
+    /// A session of the superuser in any database, of a server that may still be starting.
     pub fn client_once_up(&self, database: &str) -> Client {
         let start = Instant::now();
         loop {
@@ -361,10 +361,10 @@ impl Cluster {
         }
     }
 
-    /// A session of the superuser in any database, where the server takes it.
+    /// A session of the superuser in any database.
     ///
     /// # Errors
-    /// Where it does not.
+    /// Where the server does not accept it.
     pub fn try_client_of(&self, database: &str) -> Result<Client, postgres::Error> {
         self.connect("postgres", database)
     }
@@ -380,7 +380,7 @@ impl Cluster {
     pub fn crash_any_session(&self) {
         let others = "SELECT pid FROM pg_stat_activity \
                       WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() LIMIT 1";
-        // One that is gone already was no crash.
+        // A session that has ended by itself is no crash.
         while !self.crash(self.retry(|client| Ok(client.query_one(others, &[])?.get(0)))) {}
     }
 
@@ -410,7 +410,7 @@ impl Cluster {
         )
     }
 
-    /// Runs as many sessions at once as there are to be, each with its number, and returns what they return.
+    /// Runs so many sessions at once, each with its number, and returns what they return.
     pub fn sessions<T: Send>(&self, count: usize, session: impl Fn(usize, &mut Client) -> T + Sync) -> Vec<T> {
         thread::scope(|scope| {
             let session = &session;
@@ -449,7 +449,7 @@ impl Cluster {
         std::fs::write(&new, offset).unwrap();
         // Readers find the old offset or the new one, never half of one.
         std::fs::rename(new, file).unwrap();
-        // A session may go by the processor's counter for so long before it looks at the clock again.
+        // A session may use the processor's counter for up to a millisecond before it reads the clock again.
         thread::sleep(Duration::from_millis(2));
     }
 

@@ -16,7 +16,7 @@ pub enum Format {
 
 /// A dump in a file.
 pub struct Dump {
-    /// The file, which goes with the server that the dump was made on.
+    /// The file, which is removed with the server that the dump was made on.
     pub file: PathBuf,
     format: Format,
 }
@@ -75,7 +75,7 @@ pub fn pg_restore(server: &Cluster, role: &str, database: &str) -> Command {
     command
 }
 
-/// `psql` in a database, as a role, without what a person wants to see beside the results.
+/// `psql` in a database, as a role. It writes results only.
 pub fn psql(server: &Cluster, role: &str, database: &str) -> Command {
     let mut command = server.program("psql");
     command.args(["--no-psqlrc", "--quiet", "--username", role, "--dbname", database]);

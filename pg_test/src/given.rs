@@ -66,7 +66,7 @@ impl Given {
     /// The same by a query of its own.
     ///
     /// # Panics
-    /// Where they do not get there in minutes.
+    /// Where they do not get there in three minutes.
     pub fn claim_past_by(&mut self, cluster: &Cluster, database: &str, query: &str) {
         let (start, highest) = (Instant::now(), self.highest());
         self.claim_while(cluster, database, query, |_, last| {
@@ -92,10 +92,10 @@ impl Given {
         self.0.iter().flatten().copied().max().unwrap_or(0)
     }
 
-    /// None was given twice.
+    /// No ID was given twice.
     ///
     /// # Panics
-    /// With the first that were.
+    /// With the first IDs that were.
     pub fn check(&self) {
         let count = check::distinct(&self.0);
         assert!(count >= 500, "{count}");

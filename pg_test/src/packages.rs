@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-/// A folder below `pg_test`, copied into a directory together with the packages that its programs need. These are only
-/// installed where the lock file has changed, or an earlier installation was interrupted.
+/// Copies a folder below `pg_test` into a directory, and installs the packages that its programs need, if the lock file has
+/// changed or an earlier installation was interrupted. Returns the copy.
 pub fn installed(folder: &str, directory: &str, lock: &str, install: impl FnOnce(&Path)) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let copy = Path::new(directory).join(folder);
@@ -48,7 +48,7 @@ pub fn program(name: &Path, folder: &Path) -> Command {
     command
 }
 
-/// The same, connected to a server as libpq's programs are.
+/// The same, with the environment variables that connect it to a server.
 pub fn connected(name: &Path, folder: &Path, cluster: &Cluster) -> Command {
     let mut command = program(name, folder);
     command.env("PGHOST", cluster.socket()).env("PGUSER", "postgres").env("PGDATABASE", "postgres");

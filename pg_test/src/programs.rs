@@ -31,7 +31,7 @@ impl Installation {
         self.ask("--bindir").into()
     }
 
-    /// A program that it brings for extensions, by its path below `pgxs`.
+    /// A program that it has for extensions, by its path below `pgxs`.
     pub fn pgxs(&self, path: &str) -> PathBuf {
         PathBuf::from(self.ask("--pkglibdir")).join("pgxs").join(path)
     }
@@ -43,10 +43,10 @@ impl Installation {
         digits.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
     }
 
-    /// One of its programs, to be run as the server's user with these variables added to the environment. Variables
-    /// that would change what the tests see are taken out.
+    /// One of its programs, to be run as the server's user, with these variables added to the environment. Variables that would
+    /// change what the tests see are removed.
     pub fn program(&self, name: &str, variables: &[(String, String)]) -> Command {
-        // A variable such as LD_PRELOAD is for the program alone, not for what starts it: hence env(1).
+        // By env(1), as a variable such as LD_PRELOAD is for the program alone, and not for runuser(1).
         let mut command = match server_user() {
             Some(user) => {
                 let mut command = Command::new("runuser");
@@ -67,7 +67,7 @@ impl Installation {
     }
 }
 
-/// The user that servers run as, where that is not the user who runs the tests: a server refuses to run as root.
+/// The user that servers run as, if that is not the user who runs the tests: a server refuses to run as root.
 pub fn server_user() -> Option<&'static str> {
     static ROOT: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     let root = ROOT.get_or_init(|| run(Command::new("id").arg("-u")).trim() == "0");
@@ -77,7 +77,7 @@ pub fn server_user() -> Option<&'static str> {
 /// Runs a command to its end.
 ///
 /// # Panics
-/// Where it fails; the message is all that it wrote.
+/// Where it fails, with all that it wrote.
 pub fn run(command: &mut Command) -> String {
     let Output { output, errors, success } = output(command);
     assert!(success, "{command:?}:\n{output}{errors}");
@@ -91,7 +91,7 @@ pub struct Output {
     pub output: String,
     /// Standard error.
     pub errors: String,
-    /// Whether its exit status says so.
+    /// Whether its exit status is 0.
     pub success: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What many tests ask a session.
+//! Queries that many tests use.
 
 use postgres::types::FromSqlOwned;
 use postgres::{Client, Row};
@@ -12,7 +12,7 @@ pub const NEXT: &str = "SELECT snowflake_next()";
 /// The one value that a query returns.
 ///
 /// # Panics
-/// Where it fails, or returns anything else.
+/// Where the query fails, or returns more or less.
 #[track_caller]
 pub fn value<T: FromSqlOwned>(client: &mut Client, query: &str) -> T {
     client.query_one(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}")).get(0)

@@ -90,7 +90,7 @@ fn go_on_behind(new: &Cluster, before: Given) {
     let mut record = before.record;
     first_is_above(new, before.last);
     record.add(load(new, || thread::sleep(millis(500))).record);
-    // Once more over the time in which the old server was at work: here its very IDs would come again.
+    // Over the time in which the old server gave IDs: without a reservation, the same ones would be given again.
     new.step_clock(&format!("-{}s", before.began.elapsed().as_secs() + 1));
     record.add(load(new, || thread::sleep(millis(1500))).record);
     count(&record, new);
@@ -168,7 +168,7 @@ fn recover_to_a_point_in_time(clock: Clock) {
     let before = load(&primary, || thread::sleep(millis(700)));
     primary.client().batch_execute("SELECT pg_create_restore_point('here')").unwrap();
     let after = load(&primary, || thread::sleep(millis(700)));
-    // Archives all that is not archived yet.
+    // This archives what is not archived yet.
     primary.stop(Stop::Fast);
 
     let restore = format!("restore_command = 'cp {}/archive/%f %p'", primary.socket().display());
@@ -200,8 +200,8 @@ fn a_recovery_to_a_point_in_time_goes_on_with_the_clock_back() {
 
 // Dump and restore.
 
-/// What was given before the dump is counted; the load that goes on during the dump shows that its rows come with a
-/// reservation that is not older than they are.
+/// IDs that were given before the dump are counted. The load during the dump shows that its rows come with a reservation that
+/// covers them.
 fn dump_and_restore(format: Format) {
     let old = options().start();
     old.client().batch_execute(TABLE).unwrap();
@@ -217,8 +217,8 @@ fn dump_and_restore(format: Format) {
     go_on_behind(&new, before);
 }
 
-/// The copy of the reservation is written before the claim that it is for, and not at the next one: a dump taken at once,
-/// when nothing else has been written, has it.
+/// The copy of the reservation is written before the claim that needs it, and not only at the next one: a dump just after the
+/// claim has it.
 #[test]
 fn a_dump_just_after_a_claim_goes_on_above_it() {
     let (old, new) = (options().start(), options().create());
@@ -258,7 +258,7 @@ const OTHER_LAYOUT: &str = "timestamp=41 worker=9 sequence=13";
 const SERVER_LAYOUT: &str = "SELECT snowflake_server_layout()";
 const LAYOUT: &str = "SELECT snowflake_database_layout()";
 
-/// The line of postgresql.conf. The last such line counts.
+/// The line for postgresql.conf, where the last such line counts.
 fn layout_line(layout: &str) -> String {
     format!("pg_snowflake.layout = '{layout}'\n")
 }
@@ -297,7 +297,7 @@ fn adopting_is_refused(cluster: &Cluster) {
     assert_eq!(text(cluster, LAYOUT), before, "nothing has changed");
 }
 
-/// A server of another layout makes no IDs in a restored database, and reads those that are there as they were made.
+/// A server of another layout makes no IDs in a restored database, and decodes those that are there by their own layout.
 #[test]
 fn a_dump_is_read_but_not_continued_by_a_server_of_another_layout() {
     let old = options().start();
@@ -315,7 +315,7 @@ fn a_dump_is_read_but_not_continued_by_a_server_of_another_layout() {
 
     let new = options().set(&layout_line(OTHER_LAYOUT)).create();
     new.start();
-    // A session that has read the record from before.
+    // A session that has read the record before the restore.
     let mut session = new.client();
     session.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     let new_layout: String = value(&mut session, LAYOUT);
@@ -354,7 +354,7 @@ fn a_layout_is_adopted_before_the_first_id_only() {
     list.extend(many(&cluster));
     adopting_is_refused(&cluster);
 
-    // The same for a change back, and IDs go on where it is undone.
+    // A change back is refused likewise. When it is undone, IDs go on.
     restart_with(&cluster, "default");
     making_is_refused(&cluster, &old_layout, &new_layout);
     adopting_is_refused(&cluster);
@@ -363,7 +363,7 @@ fn a_layout_is_adopted_before_the_first_id_only() {
     list.extend(many(&cluster));
     check::rising(&list);
 
-    // A dump without IDs binds nobody.
+    // A dump without IDs does not fix the layout.
     let restored = options().set(&layout_line(OTHER_LAYOUT)).create();
     restored.start();
     unused.restore(&restored, "postgres");
@@ -427,7 +427,7 @@ fn forget_versions_of_columns(old: &Cluster) {
 #[test]
 #[ignore = "needs NEWEST_PG_CONFIG"]
 fn an_upgraded_server_goes_on_with_the_clock_back() {
-    // As clusters of PostgreSQL 15 are: pg_upgrade wants both to be alike.
+    // Clusters of PostgreSQL 15 have no checksums, and pg_upgrade wants both clusters to be alike.
     let new = options().on(newest()).initdb("--no-data-checksums").create();
     let old = options().start();
     old.client().batch_execute(TABLE).unwrap();

@@ -19,8 +19,8 @@ fn lead(client: &mut Client) -> i64 {
     (0..10).map(|_| value(client, query)).max().unwrap()
 }
 
-/// The error of an ID half a second of clock time after the clock went back by half a second. Where the machine paused for so
-/// long that the clock was not behind any more, it is tried again.
+/// The error of a call after the clock went back by half a second. If the machine pauses for so long that the clock is not
+/// behind any more, this tries again.
 fn refused_half_a_second_back(cluster: &Cluster, client: &mut Client) -> postgres::Error {
     for _ in 0..20 {
         let start = Instant::now();
@@ -127,7 +127,7 @@ fn an_hour_back_waits_then_fails_and_says_what_to_do() {
     // Reading IDs does not need the clock.
     assert!(client.query_one("SELECT snowflake_timestamp($1) IS NOT NULL", &[&last]).unwrap().get::<_, bool>(0));
 
-    // Raising the lead, as the hint says, lets IDs go on; so does the clock.
+    // IDs go on when max_lead is raised, as the hint says; and when the clock is right again.
     cluster.reload(&[("pg_snowflake.max_lead", "2h")]);
     let on = next(&mut client).unwrap();
     assert!(on > last);
@@ -168,7 +168,7 @@ fn a_wait_can_be_cancelled_and_holds_no_lock() {
     assert!(start.elapsed() < seconds(30));
     client.batch_execute("RESET statement_timeout").unwrap();
 
-    // Cancel from elsewhere; while it waits, others get the lock: their own, shorter waits end in time.
+    // Cancelled by another session. While the first waits, the other gets the lock: its own, shorter wait ends in time.
     let pid: i32 = value(&mut client, "SELECT pg_backend_pid()");
     thread::scope(|scope| {
         let waiter = scope.spawn(|| next(&mut client).unwrap_err());
@@ -210,12 +210,12 @@ fn strict_settings_refuse_at_once() {
     assert!(message.contains(" ms behind the last ID"), "{message}");
     cluster.step_clock("+0s");
     assert!(next(&mut client).unwrap() > last);
-    // Without burst, more IDs than a tick holds still only wait for the next tick.
+    // Without a burst, a call for more IDs than a tick holds waits for the next tick, and is not refused.
     let count: i64 = client.query_one("SELECT count(*) FROM snowflake_next(20000)", &[]).unwrap().get(0);
     assert_eq!(count, 20_000);
 }
 
-/// What Leaf does: it waits twice the offset when that is up to 5 ms, and refuses beyond.
+/// What Leaf does: it waits where the clock is up to 5 ms behind, and refuses where it is more.
 #[test]
 fn a_short_wait_bridges_a_short_step_only() {
     let cluster = Cluster::options()
@@ -229,7 +229,7 @@ fn a_short_wait_bridges_a_short_step_only() {
     let mut bridged = 0;
     for _ in 0..20 {
         cluster.step_clock("-0.003s");
-        // The file is read by many processes: a call may still see the old clock, or come too late.
+        // A call may still see the old clock, or come when the clock is not behind any more.
         if let Ok(id) = next(&mut client) {
             assert!(id > last);
             last = id;
@@ -294,7 +294,7 @@ fn a_clock_that_stands_still_is_an_error_in_bounded_time() {
     assert!(start.elapsed() < seconds(60), "{:?}", start.elapsed());
     let (code, message, detail, _) = parts(&error);
     assert_eq!((code.as_str(), message.as_str()), ("55000", "the clock stands still"));
-    // A second, and for how long the machine paused.
+    // A second, or longer where the machine paused.
     let waited =
         detail.strip_prefix("The call waited ").and_then(|rest| rest.strip_suffix(" for the next tick of the layout."));
     let waited = waited.unwrap_or_else(|| panic!("{detail}"));
@@ -322,8 +322,8 @@ fn more_than_the_layout_holds_waits_and_loses_nothing() {
         all.extend(lists);
         (max >> 11) - (min >> 11) + 1
     };
-    // 250 IDs are in 125 ticks if no position is skipped; a few are at the start. Where the machine pauses for longer than the
-    // burst, the positions of that time are gone.
+    // 250 IDs take 125 ticks if no position is skipped. A few are, at the start; and where the machine pauses for longer than the
+    // burst, all of that time.
     let mut ticks = Vec::new();
     while !ticks.iter().any(|ticks| (125..=160).contains(ticks)) {
         assert!(ticks.len() < 10, "250 IDs took {ticks:?} ticks");
@@ -345,7 +345,7 @@ fn an_id_says_the_millisecond_in_which_it_was_made() {
             .set(&format!("pg_snowflake.clock_source = '{setting}'"))
             .start();
         let mut client = cluster.client();
-        // So long that every session renews its admission, and has seen the counter's rate.
+        // Long enough for the session to renew its admission, and to learn the counter's rate.
         let wrong = "SELECT count(*) FILTER (WHERE snowflake_timestamp(id) < date_trunc('milliseconds', before)), \
                             count(*) FILTER (WHERE snowflake_timestamp(id) > after), \
                             count(*), max(after) - min(before) > '1 s' AND count(DISTINCT id) = count(*) \

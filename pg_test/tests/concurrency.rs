@@ -67,7 +67,7 @@ fn copy_from_several_sessions() {
 
 #[test]
 fn create_table_as_with_parallel_workers_beside_other_writers() {
-    // Processes enough for both statements.
+    // Enough processes for both statements.
     let cluster = Cluster::options()
         .set("max_worker_processes = 20")
         .set("max_parallel_workers = 16")
@@ -212,7 +212,7 @@ fn partitions_are_refused_before_anything_is_waited_for() {
     refused(&mut owner, seconds, "54000");
 }
 
-/// Names are not UTF-8 where the database is not.
+/// In a database that is not UTF-8, names are not either.
 #[test]
 fn partitions_in_a_database_of_another_encoding() {
     let cluster = Cluster::options().start();

@@ -183,7 +183,7 @@ fn a_copy_set_back_repeats_nothing() {
         set_copy(&cluster, "db1", FAR_BACK);
         set_copy(&cluster, "db2", FAR_BACK);
         cluster.stop(Stop::Kill);
-        // Over the same time once more.
+        // The same time passes once more.
         cluster.step_clock(&format!("-{}s", began.elapsed().as_secs() + 1));
         cluster.start();
         given.claim_past(&cluster, "db2");

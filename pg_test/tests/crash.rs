@@ -1,5 +1,4 @@
-//! One server and its promise, through crashes and clocks set back: no ID is given twice, over all that was ever given
-//! or stored.
+//! One server through crashes, with its clock set back: of all IDs that were ever given or stored, none is given twice.
 
 use fastrand::Rng;
 use postgres::Client;
@@ -54,7 +53,7 @@ fn ids_that_left_without_a_row_are_not_given_again() {
     };
     let mut lists = Vec::new();
     for round in 0..10 {
-        // Just after a reservation was written, and soon enough that nobody else has flushed it.
+        // Just after a reservation was written: no other process has flushed it yet.
         let written = |client: &mut Client| -> i64 { value(client, "SELECT reservations FROM snowflake_status()") };
         let before = written(&mut client);
         while written(&mut client) == before {
@@ -196,7 +195,7 @@ fn two_databases_crash_together() {
 fn the_extension_is_dropped_and_created_under_load() {
     let cluster = server();
     cluster.client().batch_execute("ALTER TABLE stored ALTER id DROP DEFAULT").unwrap();
-    // So that the clock is behind the line all the time, and says nothing of what was made.
+    // The clock is behind the last ID all the time, so it cannot tell which IDs were made.
     cluster.step_clock("-60s");
     let record = load(&cluster, || {
         let mut client = cluster.client();
@@ -216,7 +215,7 @@ fn the_extension_is_dropped_and_created_under_load() {
     let unexpected: Vec<&String> = record
         .refused
         .iter()
-        // undefined function, not created, cannot connect now and its like, not null without the default
+        // undefined function; extension not created; shutdown, crash, cannot connect now; no default for a column that is not null
         .filter(|code| !["42883", "55000", "57P01", "57P02", "57P03", "23502"].contains(&code.as_str()))
         .collect();
     assert!(unexpected.is_empty(), "{unexpected:?}");

@@ -1,6 +1,6 @@
-//! IDs are decoded by the layout that their database has on record, wherever the database is: on a standby, on a server
-//! without settings, in a worker of a parallel query, in a subscriber, in a copy; and wherever the expression stands:
-//! in generated columns, indexes, statistics.
+//! IDs are decoded by the layout that their database has on record, wherever the database is (on a standby, on a server without
+//! settings, in a subscriber, as a copy) and wherever the expression is evaluated (in a worker of a parallel query, a generated
+//! column, an index, statistics).
 
 use postgres::Client;
 use snowflake_test::check::no_errors;
@@ -13,14 +13,14 @@ fn twitter() -> Options {
     Cluster::options().set("pg_snowflake.layout = 'twitter'").set("pg_snowflake.datacenter_id = 3")
 }
 
-/// A server that does not preload the library, and knows nothing of it.
+/// A server that does not preload the library, and has none of its settings.
 fn bare() -> Cluster {
     let cluster = Cluster::options().not_preloaded().create();
     cluster.start();
     cluster
 }
 
-/// A table of IDs that were just made, with the time of each as the layout by name says.
+/// A table of new IDs, with the time of each as decoded by the layout that the call names.
 fn fill(client: &mut Client, rows: i32) {
     client.batch_execute("CREATE TABLE kept (id bigint PRIMARY KEY, at timestamptz)").unwrap();
     let insert =
@@ -28,7 +28,7 @@ fn fill(client: &mut Client, rows: i32) {
     client.batch_execute(&insert).unwrap();
 }
 
-/// All IDs of `kept` are read as IDs of Twitter's layout that were made just now.
+/// All IDs of `kept` are decoded as IDs of Twitter's layout that are less than an hour old.
 fn decodes(client: &mut Client, rows: i64) {
     for condition in [
         "at = snowflake_timestamp(id) AND at = (snowflake_decode(id)).timestamp",
@@ -48,7 +48,7 @@ fn a_standby_decodes() {
     let primary = twitter().start();
     fill(&mut primary.client(), 1000);
     let standby = primary.standby();
-    // Its own settings do not count.
+    // The standby's own settings do not count.
     standby.stop(Stop::Fast);
     standby.append("postgresql.conf", "pg_snowflake.layout = 'default'\npg_snowflake.datacenter_id = -1\n");
     standby.start();
@@ -76,7 +76,7 @@ fn a_copy_of_a_database_decodes() {
     decodes(&mut cluster.client_of("postgres", "copy"), 100);
 }
 
-/// A session that has read a record from before reads the restored one in its next transaction.
+/// A session that has read the record before a restore reads the restored one in its next transaction.
 #[test]
 fn a_session_notices_a_restored_record() {
     let old = twitter().start();
@@ -99,7 +99,7 @@ fn a_session_notices_a_restored_record() {
     assert!(prepared.query_one(same, &[&1_i64]).unwrap().get::<_, bool>(0));
 }
 
-/// Who has a transaction open goes on with the layout that it began with.
+/// A transaction goes on with the layout that it began with.
 #[test]
 fn a_transaction_sees_one_layout() {
     let cluster = bare();
@@ -117,7 +117,7 @@ fn a_transaction_sees_one_layout() {
     assert!(times(&mut transaction) < before);
 }
 
-// Where the expression stands.
+// Where the expression is evaluated.
 
 #[test]
 fn parallel_workers_decode() {
@@ -150,13 +150,13 @@ fn parallel_workers_decode() {
     }
 }
 
-/// A column and two indexes that hold what was decoded.
+/// A generated column and two indexes that hold decoded values.
 const DECODED: &str = "
     CREATE TABLE orders (id bigint PRIMARY KEY, at timestamptz GENERATED ALWAYS AS (snowflake_timestamp(id)) STORED);
     CREATE INDEX by_time ON orders (snowflake_timestamp(id));
     CREATE INDEX by_worker ON orders (snowflake_worker(id))";
 
-/// The index gives what a scan of the table does, which is what the layout by name says.
+/// A scan of the index finds the same rows as a scan of the table.
 fn indexes_agree(client: &mut Client, rows: i64) {
     let query = "SELECT count(*) FROM orders WHERE snowflake_timestamp(id) BETWEEN now() - interval '1 hour' AND now()";
     for off in ["enable_indexscan, enable_bitmapscan, enable_indexonlyscan", "enable_seqscan"] {
@@ -192,9 +192,9 @@ fn stored_columns_and_indexes_decode() {
     indexes_agree(&mut client, 1000);
 }
 
-/// Indexes come after the record in a restore, so they are right, on a server of any layout; as are those that are made
-/// later. Rows come before it: what a generated column stores is decoded by the layout that CREATE EXTENSION found, the
-/// server's. Where that is another one, the column must name the layout, or be made again.
+/// A restore brings the rows first, then the record, then the indexes. So indexes are right on a server of any layout. A
+/// generated column is decoded by the layout that CREATE EXTENSION has put on record, the server's: on a server of another
+/// layout, the column must name the layout, or its rows must be written again.
 #[test]
 fn indexes_are_restored_right_on_any_server_and_stored_columns_if_they_name_the_layout() {
     let old = twitter().start();
@@ -220,15 +220,15 @@ fn indexes_are_restored_right_on_any_server_and_stored_columns_if_they_name_the_
         indexes_agree(&mut client, 1000);
         client.batch_execute("DROP INDEX by_time; CREATE INDEX by_time ON orders (snowflake_timestamp(id))").unwrap();
         indexes_agree(&mut client, 1000);
-        // The way out: each row is written again.
+        // Each row is written again.
         client.batch_execute("UPDATE orders SET id = id").unwrap();
         assert_eq!(value::<i64>(&mut client, STORED_RIGHT), 1000);
         indexes_agree(&mut client, 1000);
     }
 }
 
-/// Jobs of a parallel restore make indexes while others have not yet come to the record, so that on a server of another
-/// layout an index can be wrong: it finds nothing where a scan finds all. REINDEX is the way out.
+/// A job of a parallel restore may make an index before another job has restored the record. On a server of another layout, the
+/// index can then be wrong, so that it finds nothing where a scan finds all rows. REINDEX mends it.
 #[test]
 fn indexes_of_a_parallel_restore_are_right_on_a_server_alike_and_elsewhere_after_a_reindex() {
     let old = twitter().start();
@@ -248,7 +248,7 @@ fn indexes_of_a_parallel_restore_are_right_on_a_server_alike_and_elsewhere_after
     indexes_agree(&mut bare.client(), 1000);
 }
 
-/// The way to have all of it right at once, on a server of any layout: first the extension and its record, then the rest.
+/// Restored in this order, all is right on a server of any layout: first the extension and its record, then the rest.
 #[test]
 fn all_is_right_where_the_record_is_restored_first() {
     let old = twitter().start();
@@ -276,7 +276,7 @@ fn a_subscriber_decodes_in_a_generated_column() {
     let insert = "INSERT INTO orders (note) SELECT 'n' FROM generate_series(1, 100)";
     client.batch_execute(insert).unwrap();
 
-    // The subscriber's own record is of the same layout, its settings are of none.
+    // The subscriber has the same layout on record, and none in its settings.
     let subscriber = bare();
     let mut subscribed = subscriber.client();
     subscribed.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
@@ -323,7 +323,7 @@ fn autovacuum_decodes_for_its_statistics() {
     };
     let of_index = recent("pg_stats", "tablename = 'by_time'");
     let of_statistics = recent("pg_stats_ext_exprs", "statistics_name = 'of_time'");
-    // It may have looked at the table before it had an index.
+    // Autovacuum may have analyzed the table before it had an index.
     client.batch_execute("UPDATE orders SET id = id").unwrap();
     for query in [of_index, of_statistics] {
         check::wait_for(&query, || value::<i64>(&mut client, &query) > 0);

@@ -1,6 +1,6 @@
-//! What a database remembers of its IDs gets in nobody's way: not in that of an owner who is no superuser and dumps or
-//! restores, not in that of a publication for all tables, nor in that of a TRUNCATE of everything. And where the record
-//! is none, that is an error with a way out.
+//! What a database has on record about its IDs does not get in the way: an owner who is no superuser can dump and restore it, a
+//! publication of all tables leaves it out, and a TRUNCATE of all tables leaves it alone. A record that is lost is an error with a
+//! hint.
 
 use postgres::Client;
 use snowflake_test::check::{no_errors, refused};
@@ -17,8 +17,7 @@ fn options() -> Options {
     Cluster::options().patient()
 }
 
-/// A running server without the extension, with a role `owner` that owns the database `shop`. In `shop`, its schema
-/// `public` is open to it, as PostgreSQL 15 has it.
+/// A running server without the extension, with a role `owner` that owns the database `shop`, and so may create objects there.
 fn server(options: Options) -> Cluster {
     let cluster = options.create();
     cluster.start();
@@ -27,7 +26,7 @@ fn server(options: Options) -> Cluster {
     cluster
 }
 
-/// The same with its clock a minute back.
+/// The same with its clock set back by a minute.
 fn server_behind() -> Cluster {
     let cluster = server(options());
     cluster.step_clock("-60s");
@@ -46,7 +45,7 @@ fn stored(client: &mut Client) -> Vec<i64> {
     ids(&client.query("SELECT id FROM orders ORDER BY id", &[]).unwrap())
 }
 
-/// A life of an owner: makes the extension and a table, fills it. Returns its IDs.
+/// The owner creates the extension and a table, and fills it. Returns its IDs.
 fn shop_of_an_owner(cluster: &Cluster) -> Vec<i64> {
     let mut client = owner(cluster);
     client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
@@ -54,7 +53,7 @@ fn shop_of_an_owner(cluster: &Cluster) -> Vec<i64> {
     insert(&mut client)
 }
 
-/// What a database remembers: reservation, layout, epoch; and whether IDs were made.
+/// What a database has on record: reservation, layout, epoch; and whether IDs were made.
 #[derive(Debug, PartialEq)]
 struct Record(i64, i64, i64, bool);
 
@@ -67,7 +66,7 @@ fn record(client: &mut Client) -> Record {
 
 // Programs.
 
-/// It succeeded and wrote nothing.
+/// The program succeeded and wrote nothing.
 #[track_caller]
 fn nothing(said: &Output) {
     assert_eq!(*said, Output { output: String::new(), errors: String::new(), success: true });
@@ -79,7 +78,7 @@ fn errors(said: &Output) -> Vec<&str> {
     messages.map(|(_, message)| message.split(" at character ").next().unwrap()).collect()
 }
 
-/// A dump of the database `shop` by its owner, who is told nothing.
+/// A dump of the database `shop` by its owner. pg_dump writes no message.
 fn dump(cluster: &Cluster, name: &str, arguments: &[&str]) -> PathBuf {
     let file = cluster.socket().join(format!("{name}.dump"));
     let mut command = cluster.program("pg_dump");
@@ -103,7 +102,7 @@ fn script(cluster: &Cluster, role: &str, database: &str, file: &Path) -> Command
     command
 }
 
-/// The database `shop` holds what was remembered, and its IDs go on above those that were.
+/// The database `shop` has the old record and the old rows, and its new IDs are above the old ones.
 fn goes_on(new: &Cluster, remembered: &Record, before: &[i64]) {
     let mut client = owner(new);
     let restored = record(&mut client);
@@ -114,7 +113,7 @@ fn goes_on(new: &Cluster, remembered: &Record, before: &[i64]) {
     check::rising(&[before, &after].concat());
 }
 
-// The life of an owner.
+// Dumps by an owner.
 
 #[test]
 fn an_owner_dumps_and_restores_an_archive() {
@@ -150,7 +149,7 @@ fn an_owner_dumps_and_restores_a_script() {
     goes_on(&new, &remembered, &before);
 }
 
-/// It is the owner's database, and a superuser's extension.
+/// The database is the owner's, the extension a superuser's.
 #[test]
 fn an_owner_dumps_a_database_whose_extension_a_superuser_created() {
     let old = server(options());
@@ -161,14 +160,14 @@ fn an_owner_dumps_a_database_whose_extension_a_superuser_created() {
     let remembered = record(&mut client);
     let file = dump(&old, "dump", CUSTOM);
 
-    // Restored by the owner, who creates the extension.
+    // The owner restores it, and so creates the extension.
     let new = server_behind();
     nothing(&output(restore(&new, "owner", &file).arg("--exit-on-error")));
     goes_on(&new, &remembered, &before);
 }
 
-/// Into a database that has the extension of a superuser, the owner restores all but the record: the restore says so,
-/// and fails. A superuser's restore then mends it.
+/// Where a superuser has created the extension, the owner can restore all but the record: pg_restore fails, and says so. A
+/// superuser can restore the record afterwards.
 #[test]
 fn a_restore_by_an_owner_into_the_extension_of_a_superuser_says_what_is_missing() {
     let old = server(options());
@@ -195,7 +194,7 @@ fn a_restore_by_an_owner_into_the_extension_of_a_superuser_says_what_is_missing(
     assert!(!record(&mut owner(&new)).3, "nothing of the record came over");
     assert_eq!(stored(&mut owner(&new)), before, "all else did");
 
-    // What is missing, from the same file.
+    // The superuser restores what is missing from the same file.
     let (list, entries) = dump::list(&new, &file, &["SEQUENCE SET _snowflake"]);
     assert_eq!(entries, 3);
     new.step_clock("-60s");
@@ -203,7 +202,8 @@ fn a_restore_by_an_owner_into_the_extension_of_a_superuser_says_what_is_missing(
     goes_on(&new, &remembered, &before);
 }
 
-/// Into the database that it came from, which has gone on since: the extension is dropped and made again.
+/// The dump is restored into the database that it came from, which has made more IDs since. The extension is dropped and
+/// created.
 #[test]
 fn an_owner_goes_back_to_a_dump_that_cleans_up_first() {
     let cluster = server(options());
@@ -233,7 +233,7 @@ fn a_dump_of_all_databases_is_restored_into_a_fresh_server() {
     new.step_clock("-60s");
     new.start();
     let said = output(&mut script(&new, "postgres", "postgres", &file));
-    // The same with and without pg_snowflake: the new server has its superuser.
+    // This is not about pg_snowflake: the new server has a superuser of that name.
     assert_eq!(errors(&said), ["role \"postgres\" already exists"], "{}", said.errors);
     assert_eq!(said.errors.lines().count(), 1, "{}", said.errors);
     goes_on(&new, &remembered, &before);
@@ -324,7 +324,7 @@ fn a_publication_of_all_tables_leaves_the_record_of_a_subscriber_alone() {
     assert_ne!(record(&mut publisher.client()).1, own.1);
     let relations = "SELECT string_agg(srrelid::regclass::text, ' ') FROM pg_subscription_rel";
     assert_eq!(client.query_one(relations, &[]).unwrap().get::<_, String>(0), "orders");
-    // The subscriber makes IDs of its own for its own tables.
+    // The subscriber can make IDs of its own.
     assert!(next(&mut client) > 0);
 }
 
@@ -353,7 +353,7 @@ fn a_truncate_of_everything_leaves_the_record_alone() {
     client.batch_execute(TRUNCATE_ALL).unwrap();
     drop(client);
 
-    // The check of the layout holds.
+    // The layout is still checked.
     cluster.stop(Stop::Fast);
     cluster.append("postgresql.conf", &format!("{OTHER_LAYOUT}\n"));
     cluster.start();
@@ -372,7 +372,7 @@ fn a_truncate_of_everything_leaves_the_record_alone() {
 const NEEDS_THE_RECORD: [&str; 3] =
     ["SELECT snowflake_next()", "SELECT snowflake_timestamp(1)", "SELECT snowflake_min_id(now())"];
 
-/// What is no layout, and how it comes to be there.
+/// Statements that put a value on record that is no layout.
 const NO_RECORDS: [&str; 5] = [
     "SELECT setval('_snowflake.layout', 0)",
     "SELECT setval('_snowflake.layout', 0, false)",

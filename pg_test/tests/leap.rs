@@ -29,7 +29,7 @@ fn ahead_between(client: &mut Client) -> (f64, f64) {
     (id - true_time(), id - before)
 }
 
-/// The least of it.
+/// How far it is at least.
 fn ahead(client: &mut Client) -> f64 {
     ahead_between(client).0
 }
@@ -222,7 +222,7 @@ fn under_load_with_the_lead_allowed() {
         let count = || -> Vec<usize> { calls.iter().map(|count| count.load(Relaxed)).collect() };
         let all_go_on = |what| {
             let before = count();
-            // Two of the calls may have begun before.
+            // One of these calls may have begun before.
             wait_for(what, || count().iter().zip(&before).all(|(now, before)| *now > before + 10));
         };
         all_go_on("IDs a year ahead");

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 const DROP: &str = "SELECT pg_replication_origin_drop('snowflake')";
 
-/// The parameter that says how many origins may be in use.
+/// The parameter that limits how many origins may be in use.
 fn slots() -> &'static str {
     if Installation::under_test().major() < 18 { "max_replication_slots" } else { "max_active_replication_origins" }
 }
@@ -62,7 +62,7 @@ fn missing_at_a_start_it_comes_back_and_each_database_goes_on_above_its_own() {
     assert!(cluster.log().contains("was missing, and was created again"), "{}", cluster.log());
 }
 
-/// An open transaction that has dropped any origin, in versions before 16 with a lock on all of them.
+/// A transaction that drops an origin holds a lock until its end: before PostgreSQL 16, one on all origins.
 #[test]
 fn an_open_transaction_that_drops_another_origin_stops_nobody() {
     let cluster = Cluster::options().start();
@@ -96,7 +96,7 @@ fn an_open_transaction_that_drops_another_origin_stops_nobody() {
     check::rising(&lists.concat());
 }
 
-/// As an apply worker of logical replication does, or in a transaction that may write nothing.
+/// An apply worker of logical replication holds its origin likewise.
 #[test]
 fn a_session_that_holds_another_origin_and_one_that_only_reads_make_ids() {
     let cluster = Cluster::options().start();
@@ -153,7 +153,7 @@ fn held_by_a_session_it_says_which_session_to_end() {
     let error = refused(&mut client, NEXT, "55006");
     assert_eq!(error.message(), "a session holds the replication origin \"snowflake\"");
     assert!(error.hint().unwrap().contains("pg_replication_origin_session_setup('snowflake')"), "{error:?}");
-    // Nothing is left locked by it.
+    // The error leaves no lock behind.
     assert!(client.query("SELECT * FROM snowflake_status()", &[]).is_ok());
     refused(&mut cluster.client(), NEXT, "55006");
     drop(holder);
@@ -200,7 +200,7 @@ fn with_all_slots_taken_the_parameter_is_named() {
     let mut client = cluster.client();
     refused(&mut client, "CREATE EXTENSION pg_snowflake", "55000");
     client.batch_execute("SELECT pg_replication_origin_drop('other')").unwrap();
-    // The first attempt has left the origin behind, without a value.
+    // The refused CREATE EXTENSION has left an origin without a value.
     let _ = client.batch_execute("SELECT pg_replication_origin_drop('snowflake')");
     client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     assert!(client.query_one(NEXT, &[]).is_ok());
@@ -229,7 +229,7 @@ fn set_back_by_hand_it_is_set_right_by_the_next_reservation() {
     let cluster = Cluster::options().patient().start();
     let mut client = cluster.client();
     let mut lists = vec![many(&mut client)];
-    // Only while no session holds it; the change is not logged as an ordinary one.
+    // PostgreSQL allows this while no session holds the origin.
     client.batch_execute("SELECT pg_replication_origin_advance('snowflake', '0/1')").unwrap();
     until_it_is_needed();
     lists.push(many(&mut client));
@@ -254,7 +254,7 @@ fn a_standby_without_a_slot_stops_and_one_that_has_one_goes_on() {
     let mut lists = vec![many(&mut client)];
     check::wait_for("the standby stops", || standby.log().contains("could not find free replication state"));
     standby.append("postgresql.auto.conf", &format!("\n{} = 1\n", slots()));
-    // It may not have stopped altogether yet.
+    // It may still be stopping.
     check::wait_for("the standby starts", || standby.try_start().is_ok());
     standby.catch_up_with(&primary);
     primary.stop(Stop::Kill);
@@ -338,7 +338,7 @@ fn where_no_process_can_be_had_the_extension_is_not_created_and_the_parameter_is
     assert!(error.hint().unwrap().contains("max_worker_processes"), "{error:?}");
 }
 
-/// A clean stop under load takes no longer than without the extension, and gives back.
+/// After a clean stop, IDs are not ahead of the clock.
 #[test]
 fn a_clean_stop_gives_back() {
     let cluster = Cluster::options().start();

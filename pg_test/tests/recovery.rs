@@ -30,7 +30,7 @@ fn in_recovery_making_is_refused_and_decoding_works() {
     assert!(client.query_one(NEXT, &[]).is_ok());
 }
 
-/// One session dies of SIGKILL: the server makes its shared memory anew, and IDs go on.
+/// One session gets SIGKILL: the server makes its shared memory anew, and IDs go on.
 #[test]
 fn the_crash_of_one_session_is_survived() {
     let cluster = Cluster::options().start();

@@ -89,7 +89,7 @@ fn calls_past_the_end_of_the_layout_write_nothing() {
 #[test]
 fn many_databases_reserve_no_more_than_one() {
     let databases = ["db0", "db1", "db2", "db3", "db4", "db5", "db6", "db7", "db8", "db9"];
-    // Flushes that are not made are not counted.
+    // Without fsync, PostgreSQL counts no flushes.
     let cluster = server(Cluster::options().set("fsync = on").set("autovacuum = off"), &databases);
     let flushes = if Installation::under_test().major() < 18 {
         "(SELECT wal_sync FROM pg_stat_wal)"
@@ -127,7 +127,7 @@ fn many_databases_reserve_no_more_than_one() {
     assert!(flushes <= 3 * most, "{flushes} flushes in {length:?}, {reservations} reservations");
 }
 
-// A clean stop gives back what is not used.
+// A clean stop gives back what was not used.
 
 #[test]
 fn strict_settings_refuse_nobody_after_a_clean_start() {

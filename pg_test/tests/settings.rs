@@ -42,7 +42,7 @@ fn without_a_worker_no_id_is_made() {
     assert_eq!(error.message(), "pg_snowflake.worker_id is not set");
     assert!(error.detail().unwrap().contains("from 0 to 1023"));
     assert!(error.hint().unwrap().contains("ALTER SYSTEM SET pg_snowflake.worker_id = 1"));
-    // What the hint says helps, in a session that is connected, too.
+    // Doing what the hint says helps, also for a session that is connected already.
     cluster.reload(&[("pg_snowflake.worker_id", "42")]);
     assert_eq!(value::<i32>(&mut client, "SELECT snowflake_worker(snowflake_next())"), 42);
     cluster.reload(&[("pg_snowflake.worker_id", "-1")]);
@@ -101,7 +101,7 @@ fn the_worker_changes_while_sessions_run() {
                 if worker != WORKERS[0] {
                     cluster.reload(&[("pg_snowflake.worker_id", &worker.to_string())]);
                 }
-                // Without an error at the end, or the sessions would go on for ever. The order below is checked.
+                // No panic when the time is over, as the sessions must be told to end. The order is checked below.
                 let start = Instant::now();
                 while !seen.lock().unwrap().contains(&worker) && start.elapsed() < seconds(60) {
                     thread::sleep(millis(5));
@@ -114,7 +114,7 @@ fn the_worker_changes_while_sessions_run() {
             let mut list = Vec::new();
             while !done.load(Ordering::Relaxed) {
                 match session {
-                    // One long statement does not read the configuration, and must follow all the same.
+                    // A long statement does not read the configuration before its end, and must follow all the same.
                     0 => list.extend(batch(client, 200_000)),
                     1..4 => list.extend(batch(client, 50)),
                     _ => list.push(next(client)),
@@ -129,7 +129,7 @@ fn the_worker_changes_while_sessions_run() {
     lists.iter().for_each(|list| check::rising(list));
     check::distinct(&lists);
 
-    // On the whole line, each worker's IDs are one piece: a switch is a single moment for the server.
+    // In the order of IDs, those of a worker are one run: the server changes the worker at a single moment.
     let mut all = lists.concat();
     all.sort_unstable();
     let mut order: Vec<i64> = all.iter().map(|id| id >> 12 & 1023).collect();
@@ -148,7 +148,7 @@ fn twitter_ids_have_a_datacenter() {
                  FROM (SELECT snowflake_decode(snowflake_next()) AS p OFFSET 0) one";
     let row = client.query_one(query, &[]).unwrap();
     assert_eq!((row.get(0), row.get(1), row.get(2)), (11, 26, true));
-    // An ID that Twitter gave out, read back and made again.
+    // An ID of Twitter's, decoded and encoded again.
     let query = "SELECT d.*::text, snowflake_encode(d.timestamp, d.worker_id, d.sequence, d.datacenter_id) \
                  FROM (SELECT (snowflake_decode(1541815603606036480)).*) d";
     let row = client.query_one(query, &[]).unwrap();

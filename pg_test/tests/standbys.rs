@@ -26,7 +26,7 @@ fn a_standby_is_promoted_with_the_clock_back() {
     standby.step_clock("-100s");
     standby.promote();
     standby.next_once_up();
-    // The one that was idle is first.
+    // The database that was idle gives IDs first.
     for databases in [&["db1"][..], &databases[..]] {
         record.add(load::run_during_in(databases, 4, || &standby, || thread::sleep(millis(600))).1);
     }
@@ -75,7 +75,7 @@ fn a_primary_is_rewound_and_promoted_again() {
     given.check();
 }
 
-/// What is in the backup, in whichever database, is not given again by any.
+/// IDs that are in the backup, in whichever database, are not given again by any.
 #[test]
 fn a_base_backup_goes_on_above_what_it_has_stored() {
     let databases = ["db1", "db2"];

@@ -1,5 +1,5 @@
-//! Tools that read a database's catalogue to bring it in line with a model, or to make a model of it, find nothing of
-//! ours. They are the real ones, in the versions of `pg_test/tools`, installed into the target directory.
+//! Tools that change a database to match a model, or make a model of a database, see none of the extension's objects. The tools
+//! are installed into the target directory, in the versions that `pg_test/tools` names.
 
 use snowflake_test::packages::{connected, installed, npm_install, program, succeeds};
 use snowflake_test::programs::{Output, output};
@@ -37,7 +37,7 @@ fn make_table(cluster: &Cluster) {
     cluster.client().batch_execute("INSERT INTO orders (note) SELECT 'n' FROM generate_series(1, 10)").unwrap();
 }
 
-/// All that the extension consists of is still there.
+/// How many objects the extension has.
 fn objects(cluster: &Cluster) -> i64 {
     let query = "SELECT count(*) FROM pg_depend WHERE deptype = 'e' AND refobjid = \
                  (SELECT oid FROM pg_extension WHERE extname = 'pg_snowflake')";
@@ -59,7 +59,7 @@ fn alembic_generates_nothing() {
     let cluster = server();
     for schemas in ["one", "all"] {
         assert_eq!(compare(&cluster, "orders", schemas), ["pass"], "schemas: {schemas}");
-        // It does look: what the model lacks is dropped.
+        // It does see the schema: a table that the model lacks would be dropped.
         assert_eq!(compare(&cluster, "none", schemas), ["op.drop_table('orders')"], "schemas: {schemas}");
     }
 }

@@ -131,7 +131,7 @@ fn two_servers_swap_their_workers_under_load() {
         thread::sleep(millis(500));
         for round in 0..4 {
             let (a, b) = if round % 2 == 0 { (a, b) } else { (b, a) };
-            // a has 1, b has 2.
+            // Here a has number 1, and b has 2.
             hand_over(a, b, "1", "3");
             hand_over(b, a, "2", "1");
             thread::sleep(millis(300));
@@ -174,7 +174,7 @@ fn a_cursor_over_a_batch_rises_across_the_change() {
     assert_eq!(worker_of(*list.last().unwrap()), 5);
 }
 
-/// Worker and datacenter change together: no ID has the new one of one and the old one of the other.
+/// Worker and datacenter change together: no ID has the old worker and the new datacenter, or the other way round.
 #[test]
 fn worker_and_datacenter_change_at_one_moment() {
     let cluster = Cluster::options()
@@ -207,7 +207,7 @@ fn worker_and_datacenter_change_at_one_moment() {
 /// before the first ID. An ID of its own tells.
 #[test]
 fn a_number_is_free_once_an_id_of_the_new_server_is_past_it() {
-    // All positions of a millisecond are used.
+    // A session uses all positions of a millisecond.
     let options = |worker: i32| {
         Cluster::options()
             .with_clock()
@@ -216,7 +216,7 @@ fn a_number_is_free_once_an_id_of_the_new_server_is_past_it() {
             .set("pg_snowflake.sequence_spread = 1")
     };
     let (old, new) = (options(1).create(), options(2).start());
-    // For longer than the first half of this test takes on a slow machine.
+    // By more than the first half of this test takes on a slow machine.
     old.step_clock("+15s");
     old.start();
     old.client().batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
@@ -239,7 +239,7 @@ fn a_number_is_free_once_an_id_of_the_new_server_is_past_it() {
     assert!(!is_past("snowflake_timestamp(snowflake_next())"), "the machine is too slow for this test");
     check::wait_for("the new server is past the time", || is_past("snowflake_timestamp(snowflake_next())"));
     new.reload(&[("pg_snowflake.worker_id", "1")]);
-    // Over the same time once more.
+    // The leap is over: the new server gives IDs of the true time.
     new.step_clock("+0s");
     check::distinct(&[given, claim(&new, 8000)]);
 }

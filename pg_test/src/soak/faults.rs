@@ -5,7 +5,7 @@ use crate::Stop;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What can happen. "Any clock": set to a time within the soak, or near it.
+/// What can happen. "Any clock" is a time within the soak, or near it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// The postmaster and all its processes get SIGKILL; any clock when it starts again.
@@ -18,11 +18,11 @@ pub enum Fault {
     StoppedFast,
     /// Any clock while the server runs.
     ClockStepped,
-    /// A year ahead for a moment while the server runs; at times a session is killed meanwhile.
+    /// A year ahead for a moment while the server runs; sometimes a session is killed meanwhile.
     ClockLeapt,
     /// The primary is killed, the synchronous standby promoted with any clock, the old primary rewound to follow.
     FailedOver,
-    /// The standby is down for a moment, while sessions wait for it or not.
+    /// The standby is down for a moment; sessions wait for it if it is synchronous.
     StandbyStopped,
     /// The standby becomes synchronous, or ceases to be.
     SynchronousChanged,
@@ -34,7 +34,7 @@ pub enum Fault {
     WorkersSwapped,
     /// A database is dumped under load, and restored as another one of this server or of the other.
     DumpRestored,
-    /// The extension is dropped and created in a database; at times the server crashes or is restarted in between.
+    /// The extension is dropped and created in a database; sometimes the server crashes or is restarted in between.
     ExtensionRecreated,
     /// A database is created with another one as its template.
     DatabaseCopied,
@@ -42,7 +42,7 @@ pub enum Fault {
     OriginDropped,
     /// Other parameters are changed by a reload.
     ParametersChanged,
-    /// No call for a while.
+    /// No session makes a call for a while.
     LoadPaused,
 }
 

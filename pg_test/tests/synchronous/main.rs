@@ -21,7 +21,7 @@ fn reset_lets_waiting_sessions_go() {
     let before = pair.runs("", NEXT).answer().ids();
     pair.cut_for_all();
     let waiter = pair.runs("", NEXT);
-    // It goes on for long after the release, with the old configuration.
+    // This statement goes on for long after the reset, with the old configuration.
     let long = pair.runs("", "SELECT snowflake_next() FROM generate_series(1, 200000)");
     let commit = pair.runs("", "INSERT INTO plain VALUES (1) RETURNING n::bigint");
     pair.until_waiting(2);
@@ -38,7 +38,7 @@ fn reset_lets_waiting_sessions_go() {
     assert_eq!(check::distinct(&lists), 200_003);
 }
 
-/// What was claimed while there was no standby to wait for says nothing about the time after.
+/// A session that claimed while no standby was named waits as soon as one is named.
 #[test]
 fn names_that_are_set_count_at_once() {
     let pair = Pair::start(Cluster::options().set("pg_snowflake.reserve_ahead = '60s'"));
@@ -113,7 +113,7 @@ fn cancel_and_timeouts_end_the_wait_with_postgresqls_own_words() {
         let levels = "SELECT current_setting('client_min_messages') || current_setting('log_min_messages')";
         let levels: String = value(&mut client, levels);
         assert_eq!(levels, if settings.contains("debug1") { "debug1debug1" } else { "noticewarning" });
-        // The session still hears of warnings.
+        // The session works, and gets no notice of the wait.
         let notices = Arc::new(Mutex::new(Vec::new()));
         let next = Session::run(
             client,
@@ -148,7 +148,7 @@ fn a_termination_and_the_loss_of_client_or_server_end_the_session() {
     wait_for("the session ends", || waiter.is_gone());
     pair.has_ended(&waiter.answer(), "57P01", "terminating connection due to administrator command");
 
-    // The client is told.
+    // The client gets the message.
     let psql = pair.first.program("psql").args(["-c", NEXT]).stderr(Stdio::piped()).spawn().unwrap();
     pair.until_waiting(1);
     let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'psql'";
@@ -170,7 +170,7 @@ fn a_termination_and_the_loss_of_client_or_server_end_the_session() {
     wait_for("the session of a client that is gone ends", || !exists(pid.unsigned_abs()));
     nothing_was_said_of_a_commit(&pair.first);
 
-    // The server's first process is gone.
+    // The postmaster is killed.
     let waiter = pair.waiters(1).remove(0);
     kill(pair.first.postmaster());
     wait_for("the session ends", || waiter.is_gone());
@@ -269,7 +269,7 @@ fn a_promotion_while_sessions_wait() {
     assert_eq!(check::distinct(&[lists, after].concat()), before + 20_000);
 }
 
-/// A session that was admitted at a level that does not wait, and asks for more.
+/// A session that was admitted at a level that does not wait raises its level.
 #[test]
 fn a_level_that_is_raised_counts_for_the_next_id() {
     // The reservation lasts for all of the test: what makes a session wait is the level.
@@ -293,7 +293,7 @@ fn a_level_that_is_raised_counts_for_the_next_id() {
             client.batch_execute(&format!("SET synchronous_commit = {low}")).unwrap();
             // At this level, the session needs no standby.
             given.extend(ids(&client.query("SELECT snowflake_next() FROM generate_series(1, 1000)", &[]).unwrap()));
-            // The two IDs would be made within a microsecond of each other, where the clock is not looked at in between.
+            // Both calls in one message: the second comes before the session reads the clock again.
             client.batch_execute("SET statement_timeout = '200ms'").unwrap();
             let error = client.simple_query(&format!("SELECT snowflake_next(); {raised}"));
             let error = error.err().unwrap_or_else(|| panic!("from {low}: {raised}: did not wait"));
@@ -316,7 +316,7 @@ fn a_level_that_is_raised_counts_for_the_next_id() {
 /// An ID that was claimed at the raised level is known to the standby that is promoted.
 #[test]
 fn a_level_that_is_raised_holds_after_a_promotion() {
-    // The burst lets the new primary run through seconds of positions at once.
+    // With this burst, the new primary can give out seconds of positions at once.
     let options = Cluster::options().with_clock().set("pg_snowflake.reserve_ahead = '100ms'");
     let pair = Pair::start(options.set("pg_snowflake.max_burst = '60s'"));
     // The standby knows of a reservation up to about now.
@@ -351,7 +351,7 @@ fn standbys_by_priority_and_by_quorum() {
         ("elsewhere", false),
     ] {
         pair.first.reload(&[("synchronous_standby_names", names)]);
-        // A reservation of the old names is used up.
+        // What was reserved under the old names has passed.
         thread::sleep(millis(1100));
         let answer = pair.runs(if enough { "" } else { short }, NEXT).answer();
         assert_eq!(matches!(answer, Answer::Ids(_)), enough, "{names}: {answer:?}");
@@ -394,7 +394,7 @@ fn parallel_workers_wait_and_can_be_cancelled() {
         }
         wait_for("no worker is left", || count(&pair.first, workers) == 0);
     }
-    // A worker that is told to stop ends the whole query, while its leader waits, too.
+    // A parallel worker that is terminated ends the whole query, though its leader waits.
     let waiter = pair.runs(&settings, query);
     wait_for("workers wait", || {
         count(&pair.first, &format!("{workers} AND wait_event IN ('SyncRep', 'Extension')")) > 0

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// On a slow machine, what happens at once may take so long.
+/// How long an answer may take that comes at once, on a slow machine.
 pub const SOON: Duration = Duration::from_secs(60);
 
-/// So long is waited for something that must not happen.
+/// How long to watch that something does not happen.
 const A_WHILE: Duration = Duration::from_millis(1200);
 
 /// A primary, and the standby that it waits for.
@@ -54,7 +54,7 @@ impl Pair {
         thread::sleep(millis(1100));
     }
 
-    /// What an administrator does in an outage.
+    /// Resets `synchronous_standby_names`, as an administrator does in an outage.
     pub fn reset(&self) {
         let mut client = self.first.client();
         client.batch_execute("ALTER SYSTEM RESET synchronous_standby_names").unwrap();
@@ -75,7 +75,7 @@ impl Pair {
         sessions
     }
 
-    /// Until so many processes wait in `snowflake_next`.
+    /// Waits until so many processes wait in `snowflake_next`.
     pub fn until_waiting(&self, number: usize) {
         wait_for(&format!("{number} processes wait"), || {
             count(
@@ -91,12 +91,12 @@ impl Pair {
     }
 }
 
-/// How many rows there are of this.
+/// `SELECT count(*) FROM` this.
 pub fn count(cluster: &Cluster, what: &str) -> i64 {
     value(&mut cluster.client(), &format!("SELECT count(*) FROM {what}"))
 }
 
-/// What a query of [`Session`] came to.
+/// How a query of a [`Session`] ended.
 #[derive(Debug)]
 pub enum Answer {
     Ids(Vec<i64>),
@@ -159,7 +159,7 @@ impl Session {
             .notice_callback(move |notice| heard.lock().unwrap().push(format!("{notice:?}")))
             .connect(NoTls)
             .unwrap();
-        // Before the settings, which may be timeouts that are short for a slow machine.
+        // Before the settings, as a short timeout may end this query on a slow machine.
         let pid = value(&mut client, "SELECT pg_backend_pid()");
         client.batch_execute(settings).unwrap();
         Self::run(client, pid, notices, query)
@@ -171,13 +171,13 @@ impl Session {
         let query = query.to_owned();
         thread::spawn(move || {
             let answer = Answer::of(client.query(&query, &[]));
-            // Nobody may be interested any more.
+            // The test may be over.
             let _ = sender.send((client, answer));
         });
         Self { pid, answer, notices }
     }
 
-    /// The answer, which must be there soon, and the session.
+    /// The session and its answer, which must come soon.
     pub fn finish(self) -> (Client, Answer) {
         let pid = self.pid;
         let finished = self.answer.recv_timeout(SOON).unwrap_or_else(|_| panic!("session {pid} does not come back"));

@@ -1,5 +1,8 @@
-//! What must hold for IDs.
+//! What must hold for IDs, errors and logs.
 
+use crate::Cluster;
+use postgres::Client;
+use postgres::error::DbError;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,14 +33,42 @@ pub fn rising(ids: &[i64]) {
     }
 }
 
-/// Waits until something holds, for a minute at most.
+/// Waits until a condition holds. On a slow machine that may take long; no test is about how long.
 ///
 /// # Panics
-/// Where it does not by then.
+/// Where it does not hold after two minutes.
+#[track_caller]
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
-        thread::sleep(Duration::from_millis(50));
+        assert!(start.elapsed() < Duration::from_secs(120), "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// A query ends with an error of this SQLSTATE. Returns the error.
+///
+/// # Panics
+/// Where it succeeds, or ends with another error.
+#[track_caller]
+pub fn refused(client: &mut Client, query: &str, code: &str) -> DbError {
+    let error = match client.query(query, &[]) {
+        Ok(rows) => panic!("{query}: succeeded with {} rows", rows.len()),
+        Err(error) => error,
+    };
+    let error = error.as_db_error().unwrap_or_else(|| panic!("{query}: {error:?}"));
+    assert_eq!(error.code().code(), code, "{query}: {error:?}");
+    error.clone()
+}
+
+/// The server has logged no error.
+///
+/// # Panics
+/// With the errors.
+#[track_caller]
+pub fn no_errors(cluster: &Cluster) {
+    let log = cluster.log();
+    let is_error = |line: &&str| ["ERROR:", "FATAL:", "PANIC:"].iter().any(|level| line.contains(level));
+    let errors: Vec<&str> = log.lines().filter(is_error).collect();
+    assert!(errors.is_empty(), "{errors:?}");
 }

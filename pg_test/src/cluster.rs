@@ -1,13 +1,18 @@
 //! A cluster: its data directory, its server, its clock.
 
-use crate::programs::{Installation, all, kill, output_of, run, server_user, stop_process};
-use postgres::{Client, NoTls, Row};
+use crate::check::wait_for;
+use crate::programs::{self, Installation, exists, kill, run, server_user, stop_process};
+use crate::query::{NEXT, value};
+use postgres::{Client, NoTls};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// How long a server on a slow machine may take to do what it was told.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How a server is stopped.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +21,7 @@ pub enum Stop {
     Fast,
     /// No checkpoint: the next start recovers.
     Immediate,
-    /// The postmaster gets SIGKILL, and then all that it leaves behind.
+    /// The postmaster gets SIGKILL, and then all its child processes.
     Kill,
 }
 
@@ -60,6 +65,20 @@ impl Options {
         self
     }
 
+    /// Gives the server a clock, and has calls wait for up to 20 s: long enough for IDs after the clock went back by about as
+    /// much as `pg_snowflake.max_lead` allows.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        self.with_clock().set("pg_snowflake.max_wait = '20s'")
+    }
+
+    /// A layout of 64 IDs a millisecond: a load uses most of them, so that two claims for one tick are certain to collide. As
+    /// in the default layout, the tick is above 22 other bits.
+    #[must_use]
+    pub fn narrow(self) -> Self {
+        self.set("pg_snowflake.layout = 'timestamp=41 worker=16 sequence=6'")
+    }
+
     /// Adds an argument for initdb.
     #[must_use]
     pub fn initdb(mut self, argument: &str) -> Self {
@@ -77,7 +96,7 @@ impl Options {
     /// Makes the cluster, starts it, and creates the extension.
     pub fn start(self) -> Cluster {
         let cluster = self.create();
-        cluster.start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
+        cluster.start();
         cluster.client().batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
         cluster
     }
@@ -102,7 +121,7 @@ impl Options {
     }
 }
 
-/// A PostgreSQL cluster of a test's own.
+/// A PostgreSQL cluster that belongs to one test.
 pub struct Cluster {
     installation: Installation,
     directory: TempDir,
@@ -123,7 +142,7 @@ impl Cluster {
         }
     }
 
-    /// A place for a cluster, without a data directory.
+    /// A directory for a cluster, without its data directory.
     pub fn empty(installation: Installation, with_clock: bool) -> Self {
         let directory = tempfile::Builder::new().prefix("pgsf-").tempdir_in("/tmp").unwrap();
         if let Some(user) = server_user() {
@@ -140,11 +159,14 @@ impl Cluster {
     pub fn standby(&self) -> Self {
         let standby = Self::empty(self.installation.clone(), self.has_clock);
         standby.copy_from(self, &["--write-recovery-conf"]);
-        standby.start().unwrap_or_else(|log| panic!("the standby did not start:\n{log}"));
+        standby.start();
+        wait_for("the standby streams", || {
+            value(&mut standby.client(), "SELECT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')")
+        });
         standby
     }
 
-    /// Fills this empty place by `pg_basebackup` of a running cluster, with further options.
+    /// Fills this empty directory by `pg_basebackup` of a running cluster, with further options.
     pub fn copy_from(&self, source: &Self, options: &[&str]) {
         let mut backup = source.program("pg_basebackup");
         run(backup.args(["--checkpoint=fast", "--no-sync"]).args(options).arg("--pgdata").arg(self.data()));
@@ -168,27 +190,54 @@ impl Cluster {
         std::fs::write(path, text).unwrap();
     }
 
+    /// A file in the directory of the socket, where there is none of this name yet.
+    pub fn new_file(&self, name: &str) -> PathBuf {
+        let numbered = |number: u32| self.socket().join(format!("{number}.{name}"));
+        (0..).map(numbered).find(|file| !file.exists()).unwrap()
+    }
+
+    /// Starts the server.
+    ///
+    /// # Panics
+    /// With the server's log where it does not start.
+    #[track_caller]
+    pub fn start(&self) {
+        if let Err(log) = self.try_start() {
+            panic!("the server did not start:\n{log}");
+        }
+    }
+
     /// Starts the server.
     ///
     /// # Errors
     /// With the server's log where it does not start.
-    pub fn start(&self) -> Result<(), String> {
+    pub fn try_start(&self) -> Result<(), String> {
         let log = self.directory.path().join("log");
         let start = Instant::now();
         loop {
             let before = self.log().len();
-            let output = self.pg_ctl("start").arg("--log").arg(&log).output().unwrap();
-            if output.status.success() {
+            let output = programs::output(self.pg_ctl("start").arg("--log").arg(&log));
+            if output.success {
                 return Ok(());
             }
             let new = self.log().split_off(before);
-            // What a killed postmaster leaves behind lives on for a moment.
+            // Child processes of a postmaster that was killed live on for a moment.
             let remains = new.contains("postmaster.pid") || new.contains("shared memory block");
-            if !remains || start.elapsed() > Duration::from_secs(20) {
-                return Err(format!("{}{new}", all(&output)));
+            if !remains || start.elapsed() > PATIENCE {
+                return Err(output.output + &output.errors + &new);
             }
             thread::sleep(Duration::from_millis(100));
         }
+    }
+
+    /// Stops the server, and starts it again.
+    ///
+    /// # Panics
+    /// With the server's log where it does not start.
+    #[track_caller]
+    pub fn restart(&self, how: Stop) {
+        self.stop(how);
+        self.start();
     }
 
     /// Stops the server.
@@ -198,18 +247,16 @@ impl Cluster {
             Stop::Immediate => drop(run(self.pg_ctl("stop").arg("--mode=immediate"))),
             Stop::Kill => {
                 let pid = self.postmaster();
-                // Stopped first, or a session that it starts meanwhile would be missed, and outlive it.
+                // Stopped first: a session that it starts after its children were listed would outlive it.
                 stop_process(pid);
-                let children = output_of(Command::new("ps").args(["--ppid", &pid.to_string(), "-o", "pid="]));
+                let children = programs::output(Command::new("ps").args(["--ppid", &pid.to_string(), "-o", "pid="]));
                 let mut pids = vec![pid];
-                pids.extend(children.split_whitespace().map(|child| child.parse::<u32>().unwrap()));
-                pids.iter().for_each(|&pid| kill(pid));
-                // Until they are gone, the data directory counts as in use.
-                let start = Instant::now();
-                while pids.iter().any(|pid| Path::new(&format!("/proc/{pid}")).exists()) {
-                    assert!(start.elapsed() < Duration::from_secs(20), "{pids:?} do not go away");
-                    thread::sleep(Duration::from_millis(5));
+                pids.extend(children.output.split_whitespace().map(|child| child.parse::<u32>().unwrap()));
+                for &pid in &pids {
+                    kill(pid);
                 }
+                // Until they are gone, the data directory counts as in use.
+                wait_for(&format!("{pids:?} are gone"), || !pids.iter().any(|&pid| exists(pid)));
             }
         }
     }
@@ -219,9 +266,9 @@ impl Cluster {
         run(&mut self.pg_ctl("promote"));
     }
 
-    /// Makes a stopped server a standby of another that has gone on without it.
+    /// Makes a stopped server a standby of another that was promoted meanwhile.
     pub fn rewind_to(&self, source: &Self) {
-        // Until a checkpoint, a server that was just promoted looks to pg_rewind as if it were not.
+        // pg_rewind takes a promoted server for a standby until its first checkpoint.
         source.client().batch_execute("CHECKPOINT").unwrap();
         let connection = format!("host={} user=postgres dbname=postgres", source.socket().display());
         let mut rewind = self.installation.program("pg_rewind", &[]);
@@ -229,15 +276,15 @@ impl Cluster {
         run(rewind.arg(self.data()));
     }
 
-    /// Waits until a standby has replayed all that its primary has written.
+    /// Waits until a standby has replayed all that its primary has logged.
     pub fn catch_up_with(&self, primary: &Self) {
-        let target: String = primary.client().query_one("SELECT pg_current_wal_lsn()::text", &[]).unwrap().get(0);
-        let start = Instant::now();
+        let mut client = primary.client();
+        // What no transaction has committed, such as a sequence's new value, may not be flushed, and so not be sent. A commit
+        // flushes it.
+        client.batch_execute("SET synchronous_commit = local; SELECT pg_logical_emit_message(true, '', '')").unwrap();
+        let target: String = value(&mut client, "SELECT pg_current_wal_flush_lsn()::text");
         let reached = format!("SELECT coalesce(pg_last_wal_replay_lsn() >= '{target}', false)");
-        while !self.retry(|client| Ok(client.query_one(&reached, &[])?.get::<_, bool>(0))) {
-            assert!(start.elapsed() < Duration::from_secs(30), "the standby does not catch up:\n{}", self.log());
-            thread::sleep(Duration::from_millis(20));
-        }
+        wait_for("the standby catches up", || self.retry(|client| Ok(client.query_one(&reached, &[])?.get(0))));
     }
 
     /// The process ID of the postmaster.
@@ -252,7 +299,7 @@ impl Cluster {
         let mut command = self.installation.program("pg_ctl", &variables);
         command.args([action, "--wait", "--timeout=60", "--silent", "--pgdata"]).arg(self.data());
         if action == "start" {
-            // Not in the configuration, which a standby or a rewound server copies.
+            // Not in the configuration, which a standby copies from its primary.
             command.arg("--options").arg(format!("-k {}", self.socket().display()));
         }
         command
@@ -281,54 +328,71 @@ impl Cluster {
         self.client_of("postgres", name).batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     }
 
-    /// Runs this in sessions of the superuser until it succeeds in one: for a server that is about to crash, or not
+    /// Runs this in new sessions of the superuser until it succeeds in one: for a server that is about to crash, or not
     /// up again yet.
     ///
     /// # Panics
-    /// With the last error, after half a minute.
+    /// With the last error, where it still fails after two minutes.
     pub fn retry<T>(&self, session: impl Fn(&mut Client) -> Result<T, postgres::Error>) -> T {
         let start = Instant::now();
         loop {
             match self.connect("postgres", "postgres").and_then(|mut client| session(&mut client)) {
                 Ok(done) => return done,
-                Err(error) if start.elapsed() > Duration::from_secs(30) => panic!("{error}"),
+                Err(error) if start.elapsed() > PATIENCE => panic!("{error:?}"),
                 Err(_) => thread::sleep(Duration::from_millis(20)),
             }
         }
     }
 
-    /// A session of the superuser in any database of a server that may be on its way up.
+    /// An ID of a server that is about to crash, or not up again yet.
+    pub fn next_once_up(&self) -> i64 {
+        self.retry(|client| Ok(client.query_one(NEXT, &[])?.get(0)))
+    }
+
+    /// A session of the superuser in any database, of a server that may still be starting.
     pub fn client_once_up(&self, database: &str) -> Client {
         let start = Instant::now();
         loop {
             match self.try_client_of(database) {
                 Ok(client) => return client,
-                Err(error) if start.elapsed() > Duration::from_secs(30) => panic!("{error}"),
+                Err(error) if start.elapsed() > PATIENCE => panic!("{error:?}"),
                 Err(_) => thread::sleep(Duration::from_millis(5)),
             }
         }
     }
 
-    /// A session of the superuser in any database, where the server takes it.
+    /// A session of the superuser in any database.
     ///
     /// # Errors
-    /// Where it does not.
+    /// Where the server does not accept it.
     pub fn try_client_of(&self, database: &str) -> Result<Client, postgres::Error> {
         self.connect("postgres", database)
     }
 
-    /// Kills a session of this database, and waits until the server has noticed: all other sessions are ended, and none
-    /// is taken until shared memory is made anew.
+    /// Kills a session of this database, and waits until the server has noticed, as [`Cluster::crash`] does.
     pub fn crash_session(&self, database: &str) {
-        let mut witness = self.client();
         let mut victim = self.client_of("postgres", database);
-        let pid: i32 = victim.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
-        kill(pid.unsigned_abs());
-        let start = Instant::now();
-        while witness.batch_execute("SELECT 1").is_ok() {
-            assert!(start.elapsed() < Duration::from_secs(30), "the server does not notice that {pid} is gone");
-            thread::sleep(Duration::from_millis(2));
+        let pid: i32 = value(&mut victim, "SELECT pg_backend_pid()");
+        assert!(self.crash(pid));
+    }
+
+    /// Kills any session but its own, and waits until the server has noticed, as [`Cluster::crash`] does.
+    pub fn crash_any_session(&self) {
+        let others = "SELECT pid FROM pg_stat_activity \
+                      WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() LIMIT 1";
+        // A session that has ended by itself is no crash.
+        while !self.crash(self.retry(|client| Ok(client.query_one(others, &[])?.get(0)))) {}
+    }
+
+    /// Kills one of the server's processes, and waits until the server has noticed: it ends all sessions, and takes new ones
+    /// once it has made its shared memory anew. Returns whether the process was there.
+    pub fn crash(&self, pid: i32) -> bool {
+        let mut witness = self.client();
+        let killed = kill(pid.unsigned_abs());
+        if killed {
+            wait_for(&format!("the server notices that {pid} is gone"), || witness.batch_execute("SELECT 1").is_err());
         }
+        killed
     }
 
     fn connect(&self, user: &str, database: &str) -> Result<Client, postgres::Error> {
@@ -346,7 +410,7 @@ impl Cluster {
         )
     }
 
-    /// Runs as many sessions at once as there are to be, each with its number, and returns what they return.
+    /// Runs so many sessions at once, each with its number, and returns what they return.
     pub fn sessions<T: Send>(&self, count: usize, session: impl Fn(usize, &mut Client) -> T + Sync) -> Vec<T> {
         thread::scope(|scope| {
             let session = &session;
@@ -363,13 +427,14 @@ impl Cluster {
             client.batch_execute(&format!("ALTER SYSTEM SET {name} = '{value}'")).unwrap();
         }
         client.batch_execute("SELECT pg_reload_conf()").unwrap();
-        // The postmaster passes the signal on; a session reads the files between two statements.
+        // The postmaster reads the files, passes the signal on, and starts sessions only after that. A session that is there
+        // reads the files between two statements.
         let (name, value) = parameters[parameters.len() - 1];
-        let start = Instant::now();
         let shown = format!("SELECT $1 IN (setting, current_setting(name)) FROM pg_settings WHERE name = '{name}'");
-        while !self.client().query_one(&shown, &[&value]).unwrap().get::<_, bool>(0) {
-            assert!(start.elapsed() < Duration::from_secs(10), "{name} did not become {value}");
-            thread::sleep(Duration::from_millis(10));
+        wait_for(&format!("{name} is {value}"), || self.client().query_one(&shown, &[&value]).unwrap().get(0));
+        // Whether anybody waits for standbys is what the checkpointer has read. It reads before it begins a checkpoint.
+        if parameters.iter().any(|(name, _)| *name == "synchronous_standby_names") {
+            client.batch_execute("CHECKPOINT").unwrap();
         }
     }
 
@@ -384,7 +449,7 @@ impl Cluster {
         std::fs::write(&new, offset).unwrap();
         // Readers find the old offset or the new one, never half of one.
         std::fs::rename(new, file).unwrap();
-        // A session may go by the processor's counter for so long before it looks at the clock again.
+        // A session may use the processor's counter for up to a millisecond before it reads the clock again.
         thread::sleep(Duration::from_millis(2));
     }
 
@@ -406,11 +471,6 @@ impl Drop for Cluster {
         // Not `stop`: it panics where no server runs.
         let _ = self.pg_ctl("stop").arg("--mode=immediate").output();
     }
-}
-
-/// The first column of all rows.
-pub fn ids(rows: &[Row]) -> Vec<i64> {
-    rows.iter().map(|row| row.get(0)).collect()
 }
 
 /// The file `path` in one of the directories below `root`.

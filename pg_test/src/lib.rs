@@ -1,14 +1,31 @@
 //! Throw-away PostgreSQL clusters for tests: start, crash, reload, step the clock, and many sessions at once.
 //!
-//! The PostgreSQL of the environment's `PG_CONFIG` is used, else Debian's 15; pg_snowflake must be installed there. As
-//! root, its programs run as user postgres. A cluster listens on a socket in its own directory only, and is stopped
-//! and removed when its value is dropped.
+//! The PostgreSQL of the environment's `PG_CONFIG` is used, else the default of `scripts/pg-config`; pg_snowflake must be
+//! installed there. As root, its programs run as user postgres. A cluster listens on a socket in its own directory only, and
+//! is stopped and removed when its value is dropped.
 
 pub mod check;
 mod cluster;
+pub mod dump;
+pub mod given;
 pub mod load;
-mod programs;
+pub mod packages;
+pub mod programs;
+pub mod query;
 pub mod soak;
 
-pub use cluster::{Cluster, Options, Stop, ids};
-pub use programs::{Installation, kill, run};
+pub use cluster::{Cluster, Options, Stop};
+pub use programs::{Installation, run};
+pub use query::{ids, value};
+
+use std::time::Duration;
+
+/// So many milliseconds.
+pub fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// So many seconds.
+pub fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}

@@ -1,5 +1,5 @@
-//! Sessions that make IDs in every way for as long as they are told to, through crashes and failovers, and the record of
-//! all that they were given.
+//! A load: sessions that make IDs in every way for as long as a test needs it, through crashes and failovers. Also the record of
+//! all IDs that they were given.
 
 use crate::{Cluster, check, ids};
 use postgres::error::{DbError, SqlState};
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 pub const TABLE: &str =
     "CREATE TABLE stored (id bigint PRIMARY KEY DEFAULT snowflake_next(), session integer NOT NULL)";
 
-/// A table that an extension which makes its IDs can be dropped beside: a trigger's body depends on nothing.
+/// A table that does not depend on the extension, which can therefore be dropped: a trigger's body makes the IDs.
 pub const LOOSE_TABLE: &str = "
     CREATE TABLE stored (id bigint PRIMARY KEY, session integer NOT NULL);
     CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS
         'BEGIN NEW.id := public.snowflake_next(); RETURN NEW; END';
     CREATE TRIGGER fill BEFORE INSERT ON stored FOR EACH ROW EXECUTE FUNCTION fill()";
 
-/// Where the sessions of a load can be held between two of their calls.
+/// Can hold the sessions of a load between two of their calls.
 #[derive(Default)]
 pub struct Gate {
     paused: AtomicBool,
@@ -36,7 +36,7 @@ pub struct Pause<'a>(&'a Gate);
 
 impl Gate {
     /// The longest that a call may take, also through a crash and a restart of the server.
-    const LONGEST_CALL: Duration = Duration::from_secs(60);
+    const LONGEST_CALL: Duration = Duration::from_secs(120);
 
     fn pass(&self) -> Passed<'_> {
         loop {
@@ -50,8 +50,8 @@ impl Gate {
         }
     }
 
-    /// Holds all sessions, and waits until their calls have ended. What begins after it knows what was read before it, such as
-    /// a configuration.
+    /// Holds all sessions, and waits until their calls have ended. Calls that begin after the pause go by a configuration that
+    /// was changed before it.
     ///
     /// # Panics
     /// Where a call does not end.
@@ -96,13 +96,13 @@ pub struct Record {
     inserted: Vec<(String, Vec<i64>)>,
     /// Errors of this extension that calls ended with, by SQLSTATE.
     pub refused: Vec<String>,
-    /// How many of them had which message, with the SQLSTATE before it.
+    /// How often each message came, with the SQLSTATE before it.
     pub messages: BTreeMap<String, usize>,
 }
 
 impl Record {
-    /// Every ID was given once, over all sessions, databases and servers; each session's rise; and what the servers
-    /// have stored was given to nobody else. Returns how many IDs there are.
+    /// Every ID was given once, over all sessions, databases and servers, and no ID that a server has stored was given to
+    /// another session. Returns how many IDs there are.
     ///
     /// # Panics
     /// Where that is not so.
@@ -110,14 +110,14 @@ impl Record {
         check::distinct(&self.lists(servers))
     }
 
-    /// All IDs that were given, and those that are stored without that anybody has heard of it. A row that several servers
-    /// have is one.
+    /// All IDs that were given, and those that are stored though no session got an answer. A row that several servers have
+    /// counts once.
     pub fn lists(&self, servers: &[&Cluster]) -> Vec<Vec<i64>> {
         let mut inserted: BTreeMap<&str, HashSet<i64>> = BTreeMap::new();
         for (database, list) in &self.inserted {
             inserted.entry(database).or_default().extend(list);
         }
-        // A session that dies may not hear of a row that it has stored.
+        // A session that is killed may have stored a row without getting the answer.
         let mut unheard = HashSet::new();
         for server in servers {
             for (&database, heard) in &inserted {
@@ -159,8 +159,8 @@ pub fn stored(server: &Cluster, database: &str) -> Vec<i64> {
     ids(&server.client_of("postgres", database).query("SELECT id FROM stored", &[]).unwrap())
 }
 
-/// Runs `during` while so many sessions make IDs on whatever server `server` names at the moment. A session that loses
-/// its connection makes a new one.
+/// Runs `during` while so many sessions make IDs on the server that `server` names at the moment. A session that loses its
+/// connection connects again.
 pub fn run_during<'a, T>(
     sessions: i32,
     server: impl Fn() -> &'a Cluster + Sync,
@@ -196,7 +196,7 @@ pub fn run_gated<'a, T>(
             .flat_map(|&database| (0..sessions).map(move |number| (database, number)))
             .map(|(database, number)| scope.spawn(move || session(database, number, rest, gate, server, done)))
             .collect();
-        // Also where `during` panics: the scope waits for the threads.
+        // The sessions must end also where `during` panics, as the scope waits for their threads.
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(during));
         done.store(true, Ordering::Relaxed);
         let mut record = Record::default();
@@ -257,7 +257,7 @@ fn session<'a>(
                     *messages.entry(format!("{} {message}", code.code())).or_default() += 1;
                     pause = Duration::from_millis(5);
                 }
-                // As after the crash of another session, or while the extension is not there.
+                // After the crash of another session, or while the extension is not there.
                 if error.code().is_none() || client.is_closed() || client.batch_execute("ROLLBACK").is_err() {
                     connection = None;
                 }

@@ -1,8 +1,9 @@
 //! PostgreSQL's programs: where they are, and as which user they run.
 
+use crate::check;
 use std::env;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// An installed PostgreSQL.
 #[derive(Clone, Debug)]
@@ -22,7 +23,7 @@ impl Installation {
     }
 
     fn ask(&self, option: &str) -> String {
-        output_of(Command::new(&self.pg_config).arg(option)).trim().to_owned()
+        output(Command::new(&self.pg_config).arg(option)).output.trim().to_owned()
     }
 
     /// The directory of its programs.
@@ -30,7 +31,7 @@ impl Installation {
         self.ask("--bindir").into()
     }
 
-    /// A program that it brings for extensions, by its path below `pgxs`.
+    /// A program that it has for extensions, by its path below `pgxs`.
     pub fn pgxs(&self, path: &str) -> PathBuf {
         PathBuf::from(self.ask("--pkglibdir")).join("pgxs").join(path)
     }
@@ -42,10 +43,10 @@ impl Installation {
         digits.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
     }
 
-    /// One of its programs, to be run as the server's user with these variables added to the environment. Variables
-    /// that would change what the tests see are taken out.
+    /// One of its programs, to be run as the server's user, with these variables added to the environment. Variables that would
+    /// change what the tests see are removed.
     pub fn program(&self, name: &str, variables: &[(String, String)]) -> Command {
-        // A variable such as LD_PRELOAD is for the program alone, not for what starts it: hence env(1).
+        // By env(1), as a variable such as LD_PRELOAD is for the program alone, and not for runuser(1).
         let mut command = match server_user() {
             Some(user) => {
                 let mut command = Command::new("runuser");
@@ -66,29 +67,55 @@ impl Installation {
     }
 }
 
-/// The user that servers run as, where that is not the user who runs the tests: a server refuses to run as root.
+/// The user that servers run as, if that is not the user who runs the tests: a server refuses to run as root.
 pub fn server_user() -> Option<&'static str> {
     static ROOT: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    let root = ROOT.get_or_init(|| output_of(Command::new("id").arg("-u")).trim() == "0");
+    let root = ROOT.get_or_init(|| run(Command::new("id").arg("-u")).trim() == "0");
     root.then_some("postgres")
 }
 
 /// Runs a command to its end.
 ///
 /// # Panics
-/// Where it fails; the message is all that it wrote.
+/// Where it fails, with all that it wrote.
 pub fn run(command: &mut Command) -> String {
+    let Output { output, errors, success } = output(command);
+    assert!(success, "{command:?}:\n{output}{errors}");
+    output + &errors
+}
+
+/// What a program wrote to its standard output and error, and whether it succeeded.
+#[derive(Debug, PartialEq)]
+pub struct Output {
+    /// Standard output.
+    pub output: String,
+    /// Standard error.
+    pub errors: String,
+    /// Whether its exit status is 0.
+    pub success: bool,
+}
+
+/// Runs a command to its end, whatever that is.
+///
+/// # Panics
+/// Where it cannot be run at all.
+pub fn output(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(output.status.success(), "{command:?}: {}\n{}", output.status, all(&output));
-    all(&output)
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Output { output: text(&output.stdout), errors: text(&output.stderr), success: output.status.success() }
 }
 
-/// Ends a process by SIGKILL. One that is gone already is what was wanted.
-pub fn kill(pid: u32) {
-    let _ = Command::new("sh").args(["-c", "kill -KILL $0", &pid.to_string()]).output();
+/// Ends a process by SIGKILL. Returns whether it was there.
+pub fn kill(pid: u32) -> bool {
+    output(Command::new("sh").args(["-c", "kill -KILL $0", &pid.to_string()])).success
 }
 
-/// Has a process stand still, and waits until it does. One that is gone already stands still.
+/// Whether a process is there, if only as a zombie.
+pub fn exists(pid: u32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// Stops a process by SIGSTOP, and waits until it has stopped or is gone.
 pub fn stop_process(pid: u32) {
     run(Command::new("sh").args(["-c", "kill -STOP $0 || true", &pid.to_string()]));
     let runs = || {
@@ -96,20 +123,5 @@ pub fn stop_process(pid: u32) {
         let state = status.lines().find_map(|line| line.strip_prefix("State:"));
         state.is_some_and(|state| !state.contains("stopped") && !state.contains("zombie"))
     };
-    let start = std::time::Instant::now();
-    while runs() {
-        assert!(start.elapsed() < std::time::Duration::from_secs(20), "{pid} does not stand still");
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-}
-
-/// All that a program wrote.
-pub fn all(output: &Output) -> String {
-    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat()
-}
-
-/// What a command writes to its standard output.
-pub fn output_of(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    check::wait_for(&format!("process {pid} stops"), || !runs());
 }

@@ -1,43 +1,30 @@
-//! What comes back from a backup, a dump or an upgrade keeps the promise, too: no ID is given twice, over all that was
-//! ever given or stored.
+//! A server that was restored from a backup or a dump, or upgraded, keeps the promise, too: of all IDs that were ever given or
+//! stored, none is given twice.
 //!
-//! A copy of a database holds what was in it at one moment, and all that it can know is from before. So the promise
-//! has two halves, and each test cuts the life of the old server in two at the moment of its copy:
+//! A copy of a database knows what was in it at one moment. So the promise has two halves, and each test divides the life of
+//! the old server in two at the moment of its copy:
 //!
 //! * IDs given *before* that moment are never given again, whatever the new server's clock says: they are below the
-//!   reservation, and the copy has it. Tests that set the clock back count these IDs, those that the new server has
-//!   stored, and those that it gives.
-//! * IDs given *after* that moment left no trace in the copy. Only the clock can tell the new server that time has
-//!   passed, so it must be right; and the old server must be gone, as it has the same worker ID. Tests with the clock
-//!   right count everything. What the old server gave after the moment is not counted where the clock is back: the new
-//!   server goes on just above the reservation, and that may be where the old one went on, too.
+//!   reservation, which the copy has. Tests that set the clock back count these IDs, those that the new server has stored, and
+//!   those that it gives.
+//! * IDs given *after* that moment left no trace in the copy. Only the clock can tell the new server that time has passed, so it
+//!   must be right; and the old server must be gone, as it has the same worker ID. Tests with the clock right count all IDs.
+//!   Where the clock is back, IDs that the old server gave after the moment are not counted: it went on just above the
+//!   reservation, and so does the new server.
 
-use postgres::Client;
-use postgres::error::DbError;
+use snowflake_test::check::refused;
+use snowflake_test::dump::{Dump, Format};
 use snowflake_test::load::{self, Record, TABLE};
-use snowflake_test::{Cluster, Installation, Options, Stop, check, ids, run};
-use std::path::{Path, PathBuf};
+use snowflake_test::programs::output;
+use snowflake_test::query::{self, NEXT, batch};
+use snowflake_test::{Cluster, Installation, Options, Stop, check, millis, run, value};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-fn millis(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
-
-/// Has a clock, and waits long enough for IDs after it went back.
 fn options() -> Options {
-    Cluster::options().with_clock().set("pg_snowflake.max_wait = '20s'")
-}
-
-fn started(options: Options) -> Cluster {
-    let cluster = options.create();
-    start(&cluster);
-    cluster
-}
-
-fn start(cluster: &Cluster) {
-    cluster.start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
+    Cluster::options().patient()
 }
 
 // The old server and the new one.
@@ -63,7 +50,7 @@ enum Clock {
     Back,
 }
 
-/// An ID that is stored, once the server makes IDs.
+/// Stores an ID, once the server makes them.
 fn next(cluster: &Cluster) -> i64 {
     cluster.retry(|client| Ok(client.query_one("INSERT INTO stored (session) VALUES (-1) RETURNING id", &[])?.get(0)))
 }
@@ -81,7 +68,7 @@ fn go_on(new: &Cluster, clock: Clock, past: Past) {
         Clock::Right => go_on_with_the_clock_right(new, past),
         Clock::Back => {
             new.step_clock("-60s");
-            start(new);
+            new.start();
             go_on_behind(new, past.before);
         }
     }
@@ -92,7 +79,7 @@ fn go_on_with_the_clock_right(new: &Cluster, Past { before, after }: Past) {
     record.add(after.record);
     // The old server may have been ahead of the clock by its burst, which is 100 ms.
     thread::sleep(millis(150));
-    start(new);
+    new.start();
     first_is_above(new, after.last);
     record.add(load(new, || thread::sleep(millis(700))).record);
     count(&record, new);
@@ -103,7 +90,7 @@ fn go_on_behind(new: &Cluster, before: Given) {
     let mut record = before.record;
     first_is_above(new, before.last);
     record.add(load(new, || thread::sleep(millis(500))).record);
-    // Once more over the time in which the old server was at work: here its very IDs would come again.
+    // Over the time in which the old server gave IDs: without a reservation, the same ones would be given again.
     new.step_clock(&format!("-{}s", before.began.elapsed().as_secs() + 1));
     record.add(load(new, || thread::sleep(millis(1500))).record);
     count(&record, new);
@@ -125,18 +112,19 @@ fn count(record: &Record, new: &Cluster) {
 
 // Base backup.
 
-/// Fills an empty place with a copy of a server under load. It is the copy of the moment when the backup ends, or of one
-/// shortly before. So one load ends while files are still being copied, and the next begins before the end.
+/// Fills an empty place with a copy of a server under load. The copy is of the moment when the backup ends, or of one shortly
+/// before. So one load ends while files are still being copied, and the next begins before the end.
 fn back_up_under_load(primary: &Cluster, copy: &Cluster) -> Past {
     thread::scope(|scope| {
-        // There are 20 MB and more.
-        let backup = scope.spawn(|| copy.copy_from(primary, &["--max-rate=8M"]));
+        // There are 20 MB and more, so this takes five seconds: longer than the first load takes on a slow machine.
+        let backup = scope.spawn(|| copy.copy_from(primary, &["--max-rate=4M"]));
         let before = load(primary, || {
-            let copying = "SELECT count(*) FROM pg_stat_progress_basebackup WHERE phase = 'streaming database files'";
-            while primary.client().query_one(copying, &[]).unwrap().get::<_, i64>(0) == 0 {
+            let copying =
+                "SELECT EXISTS (SELECT FROM pg_stat_progress_basebackup WHERE phase = 'streaming database files')";
+            check::wait_for("files are copied", || {
                 assert!(!backup.is_finished(), "the backup was over too soon");
-                thread::sleep(millis(5));
-            }
+                value(&mut primary.client(), copying)
+            });
             thread::sleep(millis(700));
         });
         assert!(!backup.is_finished(), "the backup was over too soon");
@@ -180,14 +168,14 @@ fn recover_to_a_point_in_time(clock: Clock) {
     let before = load(&primary, || thread::sleep(millis(700)));
     primary.client().batch_execute("SELECT pg_create_restore_point('here')").unwrap();
     let after = load(&primary, || thread::sleep(millis(700)));
-    // Archives all that is not archived yet.
+    // This archives what is not archived yet.
     primary.stop(Stop::Fast);
 
     let restore = format!("restore_command = 'cp {}/archive/%f %p'", primary.socket().display());
     let target = "recovery_target_name = 'here'\nrecovery_target_action = 'promote'";
     restored.append("postgresql.auto.conf", &format!("\n{restore}\n{target}\n"));
     restored.append("recovery.signal", "");
-    let last_before: i64 = before.last;
+    let last_before = before.last;
     go_on(&restored, clock, Past { before, after });
     let log = restored.log();
     assert!(log.contains("recovery stopping at restore point \"here\""), "{log}");
@@ -212,54 +200,25 @@ fn a_recovery_to_a_point_in_time_goes_on_with_the_clock_back() {
 
 // Dump and restore.
 
-/// A kind of dump, and how it is restored.
-#[derive(Clone, Copy)]
-enum Dump {
-    Custom,
-    Plain,
-}
-
-impl Dump {
-    /// Dumps a database, and returns the file.
-    fn of(self, server: &Cluster) -> PathBuf {
-        let (format, name) = match self {
-            Self::Custom => ("--format=custom", "dump.custom"),
-            Self::Plain => ("--format=plain", "dump.sql"),
-        };
-        let file = server.socket().join(name);
-        run(server.program("pg_dump").arg(format).arg("--file").arg(&file));
-        file
-    }
-
-    fn restore(self, file: &Path, server: &Cluster) {
-        match self {
-            Self::Custom => run(server.program("pg_restore").args(["--exit-on-error", "--dbname=postgres"]).arg(file)),
-            Self::Plain => {
-                run(server.program("psql").args(["--no-psqlrc", "--set=ON_ERROR_STOP=1", "--file"]).arg(file))
-            }
-        };
-    }
-}
-
-/// What was given before the dump is counted; the load that goes on during the dump shows that its rows come with a
-/// reservation that is not older than they are.
-fn dump_and_restore(dump: Dump) {
+/// IDs that were given before the dump are counted. The load during the dump shows that its rows come with a reservation that
+/// covers them.
+fn dump_and_restore(format: Format) {
     let old = options().start();
     old.client().batch_execute(TABLE).unwrap();
     let before = load(&old, || thread::sleep(millis(700)));
-    let mut file = PathBuf::new();
-    load(&old, || file = dump.of(&old));
+    let mut dump = None;
+    load(&old, || dump = Some(Dump::new(&old, "postgres", format)));
     old.stop(Stop::Fast);
 
     let new = options().create();
     new.step_clock("-60s");
-    start(&new);
-    dump.restore(&file, &new);
+    new.start();
+    dump.unwrap().restore(&new, "postgres");
     go_on_behind(&new, before);
 }
 
-/// The copy of the reservation is written before the claim that it is for, and not at the next one: a dump taken at once,
-/// when nothing else has been written, has it.
+/// The copy of the reservation is written before the claim that needs it, and not only at the next one: a dump just after the
+/// claim has it.
 #[test]
 fn a_dump_just_after_a_claim_goes_on_above_it() {
     let (old, new) = (options().start(), options().create());
@@ -269,32 +228,28 @@ fn a_dump_just_after_a_claim_goes_on_above_it() {
         // Longer than a reservation lasts, so that the claim needs another.
         thread::sleep(millis(1300));
         let last = next(&old);
-        let file = old.socket().join(name);
-        run(old.program("pg_dump").arg("--file").arg(&file));
-        dumps.push((name, last, file));
+        dumps.push((name, last, Dump::new(&old, "postgres", Format::Plain)));
     }
     old.stop(Stop::Fast);
 
     new.step_clock("-60s");
-    start(&new);
-    for (name, last, file) in dumps {
+    new.start();
+    for (name, last, dump) in dumps {
         new.client().batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
-        let mut psql = new.program("psql");
-        run(psql.args(["--no-psqlrc", "--set=ON_ERROR_STOP=1", "--dbname", name, "--file"]).arg(&file));
-        let row = new.client_of("postgres", name).query_one("SELECT snowflake_next()", &[]).unwrap();
-        let first: i64 = row.get(0);
+        dump.restore(&new, name);
+        let first = query::next(&mut new.client_of("postgres", name));
         assert!(first > last, "{name}: {first} comes after {last}");
     }
 }
 
 #[test]
 fn a_custom_dump_is_restored_with_the_clock_back() {
-    dump_and_restore(Dump::Custom);
+    dump_and_restore(Format::Custom);
 }
 
 #[test]
 fn a_plain_dump_is_restored_with_the_clock_back() {
-    dump_and_restore(Dump::Plain);
+    dump_and_restore(Format::Plain);
 }
 
 // Layouts.
@@ -302,9 +257,8 @@ fn a_plain_dump_is_restored_with_the_clock_back() {
 const OTHER_LAYOUT: &str = "timestamp=41 worker=9 sequence=13";
 const SERVER_LAYOUT: &str = "SELECT snowflake_server_layout()";
 const LAYOUT: &str = "SELECT snowflake_database_layout()";
-const NEXT: &str = "SELECT snowflake_next()";
 
-/// The line of postgresql.conf. The last such line counts.
+/// The line for postgresql.conf, where the last such line counts.
 fn layout_line(layout: &str) -> String {
     format!("pg_snowflake.layout = '{layout}'\n")
 }
@@ -313,22 +267,15 @@ fn layout_line(layout: &str) -> String {
 fn restart_with(cluster: &Cluster, layout: &str) {
     cluster.stop(Stop::Fast);
     cluster.append("postgresql.conf", &layout_line(layout));
-    start(cluster);
+    cluster.start();
 }
 
 fn text(cluster: &Cluster, query: &str) -> String {
-    cluster.client().query_one(query, &[]).unwrap().get(0)
+    value(&mut cluster.client(), query)
 }
 
 fn many(cluster: &Cluster) -> Vec<i64> {
-    ids(&cluster.client().query("SELECT snowflake_next(1000)", &[]).unwrap())
-}
-
-fn refused(client: &mut Client, query: &str, code: &str) -> DbError {
-    let error = client.query(query, &[]).expect_err(query);
-    let error = error.as_db_error().unwrap();
-    assert_eq!(error.code().code(), code, "{query}: {error:?}");
-    error.clone()
+    batch(&mut cluster.client(), 1000)
 }
 
 /// All ways to make an ID are refused, with both layouts in the detail.
@@ -350,7 +297,7 @@ fn adopting_is_refused(cluster: &Cluster) {
     assert_eq!(text(cluster, LAYOUT), before, "nothing has changed");
 }
 
-/// A server of another layout makes no IDs in a restored database, and reads those that are there as they were made.
+/// A server of another layout makes no IDs in a restored database, and decodes those that are there by their own layout.
 #[test]
 fn a_dump_is_read_but_not_continued_by_a_server_of_another_layout() {
     let old = options().start();
@@ -364,24 +311,25 @@ fn a_dump_is_read_but_not_continued_by_a_server_of_another_layout() {
         .unwrap();
     let times = "SELECT string_agg(snowflake_timestamp(id)::text, ' ' ORDER BY id) FROM kept";
     let before = text(&old, times);
-    let file = Dump::Custom.of(&old);
+    let dump = Dump::new(&old, "postgres", Format::Custom);
 
-    let new = started(options().set(&layout_line(OTHER_LAYOUT)));
-    // A session that has read the record from before.
+    let new = options().set(&layout_line(OTHER_LAYOUT)).create();
+    new.start();
+    // A session that has read the record before the restore.
     let mut session = new.client();
     session.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
-    let new_layout: String = session.query_one(LAYOUT, &[]).unwrap().get(0);
-    Dump::Custom.restore(&file, &new);
+    let new_layout: String = value(&mut session, LAYOUT);
+    dump.restore(&new, "postgres");
     assert!(old_layout.starts_with("timestamp=41 worker=10 sequence=12"), "{old_layout}");
     assert!(new_layout.starts_with(OTHER_LAYOUT), "{new_layout}");
     assert_eq!(text(&new, LAYOUT), old_layout, "the restore has replaced what was on record");
     making_is_refused(&new, &text(&new, SERVER_LAYOUT), &old_layout);
     adopting_is_refused(&new);
     for client in [&mut session, &mut new.client()] {
-        assert_eq!(client.query_one(times, &[]).unwrap().get::<_, String>(0), before);
+        assert_eq!(value::<String>(client, times), before);
         client.batch_execute("SET enable_seqscan = off").unwrap();
         let by_index = "SELECT count(*) FROM kept WHERE snowflake_timestamp(id) > now() - interval '1 hour'";
-        assert_eq!(client.query_one(by_index, &[]).unwrap().get::<_, i64>(0), 10);
+        assert_eq!(value::<i64>(client, by_index), 10);
     }
 
     // What the hint says.
@@ -394,7 +342,7 @@ fn a_dump_is_read_but_not_continued_by_a_server_of_another_layout() {
 fn a_layout_is_adopted_before_the_first_id_only() {
     let cluster = options().start();
     let old_layout = text(&cluster, SERVER_LAYOUT);
-    let unused = Dump::Custom.of(&cluster);
+    let unused = Dump::new(&cluster, "postgres", Format::Custom);
     restart_with(&cluster, OTHER_LAYOUT);
     let new_layout = text(&cluster, SERVER_LAYOUT);
     // The session that was refused goes on after the adoption.
@@ -402,11 +350,11 @@ fn a_layout_is_adopted_before_the_first_id_only() {
     refused(&mut session, NEXT, "55000");
     making_is_refused(&cluster, &new_layout, &old_layout);
     assert_eq!(text(&cluster, "SELECT snowflake_adopt_layout()"), new_layout);
-    let mut list: Vec<i64> = ids(&session.query(NEXT, &[]).unwrap());
+    let mut list = vec![query::next(&mut session)];
     list.extend(many(&cluster));
     adopting_is_refused(&cluster);
 
-    // The same for a change back, and IDs go on where it is undone.
+    // A change back is refused likewise. When it is undone, IDs go on.
     restart_with(&cluster, "default");
     making_is_refused(&cluster, &old_layout, &new_layout);
     adopting_is_refused(&cluster);
@@ -415,9 +363,10 @@ fn a_layout_is_adopted_before_the_first_id_only() {
     list.extend(many(&cluster));
     check::rising(&list);
 
-    // A dump without IDs binds nobody.
-    let restored = started(options().set(&layout_line(OTHER_LAYOUT)));
-    Dump::Custom.restore(&unused, &restored);
+    // A dump without IDs does not fix the layout.
+    let restored = options().set(&layout_line(OTHER_LAYOUT)).create();
+    restored.start();
+    unused.restore(&restored, "postgres");
     making_is_refused(&restored, &new_layout, &old_layout);
     assert_eq!(text(&restored, "SELECT snowflake_adopt_layout()"), new_layout);
     assert_eq!(text(&restored, LAYOUT), new_layout);
@@ -457,10 +406,9 @@ fn upgrade(old: &Cluster, new: &Cluster) {
     upgrade.arg("--old-bindir").arg(Installation::under_test().bin()).arg("--new-bindir").arg(newest().bin());
     upgrade.arg("--old-datadir").arg(old.data()).arg("--new-datadir").arg(new.data());
     upgrade.args(["--username=postgres", "--no-sync", "--socketdir"]).arg(new.socket());
-    // It wants to be able to write where it runs.
-    let output = upgrade.current_dir(new.socket()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}\n{}", logged_errors(&new.data().join("pg_upgrade_output.d")));
+    // It writes files where it runs.
+    let done = output(upgrade.current_dir(new.socket()));
+    assert!(done.success, "{}\n{}", done.output, logged_errors(&new.data().join("pg_upgrade_output.d")));
 }
 
 /// The lines of pg_upgrade's many files that say what went wrong.
@@ -479,7 +427,7 @@ fn forget_versions_of_columns(old: &Cluster) {
 #[test]
 #[ignore = "needs NEWEST_PG_CONFIG"]
 fn an_upgraded_server_goes_on_with_the_clock_back() {
-    // As clusters of PostgreSQL 15 are: pg_upgrade wants both to be alike.
+    // Clusters of PostgreSQL 15 have no checksums, and pg_upgrade wants both clusters to be alike.
     let new = options().on(newest()).initdb("--no-data-checksums").create();
     let old = options().start();
     old.client().batch_execute(TABLE).unwrap();
@@ -490,7 +438,7 @@ fn an_upgraded_server_goes_on_with_the_clock_back() {
 
     upgrade(&old, &new);
     new.step_clock("-60s");
-    start(&new);
+    new.start();
     assert_eq!(reservation(&new), floor);
     assert!(floor.1, "IDs were made");
     go_on_behind(&new, before);

@@ -1,8 +1,9 @@
 //! Many sessions at once: every ID once, each session's in order.
 
-use snowflake_test::{Cluster, check, ids, run};
+use snowflake_test::check::{self, refused};
+use snowflake_test::query::{NEXT, batch, next};
+use snowflake_test::{Cluster, ids, run, value};
 use std::io::Write;
-use std::time::Duration;
 
 #[test]
 fn sixteen_sessions_mix_single_calls_and_batches() {
@@ -15,7 +16,7 @@ fn sixteen_sessions_mix_single_calls_and_batches() {
                 break;
             }
             let rows = match (session + round) % 4 {
-                0 => client.query("SELECT snowflake_next()", &[]),
+                0 => client.query(NEXT, &[]),
                 1 => client.query("SELECT snowflake_next() FROM generate_series(1, $1)", &[&(left.min(3000) as i32)]),
                 2 => client.query("SELECT snowflake_next($1)", &[&(left.min(5000) as i32)]),
                 _ => client.query("SELECT * FROM snowflake_next($1)", &[&(left.min(7) as i32)]),
@@ -66,7 +67,10 @@ fn copy_from_several_sessions() {
 
 #[test]
 fn create_table_as_with_parallel_workers_beside_other_writers() {
+    // Enough processes for both statements.
     let cluster = Cluster::options()
+        .set("max_worker_processes = 20")
+        .set("max_parallel_workers = 16")
         .set("max_parallel_workers_per_gather = 4")
         .set("parallel_setup_cost = 0")
         .set("parallel_tuple_cost = 0")
@@ -75,7 +79,7 @@ fn create_table_as_with_parallel_workers_beside_other_writers() {
     cluster.client().batch_execute("CREATE TABLE source AS SELECT i FROM generate_series(1, 300000) i").unwrap();
     let lists = cluster.sessions(3, |session, client| {
         if session == 0 {
-            return ids(&client.query("SELECT snowflake_next(300000)", &[]).unwrap());
+            return batch(client, 300_000);
         }
         let table = format!(
             "EXPLAIN (ANALYZE, COSTS OFF) CREATE TABLE t{session} AS SELECT snowflake_next() AS id FROM source"
@@ -88,7 +92,7 @@ fn create_table_as_with_parallel_workers_beside_other_writers() {
     assert_eq!(check::distinct(&lists), 900_000);
 }
 
-/// A pooler hands the statements of many clients to few sessions, in any order.
+/// A pooler runs the statements of many clients in few sessions, in any order.
 #[test]
 fn sessions_shared_by_a_pooler() {
     let cluster = Cluster::options().start();
@@ -102,7 +106,7 @@ fn sessions_shared_by_a_pooler() {
                         .map(|n| {
                             let mut session = pool[(client * 7 + n) % pool.len()].lock().unwrap();
                             session.batch_execute("DISCARD ALL").unwrap();
-                            session.query_one("SELECT snowflake_next()", &[]).unwrap().get(0)
+                            next(&mut session)
                         })
                         .collect()
                 })
@@ -123,7 +127,7 @@ fn ten_million_in_one_batch_need_no_memory_and_can_be_cancelled() {
         let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     };
-    let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+    let pid: i32 = value(&mut client, "SELECT pg_backend_pid()");
     client.query_one("SELECT count(snowflake_next) FROM (SELECT snowflake_next(1000)) ids", &[]).unwrap();
     let before = peak(pid);
     let query = "SELECT count(snowflake_next), max(snowflake_next) > min(snowflake_next) + 10000000 \
@@ -138,19 +142,19 @@ fn ten_million_in_one_batch_need_no_memory_and_can_be_cancelled() {
         "SELECT count(*) FROM snowflake_next(2000000000)",
         "SELECT count(snowflake_next) FROM (SELECT snowflake_next(2000000000)) ids",
     ] {
-        let error = client.query_one(query, &[]).unwrap_err();
-        assert_eq!(error.code().unwrap().code(), "57014");
+        refused(&mut client, query, "57014");
     }
-    assert!(client.query_one("SELECT snowflake_next()", &[]).is_ok());
+    client.batch_execute("RESET statement_timeout").unwrap();
+    assert!(client.query_one(NEXT, &[]).is_ok());
 }
 
-/// Each waits for the one before, sees what it made, and makes the rest.
+/// Each waits for the session before it, sees the partitions that it made, and makes the rest.
 #[test]
 fn sessions_that_make_the_same_partitions_at_once() {
     let cluster = Cluster::options().start();
     cluster.client().batch_execute("CREATE TABLE t (id bigint PRIMARY KEY) PARTITION BY RANGE (id)").unwrap();
     let made = cluster.sessions(8, |session, client| {
-        // Reads repeatably, and before the others are done: its snapshot has none of the partitions.
+        // Its snapshot is from before the others are done, and has none of their partitions.
         if session % 2 == 0 {
             client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM pg_class").unwrap();
         }
@@ -164,7 +168,7 @@ fn sessions_that_make_the_same_partitions_at_once() {
     assert_eq!(made.iter().sum::<usize>(), 30, "{made:?}");
 }
 
-/// A row that is on its way into the default partition is waited for, and then found.
+/// The call waits for a transaction that inserts into the default partition, and then finds its row.
 #[test]
 fn a_row_that_comes_into_the_default_partition_meanwhile() {
     let cluster = Cluster::options().start();
@@ -180,10 +184,8 @@ fn a_row_that_comes_into_the_default_partition_meanwhile() {
             let days = "SELECT snowflake_create_partitions('t', '1 day', '2026-01-01 00:00+00', '2026-01-31 00:00+00')";
             cluster.client().query(days, &[]).unwrap_err()
         });
-        let waiting = "SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND NOT granted";
-        while cluster.client().query_one(waiting, &[]).unwrap().get::<_, i64>(0) == 0 {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 't'::regclass AND NOT granted)";
+        check::wait_for("the call waits for the row", || value(&mut cluster.client(), waits));
         writer.batch_execute("COMMIT").unwrap();
         maker.join().unwrap()
     });
@@ -191,7 +193,7 @@ fn a_row_that_comes_into_the_default_partition_meanwhile() {
     assert_eq!(error.message(), "default partition \"t_rest\" has rows of a partition that is to be made");
 }
 
-/// Who owns nothing gets an answer at once, though somebody else has the table.
+/// A role that does not own the table is refused at once, though another session has it locked.
 #[test]
 fn partitions_are_refused_before_anything_is_waited_for() {
     let cluster = Cluster::options().start();
@@ -203,14 +205,14 @@ fn partitions_are_refused_before_anything_is_waited_for() {
     let mut other = cluster.client_of("other", "postgres");
     other.batch_execute("SET lock_timeout = '60s'").unwrap();
     let seconds = "SELECT snowflake_create_partitions('t', '1 s', '2024-01-01 00:00+00', '2093-01-01 00:00+00')";
-    assert_eq!(other.query(seconds, &[]).unwrap_err().code().unwrap().code(), "42501");
-    // Nor does the owner wait to be told what no lock is needed for.
+    refused(&mut other, seconds, "42501");
+    // So is the owner, with an error that can be seen without the lock.
     let mut owner = cluster.client();
     owner.batch_execute("SET lock_timeout = '60s'").unwrap();
-    assert_eq!(owner.query(seconds, &[]).unwrap_err().code().unwrap().code(), "54000");
+    refused(&mut owner, seconds, "54000");
 }
 
-/// Names are not UTF-8 where the database is not.
+/// In a database that is not UTF-8, names are not either.
 #[test]
 fn partitions_in_a_database_of_another_encoding() {
     let cluster = Cluster::options().start();
@@ -231,9 +233,7 @@ fn partitions_in_a_database_of_another_encoding() {
     assert_eq!(rows[0].get::<_, String>(0), "\"été_20260101\"");
     client.batch_execute("INSERT INTO \"été\" VALUES (snowflake_min_id('2026-01-03 00:00+00'))").unwrap();
     for (table, code) in [("été", "23514"), ("cité", "42809")] {
-        let error = client.query(&days(table, "2026-01-04"), &[]).unwrap_err();
-        let error = error.as_db_error().unwrap();
-        assert_eq!(error.code().code(), code, "{error}");
+        let error = refused(&mut client, &days(table, "2026-01-04"), code);
         assert!(error.message().contains("t?"), "{error}");
     }
 }

@@ -1,21 +1,18 @@
-//! One server and its promise, through crashes and clocks set back: no ID is given twice, over all that was ever given
-//! or stored.
+//! One server through crashes, with its clock set back: of all IDs that were ever given or stored, none is given twice.
 
+use fastrand::Rng;
+use postgres::Client;
+use snowflake_test::check::{self, refused};
 use snowflake_test::load::{self, Record, TABLE};
-use snowflake_test::{Cluster, Stop, kill};
+use snowflake_test::query::{NEXT, batch, ids, next};
+use snowflake_test::{Cluster, Stop, millis, value};
 use std::thread;
-use std::time::Duration;
 
 const ROUNDS: usize = 20;
 
-fn millis(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
-
-/// A server with a clock and the load's table. It waits long enough for IDs after a clock went back by as much as it
-/// allows.
+/// A server with a clock and the load's table.
 fn server() -> Cluster {
-    let cluster = Cluster::options().with_clock().set("pg_snowflake.max_wait = '20s'").start();
+    let cluster = Cluster::options().patient().start();
     cluster.client().batch_execute(TABLE).unwrap();
     cluster
 }
@@ -34,8 +31,8 @@ fn the_postmaster_is_killed_and_the_clock_set_back() {
             thread::sleep(millis(150));
             cluster.stop(Stop::Kill);
             cluster.step_clock(offset);
-            cluster.start().unwrap();
-            cluster.retry(|client| client.query_one("SELECT snowflake_next()", &[]));
+            cluster.start();
+            cluster.next_once_up();
             thread::sleep(millis(100));
         }));
     }
@@ -45,37 +42,31 @@ fn the_postmaster_is_killed_and_the_clock_set_back() {
     assert!(cluster.log().contains("The server was started after a crash."));
 }
 
-/// Without rows, nothing but the reservation itself makes anyone flush the log.
+/// Without rows, the log is only flushed for the reservation itself.
 #[test]
 fn ids_that_left_without_a_row_are_not_given_again() {
-    let cluster =
-        Cluster::options().with_clock().set("pg_snowflake.max_wait = '20s'").set("wal_writer_delay = 10s").start();
+    let cluster = Cluster::options().patient().set("wal_writer_delay = 10s").start();
     let mut client = cluster.client();
-    let ids = |client: &mut postgres::Client, count: i32| {
-        snowflake_test::ids(&client.query("SELECT snowflake_next($1)", &[&count]).unwrap())
-    };
-    let ends = |client: &mut postgres::Client| -> Vec<i64> {
+    let ends = |client: &mut Client| -> Vec<i64> {
         let row = client.query_one("SELECT min(id), max(id) FROM snowflake_next(50000) id", &[]).unwrap();
         vec![row.get(0), row.get(1)]
     };
     let mut lists = Vec::new();
     for round in 0..10 {
-        // Just after a reservation was written, and soon enough that nobody else has flushed it.
-        let written = |client: &mut postgres::Client| -> i64 {
-            client.query_one("SELECT reservations FROM snowflake_status()", &[]).unwrap().get(0)
-        };
+        // Just after a reservation was written: no other process has flushed it yet.
+        let written = |client: &mut Client| -> i64 { value(client, "SELECT reservations FROM snowflake_status()") };
         let before = written(&mut client);
         while written(&mut client) == before {
             lists.push(ends(&mut client));
         }
-        lists.push(ids(&mut client, 5000));
+        lists.push(batch(&mut client, 5000));
         cluster.stop(Stop::Kill);
         cluster.step_clock(if round % 2 == 0 { "-30s" } else { "+0s" });
-        cluster.start().unwrap();
+        cluster.start();
         client = cluster.client();
-        lists.push(ids(&mut client, 20_000));
+        lists.push(batch(&mut client, 20_000));
     }
-    snowflake_test::check::rising(&lists.concat());
+    check::rising(&lists.concat());
 }
 
 #[test]
@@ -84,16 +75,9 @@ fn a_session_is_killed_and_shared_memory_made_anew() {
     let record = load(&cluster, || {
         for round in 0..ROUNDS {
             thread::sleep(millis(100));
-            let victim: i32 = cluster.retry(|client| {
-                let others = "SELECT pid FROM pg_stat_activity \
-                              WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() LIMIT 1";
-                Ok(client.query_one(others, &[])?.get(0))
-            });
             cluster.step_clock(["-10s", "+0s"][round % 2]);
-            kill(victim.unsigned_abs());
-            // Until the crash is noticed and over.
-            thread::sleep(millis(100));
-            cluster.retry(|client| client.query_one("SELECT snowflake_next()", &[]));
+            cluster.crash_any_session();
+            cluster.next_once_up();
         }
     });
     let count = record.check(&[&cluster]);
@@ -110,8 +94,8 @@ fn the_server_is_stopped_and_started_at_once() {
             thread::sleep(millis(200));
             cluster.stop(how);
             cluster.step_clock(["-10s", "-20s", "+0s", "-1s"][round]);
-            cluster.start().unwrap();
-            cluster.retry(|client| client.query_one("SELECT snowflake_next()", &[]));
+            cluster.start();
+            cluster.next_once_up();
             thread::sleep(millis(200));
         }));
     }
@@ -119,16 +103,15 @@ fn the_server_is_stopped_and_started_at_once() {
     assert!(cluster.log().contains("The server was started after a clean shutdown."));
 }
 
-/// Forth and back at random, by up to an hour; with a lead that allows for it.
+/// By up to an hour forward and back, at random. The lead allows for it.
 #[test]
 fn the_clock_jumps_for_a_minute() {
     let cluster = Cluster::options().with_clock().set("pg_snowflake.max_lead = '3h'").start();
     cluster.client().batch_execute(TABLE).unwrap();
-    let mut seed = 20_261_120_u64;
+    let mut random = Rng::with_seed(20_261_120);
     let record = load(&cluster, || {
         for _ in 0..240 {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let seconds = i64::try_from(seed >> 33).unwrap() % 7200 - 3600;
+            let seconds = random.i64(-3600..3600);
             cluster.step_clock(&format!("{seconds:+}s"));
             thread::sleep(millis(250));
         }
@@ -144,24 +127,22 @@ fn the_clock_jumps_for_a_minute() {
 #[test]
 fn a_restart_with_the_clock_far_back_refuses_until_it_is_right() {
     let cluster = Cluster::options().with_clock().set("pg_snowflake.max_wait = '300ms'").start();
-    let before: i64 = cluster.client().query_one("SELECT snowflake_next()", &[]).unwrap().get(0);
+    let before = next(&mut cluster.client());
     cluster.stop(Stop::Kill);
     cluster.step_clock("-7200s");
-    cluster.start().unwrap();
+    cluster.start();
     let mut client = cluster.client();
-    let error = client.query_one("SELECT snowflake_next()", &[]).unwrap_err();
-    let error = error.as_db_error().unwrap();
-    assert_eq!(error.code().code(), "55000");
+    let error = refused(&mut client, NEXT, "55000");
     assert!(error.message().starts_with("the clock is 7"), "{}", error.message());
     assert!(cluster.log().contains(" s ahead of the clock"), "{}", cluster.log());
     let row = client.query_one("SELECT extract(epoch FROM lead)::bigint, errors, waits FROM snowflake_status()", &[]);
     let row = row.unwrap();
     assert!((7100..7300).contains(&row.get::<_, i64>(0)) && row.get::<_, i64>(1) == 1 && row.get::<_, i64>(2) == 1);
     cluster.step_clock("+0s");
-    assert!(client.query_one("SELECT snowflake_next()", &[]).unwrap().get::<_, i64>(0) > before);
+    assert!(next(&mut client) > before);
 }
 
-/// Each database has its own reservation; the line is one.
+/// Each database has its own copy of the reservation, and all have one line of IDs.
 #[test]
 fn two_databases_crash_together() {
     let cluster = server();
@@ -175,46 +156,46 @@ fn two_databases_crash_together() {
         for _ in 0..200 {
             let a = first.query("SELECT snowflake_next(20)", &[]).unwrap();
             let b = other.query("SELECT ids.snowflake_next(20)", &[]).unwrap();
-            lists.push([snowflake_test::ids(&a), snowflake_test::ids(&b)].concat());
+            lists.push([ids(&a), ids(&b)].concat());
         }
         cluster.stop(Stop::Kill);
         cluster.step_clock(["-10s", "-20s"][round % 2]);
-        cluster.start().unwrap();
+        cluster.start();
     }
-    snowflake_test::check::rising(&lists.concat());
+    check::rising(&lists.concat());
 
-    // The extension in one more database does not move the line.
+    // The extension in one more database does not raise the next ID.
     let lead = |cluster: &Cluster| -> f64 {
         let lead = "SELECT extract(epoch FROM lead)::float8 FROM snowflake_status()";
-        cluster.client().query_one(lead, &[]).unwrap().get(0)
+        value(&mut cluster.client(), lead)
     };
-    cluster.client().query_one("SELECT snowflake_next()", &[]).unwrap();
+    next(&mut cluster.client());
     let before = lead(&cluster);
     for number in 0..5 {
         cluster.client().batch_execute(&format!("CREATE DATABASE more{number}")).unwrap();
         let mut more = cluster.client_of("postgres", &format!("more{number}"));
         more.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
-        lists.push(snowflake_test::ids(&more.query("SELECT snowflake_next(10)", &[]).unwrap()));
+        lists.push(batch(&mut more, 10));
     }
     assert!(lead(&cluster) <= before + 0.1, "{before} became {}", lead(&cluster));
 
     // A copy of a database has a copy of its reservation.
     cluster.client().batch_execute("CREATE DATABASE copy TEMPLATE other").unwrap();
     let mut copy = cluster.client_of("postgres", "copy");
-    lists.push(snowflake_test::ids(&copy.query("SELECT ids.snowflake_next(1000)", &[]).unwrap()));
+    lists.push(ids(&copy.query("SELECT ids.snowflake_next(1000)", &[]).unwrap()));
     cluster.stop(Stop::Kill);
     cluster.step_clock("-60s");
-    cluster.start().unwrap();
+    cluster.start();
     let mut copy = cluster.client_of("postgres", "copy");
-    lists.push(snowflake_test::ids(&copy.query("SELECT ids.snowflake_next(1000)", &[]).unwrap()));
-    snowflake_test::check::rising(&lists.concat());
+    lists.push(ids(&copy.query("SELECT ids.snowflake_next(1000)", &[]).unwrap()));
+    check::rising(&lists.concat());
 }
 
 #[test]
 fn the_extension_is_dropped_and_created_under_load() {
     let cluster = server();
     cluster.client().batch_execute("ALTER TABLE stored ALTER id DROP DEFAULT").unwrap();
-    // So that the clock is behind the line all the time, and says nothing of what was made.
+    // The clock is behind the last ID all the time, so it cannot tell which IDs were made.
     cluster.step_clock("-60s");
     let record = load(&cluster, || {
         let mut client = cluster.client();
@@ -226,15 +207,15 @@ fn the_extension_is_dropped_and_created_under_load() {
         }
         cluster.stop(Stop::Kill);
         cluster.step_clock("-10s");
-        cluster.start().unwrap();
-        cluster.retry(|client| client.query_one("SELECT snowflake_next()", &[]));
+        cluster.start();
+        cluster.next_once_up();
         thread::sleep(millis(200));
     });
     assert!(record.check(&[&cluster]) > 1_000);
     let unexpected: Vec<&String> = record
         .refused
         .iter()
-        // undefined function, not created, cannot connect now and its like, not null without the default
+        // undefined function; extension not created; shutdown, crash, cannot connect now; no default for a column that is not null
         .filter(|code| !["42883", "55000", "57P01", "57P02", "57P03", "23502"].contains(&code.as_str()))
         .collect();
     assert!(unexpected.is_empty(), "{unexpected:?}");

@@ -1,28 +1,26 @@
-//! IDs are decoded by the layout that their database has on record, wherever the database is: on a standby, on a server
-//! without settings, in a worker of a parallel query, in a subscriber, in a copy; and wherever the expression stands:
-//! in generated columns, indexes, statistics.
+//! IDs are decoded by the layout that their database has on record, wherever the database is (on a standby, on a server without
+//! settings, in a subscriber, as a copy) and wherever the expression is evaluated (in a worker of a parallel query, a generated
+//! column, an index, statistics).
 
 use postgres::Client;
-use snowflake_test::{Cluster, Options, check, ids, run};
-use std::path::PathBuf;
+use snowflake_test::check::no_errors;
+use snowflake_test::dump::{self, Dump, Format};
+use snowflake_test::query::ORDERS;
+use snowflake_test::{Cluster, Options, Stop, check, ids, value};
 
 /// A server whose layout is not the default one.
 fn twitter() -> Options {
     Cluster::options().set("pg_snowflake.layout = 'twitter'").set("pg_snowflake.datacenter_id = 3")
 }
 
-/// A server that does not preload the library, and knows nothing of it.
+/// A server that does not preload the library, and has none of its settings.
 fn bare() -> Cluster {
     let cluster = Cluster::options().not_preloaded().create();
-    start(&cluster);
+    cluster.start();
     cluster
 }
 
-fn start(cluster: &Cluster) {
-    cluster.start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
-}
-
-/// A table of IDs that were just made, with the time of each as the layout by name says.
+/// A table of new IDs, with the time of each as decoded by the layout that the call names.
 fn fill(client: &mut Client, rows: i32) {
     client.batch_execute("CREATE TABLE kept (id bigint PRIMARY KEY, at timestamptz)").unwrap();
     let insert =
@@ -30,11 +28,7 @@ fn fill(client: &mut Client, rows: i32) {
     client.batch_execute(&insert).unwrap();
 }
 
-fn number(client: &mut Client, query: &str) -> i64 {
-    client.query_one(query, &[]).unwrap().get(0)
-}
-
-/// All IDs of `kept` are read as IDs of Twitter's layout that were made just now.
+/// All IDs of `kept` are decoded as IDs of Twitter's layout that are less than an hour old.
 fn decodes(client: &mut Client, rows: i64) {
     for condition in [
         "at = snowflake_timestamp(id) AND at = (snowflake_decode(id)).timestamp",
@@ -43,25 +37,8 @@ fn decodes(client: &mut Client, rows: i64) {
         "id BETWEEN snowflake_min_id(at) AND snowflake_max_id(at)",
         "id = snowflake_encode(at, 1, snowflake_sequence(id), 3)",
     ] {
-        assert_eq!(number(client, &format!("SELECT count(*) FROM kept WHERE {condition}")), rows, "{condition}");
+        assert_eq!(value::<i64>(client, &format!("SELECT count(*) FROM kept WHERE {condition}")), rows, "{condition}");
     }
-}
-
-fn dump(cluster: &Cluster, database: &str) -> PathBuf {
-    let file = cluster.socket().join("dump");
-    let database = format!("--dbname={database}");
-    run(cluster.program("pg_dump").args(["--format=custom", &database, "--file"]).arg(&file));
-    file
-}
-
-fn restore(cluster: &Cluster, file: &PathBuf) {
-    run(cluster.program("pg_restore").args(["--exit-on-error", "--dbname=postgres"]).arg(file));
-}
-
-fn no_errors(cluster: &Cluster) {
-    let log = cluster.log();
-    let errors: Vec<&str> = log.lines().filter(|line| line.contains("ERROR:")).collect();
-    assert!(errors.is_empty(), "{errors:?}");
 }
 
 // Where the database is.
@@ -71,10 +48,10 @@ fn a_standby_decodes() {
     let primary = twitter().start();
     fill(&mut primary.client(), 1000);
     let standby = primary.standby();
-    // Its own settings do not count.
-    standby.stop(snowflake_test::Stop::Fast);
+    // The standby's own settings do not count.
+    standby.stop(Stop::Fast);
     standby.append("postgresql.conf", "pg_snowflake.layout = 'default'\npg_snowflake.datacenter_id = -1\n");
-    start(&standby);
+    standby.start();
     standby.catch_up_with(&primary);
     decodes(&mut standby.client(), 1000);
 }
@@ -84,7 +61,7 @@ fn a_server_without_settings_decodes_what_is_restored() {
     let old = twitter().start();
     fill(&mut old.client(), 1000);
     let new = bare();
-    restore(&new, &dump(&old, "postgres"));
+    Dump::new(&old, "postgres", Format::Custom).restore(&new, "postgres");
     decodes(&mut new.client(), 1000);
 }
 
@@ -92,14 +69,14 @@ fn a_server_without_settings_decodes_what_is_restored() {
 fn a_copy_of_a_database_decodes() {
     let cluster = twitter().start();
     fill(&mut cluster.client(), 100);
-    cluster.stop(snowflake_test::Stop::Fast);
+    cluster.stop(Stop::Fast);
     cluster.append("postgresql.conf", "pg_snowflake.layout = 'default'\npg_snowflake.datacenter_id = -1\n");
-    start(&cluster);
+    cluster.start();
     cluster.client_of("postgres", "template1").batch_execute("CREATE DATABASE copy TEMPLATE postgres").unwrap();
     decodes(&mut cluster.client_of("postgres", "copy"), 100);
 }
 
-/// A session that has read a record from before reads the restored one in its next transaction.
+/// A session that has read the record before a restore reads the restored one in its next transaction.
 #[test]
 fn a_session_notices_a_restored_record() {
     let old = twitter().start();
@@ -108,21 +85,21 @@ fn a_session_notices_a_restored_record() {
     new.client().batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     let mut session = new.client();
     let layout = "SELECT snowflake_database_layout()";
-    let own: String = session.query_one(layout, &[]).unwrap().get(0);
+    let own: String = value(&mut session, layout);
     let mut prepared = new.client();
     let statement = prepared.prepare("SELECT snowflake_timestamp($1)").unwrap();
     prepared.query_one(&statement, &[&1_i64]).unwrap();
 
-    restore(&new, &dump(&old, "postgres"));
-    let restored: String = session.query_one(layout, &[]).unwrap().get(0);
+    Dump::new(&old, "postgres", Format::Custom).restore(&new, "postgres");
+    let restored: String = value(&mut session, layout);
     assert_ne!(own, restored);
-    assert_eq!(restored, old.client().query_one(layout, &[]).unwrap().get::<_, String>(0));
+    assert_eq!(restored, value::<String>(&mut old.client(), layout));
     decodes(&mut session, 100);
     let same = "SELECT snowflake_timestamp($1) = snowflake_timestamp($1, 'twitter')";
     assert!(prepared.query_one(same, &[&1_i64]).unwrap().get::<_, bool>(0));
 }
 
-/// Who has a transaction open goes on with the layout that it began with.
+/// A transaction goes on with the layout that it began with.
 #[test]
 fn a_transaction_sees_one_layout() {
     let cluster = bare();
@@ -140,18 +117,18 @@ fn a_transaction_sees_one_layout() {
     assert!(times(&mut transaction) < before);
 }
 
-// Where the expression stands.
+// Where the expression is evaluated.
 
 #[test]
 fn parallel_workers_decode() {
     let cluster = twitter().start();
     fill(&mut cluster.client(), 20_000);
-    let file = dump(&cluster, "postgres");
+    let dump = Dump::new(&cluster, "postgres", Format::Custom);
     let new = bare();
-    restore(&new, &file);
+    dump.restore(&new, "postgres");
     for cluster in [&cluster, &new] {
         let mut client = cluster.client();
-        let force = if number(&mut client, "SELECT current_setting('server_version_num')::bigint") >= 160_000 {
+        let force = if value::<i64>(&mut client, "SELECT current_setting('server_version_num')::bigint") >= 160_000 {
             "SET debug_parallel_query = on"
         } else {
             "SET force_parallel_mode = on"
@@ -168,18 +145,18 @@ fn parallel_workers_decode() {
         let plan = client.query(&format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {query}"), &[]).unwrap();
         let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
         assert!(plan.iter().any(|line| line.contains("Workers Launched: 2")), "{plan:#?}");
-        assert_eq!(number(&mut client, query), 20_000);
+        assert_eq!(value::<i64>(&mut client, query), 20_000);
         decodes(&mut client, 20_000);
     }
 }
 
-/// A column and two indexes that hold what was decoded.
+/// A generated column and two indexes that hold decoded values.
 const DECODED: &str = "
     CREATE TABLE orders (id bigint PRIMARY KEY, at timestamptz GENERATED ALWAYS AS (snowflake_timestamp(id)) STORED);
     CREATE INDEX by_time ON orders (snowflake_timestamp(id));
     CREATE INDEX by_worker ON orders (snowflake_worker(id))";
 
-/// The index gives what a scan of the table does, which is what the layout by name says.
+/// A scan of the index finds the same rows as a scan of the table.
 fn indexes_agree(client: &mut Client, rows: i64) {
     let query = "SELECT count(*) FROM orders WHERE snowflake_timestamp(id) BETWEEN now() - interval '1 hour' AND now()";
     for off in ["enable_indexscan, enable_bitmapscan, enable_indexonlyscan", "enable_seqscan"] {
@@ -191,8 +168,12 @@ fn indexes_agree(client: &mut Client, rows: i64) {
         let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
         let by_index = plan.iter().any(|line| line.contains("by_time"));
         assert_eq!(by_index, off == "enable_seqscan", "{plan:#?}");
-        assert_eq!(number(client, query), rows, "without {off}");
-        assert_eq!(number(client, "SELECT count(*) FROM orders WHERE snowflake_worker(id) = 1"), rows, "without {off}");
+        assert_eq!(value::<i64>(client, query), rows, "without {off}");
+        assert_eq!(
+            value::<i64>(client, "SELECT count(*) FROM orders WHERE snowflake_worker(id) = 1"),
+            rows,
+            "without {off}"
+        );
     }
     client.batch_execute("RESET ALL").unwrap();
 }
@@ -205,15 +186,15 @@ fn stored_columns_and_indexes_decode() {
     let mut client = cluster.client();
     client.batch_execute(DECODED).unwrap();
     client.batch_execute("INSERT INTO orders SELECT snowflake_next(1000)").unwrap();
-    assert_eq!(number(&mut client, STORED_RIGHT), 1000);
+    assert_eq!(value::<i64>(&mut client, STORED_RIGHT), 1000);
     indexes_agree(&mut client, 1000);
     client.batch_execute("REINDEX TABLE orders").unwrap();
     indexes_agree(&mut client, 1000);
 }
 
-/// Indexes come after the record in a restore, so they are right, on a server of any layout; as are those that are made
-/// later. Rows come before it: what a generated column stores is decoded by the layout that CREATE EXTENSION found, the
-/// server's. Where that is another one, the column must name the layout, or be made again.
+/// A restore brings the rows first, then the record, then the indexes. So indexes are right on a server of any layout. A
+/// generated column is decoded by the layout that CREATE EXTENSION has put on record, the server's: on a server of another
+/// layout, the column must name the layout, or its rows must be written again.
 #[test]
 fn indexes_are_restored_right_on_any_server_and_stored_columns_if_they_name_the_layout() {
     let old = twitter().start();
@@ -223,45 +204,42 @@ fn indexes_are_restored_right_on_any_server_and_stored_columns_if_they_name_the_
         "ALTER TABLE orders ADD named timestamptz GENERATED ALWAYS AS (snowflake_timestamp(id, 'twitter')) STORED";
     client.batch_execute(named).unwrap();
     client.batch_execute("INSERT INTO orders SELECT snowflake_next(1000)").unwrap();
-    let file = dump(&old, "postgres");
+    let dump = Dump::new(&old, "postgres", Format::Custom);
 
     let alike = twitter().create();
-    start(&alike);
+    alike.start();
     let bare = bare();
     for (new, right) in [(&alike, 1000), (&bare, 0)] {
-        restore(new, &file);
+        dump.restore(new, "postgres");
         let mut client = new.client();
-        assert_eq!(number(&mut client, STORED_RIGHT), right);
+        assert_eq!(value::<i64>(&mut client, STORED_RIGHT), right);
         assert_eq!(
-            number(&mut client, "SELECT count(*) FROM orders WHERE named = snowflake_timestamp(id, 'twitter')"),
+            value::<i64>(&mut client, "SELECT count(*) FROM orders WHERE named = snowflake_timestamp(id, 'twitter')"),
             1000
         );
         indexes_agree(&mut client, 1000);
         client.batch_execute("DROP INDEX by_time; CREATE INDEX by_time ON orders (snowflake_timestamp(id))").unwrap();
         indexes_agree(&mut client, 1000);
-        // The way out: each row is written again.
+        // Each row is written again.
         client.batch_execute("UPDATE orders SET id = id").unwrap();
-        assert_eq!(number(&mut client, STORED_RIGHT), 1000);
+        assert_eq!(value::<i64>(&mut client, STORED_RIGHT), 1000);
         indexes_agree(&mut client, 1000);
     }
 }
 
-/// Jobs of a parallel restore make indexes while others have not yet come to the record, so that on a server of another
-/// layout an index can be wrong: it finds nothing where a scan finds all. REINDEX is the way out.
+/// A job of a parallel restore may make an index before another job has restored the record. On a server of another layout, the
+/// index can then be wrong, so that it finds nothing where a scan finds all rows. REINDEX mends it.
 #[test]
 fn indexes_of_a_parallel_restore_are_right_on_a_server_alike_and_elsewhere_after_a_reindex() {
     let old = twitter().start();
     let mut client = old.client();
     client.batch_execute(DECODED).unwrap();
     client.batch_execute("INSERT INTO orders SELECT snowflake_next(1000)").unwrap();
-    let file = dump(&old, "postgres");
-    let restore = |new: &Cluster| {
-        let jobs = ["--exit-on-error", "--jobs=2", "--dbname=postgres"];
-        run(new.program("pg_restore").args(jobs).arg(&file));
-    };
+    let dump = Dump::new(&old, "postgres", Format::Custom);
+    let restore = |new: &Cluster| dump.restore_with(new, "postgres", &["--jobs=2"]);
 
     let alike = twitter().create();
-    start(&alike);
+    alike.start();
     restore(&alike);
     indexes_agree(&mut alike.client(), 1000);
     let bare = bare();
@@ -270,27 +248,22 @@ fn indexes_of_a_parallel_restore_are_right_on_a_server_alike_and_elsewhere_after
     indexes_agree(&mut bare.client(), 1000);
 }
 
-/// The way to have all of it right at once, on a server of any layout: first the extension and its record, then the rest.
+/// Restored in this order, all is right on a server of any layout: first the extension and its record, then the rest.
 #[test]
 fn all_is_right_where_the_record_is_restored_first() {
     let old = twitter().start();
     let mut client = old.client();
     client.batch_execute(DECODED).unwrap();
     client.batch_execute("INSERT INTO orders SELECT snowflake_next(1000)").unwrap();
-    let file = dump(&old, "postgres");
+    let dump = Dump::new(&old, "postgres", Format::Custom);
 
     let new = bare();
-    let entries = run(new.program("pg_restore").arg("--list").arg(&file));
-    let of_record = |line: &&str| line.contains("EXTENSION - pg_snowflake") || line.contains("SEQUENCE SET _snowflake");
-    let entries: Vec<&str> = entries.lines().filter(of_record).collect();
-    assert_eq!(entries.len(), 4);
-    let list = new.socket().join("list");
-    std::fs::write(&list, entries.join("\n")).unwrap();
-    let arguments = ["--exit-on-error", "--dbname=postgres"];
-    run(new.program("pg_restore").args(arguments).arg("--use-list").arg(list).arg(&file));
-    run(new.program("pg_restore").args(arguments).arg("--jobs=2").arg(&file));
+    let (list, entries) = dump::list(&new, &dump.file, &["EXTENSION - pg_snowflake", "SEQUENCE SET _snowflake"]);
+    assert_eq!(entries, 4);
+    dump.restore_with(&new, "postgres", &["--use-list", list.to_str().unwrap()]);
+    dump.restore_with(&new, "postgres", &["--jobs=2"]);
     let mut client = new.client();
-    assert_eq!(number(&mut client, STORED_RIGHT), 1000);
+    assert_eq!(value::<i64>(&mut client, STORED_RIGHT), 1000);
     indexes_agree(&mut client, 1000);
 }
 
@@ -298,17 +271,17 @@ fn all_is_right_where_the_record_is_restored_first() {
 fn a_subscriber_decodes_in_a_generated_column() {
     let publisher = twitter().set("wal_level = logical").start();
     let mut client = publisher.client();
-    client.batch_execute("CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_next(), note text)").unwrap();
+    client.batch_execute(ORDERS).unwrap();
     client.batch_execute("CREATE PUBLICATION p FOR ALL TABLES").unwrap();
     let insert = "INSERT INTO orders (note) SELECT 'n' FROM generate_series(1, 100)";
     client.batch_execute(insert).unwrap();
 
-    // The subscriber's own record is of the same layout, its settings are of none.
+    // The subscriber has the same layout on record, and none in its settings.
     let subscriber = bare();
     let mut subscribed = subscriber.client();
     subscribed.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     for sequence in ["layout", "epoch"] {
-        let value = number(&mut client, &format!("SELECT last_value FROM _snowflake.{sequence}"));
+        let value = value::<i64>(&mut client, &format!("SELECT last_value FROM _snowflake.{sequence}"));
         subscribed.batch_execute(&format!("SELECT setval('_snowflake.{sequence}', {value})")).unwrap();
     }
     subscribed
@@ -321,10 +294,10 @@ fn a_subscriber_decodes_in_a_generated_column() {
     subscribed
         .batch_execute(&format!("CREATE SUBSCRIPTION s CONNECTION 'host={host} user=postgres' PUBLICATION p"))
         .unwrap();
-    check::wait_for("the initial copy", || number(&mut subscribed, STORED_RIGHT) == 100);
+    check::wait_for("the initial copy", || value::<i64>(&mut subscribed, STORED_RIGHT) == 100);
     client.batch_execute(insert).unwrap();
-    check::wait_for("the changes", || number(&mut subscribed, STORED_RIGHT) == 200);
-    assert_eq!(number(&mut subscribed, "SELECT count(*) FROM orders"), 200);
+    check::wait_for("the changes", || value::<i64>(&mut subscribed, STORED_RIGHT) == 200);
+    assert_eq!(value::<i64>(&mut subscribed, "SELECT count(*) FROM orders"), 200);
     no_errors(&subscriber);
 }
 
@@ -338,8 +311,8 @@ fn autovacuum_decodes_for_its_statistics() {
     let made = "INSERT INTO orders SELECT snowflake_encode(now() - n * interval '1 s', 1, 0, 3) FROM generate_series(1, 1000) n";
     client.batch_execute(made).unwrap();
     let new = Cluster::options().not_preloaded().set(quick).create();
-    start(&new);
-    restore(&new, &dump(&old, "postgres"));
+    new.start();
+    Dump::new(&old, "postgres", Format::Custom).restore(&new, "postgres");
     let mut client = new.client();
     // The bounds of the histograms of the index and of the statistics lie in the last hour.
     let recent = |view: &str, condition: &str| {
@@ -350,10 +323,10 @@ fn autovacuum_decodes_for_its_statistics() {
     };
     let of_index = recent("pg_stats", "tablename = 'by_time'");
     let of_statistics = recent("pg_stats_ext_exprs", "statistics_name = 'of_time'");
-    // It may have looked at the table before it had an index.
+    // Autovacuum may have analyzed the table before it had an index.
     client.batch_execute("UPDATE orders SET id = id").unwrap();
     for query in [of_index, of_statistics] {
-        check::wait_for(&query, || number(&mut client, &query) > 0);
+        check::wait_for(&query, || value::<i64>(&mut client, &query) > 0);
     }
     no_errors(&new);
 }
@@ -373,7 +346,7 @@ fn partitions_of_ranges_of_time_are_restored_with_their_bounds() {
         .unwrap();
     let made = ids(&client.query("INSERT INTO events SELECT snowflake_next(100) RETURNING id", &[]).unwrap());
     let new = bare();
-    restore(&new, &dump(&old, "postgres"));
+    Dump::new(&old, "postgres", Format::Custom).restore(&new, "postgres");
     let found = "SELECT id FROM events WHERE snowflake_between(id, now() - interval '1 hour', now() + interval '1 hour') ORDER BY id";
     assert_eq!(ids(&new.client().query(found, &[]).unwrap()), made);
 }

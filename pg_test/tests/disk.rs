@@ -1,13 +1,12 @@
 //! The disk of the write-ahead log fills up under load.
 
 use snowflake_test::load::{self, TABLE};
-use snowflake_test::{Cluster, run};
+use snowflake_test::{Cluster, millis, run, seconds};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
 
-/// A file system of its own for a directory; it goes when this is dropped.
+/// A small file system for a directory. It is unmounted when this is dropped.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -18,12 +17,12 @@ impl SmallDisk {
         std::fs::create_dir(directory).unwrap();
         let size = format!("size={megabytes}m");
         run(Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(directory));
-        // With its owner and mode, which PostgreSQL insists on.
+        // PostgreSQL insists on its owner and mode.
         run(Command::new("cp").args(["-a", "-T"]).arg(&aside).arg(directory));
         Self(directory.to_owned())
     }
 
-    /// Leaves so many megabytes free, or all that there are.
+    /// Leaves so many megabytes free, or all of them.
     fn leave(&self, megabytes: Option<u64>) {
         let ballast = self.0.join("ballast");
         std::fs::remove_file(&ballast).ok();
@@ -56,7 +55,7 @@ fn the_disk_of_the_log_fills_up() {
         .set("max_wal_size = 48MB")
         .create();
     let disk = SmallDisk::under(&cluster.data().join("pg_wal"), 128);
-    cluster.start().unwrap();
+    cluster.start();
     cluster.client().batch_execute("CREATE EXTENSION pg_snowflake; CREATE TABLE filler (text text)").unwrap();
     cluster.client().batch_execute(TABLE).unwrap();
     let ((), record) = load::run_during(
@@ -68,13 +67,13 @@ fn the_disk_of_the_log_fills_up() {
             disk.leave(Some(4));
             let fill = "INSERT INTO filler SELECT repeat('x', 1000) FROM generate_series(1, 200000)";
             assert!(cluster.client().batch_execute(fill).is_err(), "the disk is not full");
-            thread::sleep(Duration::from_secs(2));
+            thread::sleep(seconds(2));
             disk.leave(None);
-            // It may have given up for good, or come up again by itself.
-            let _ = cluster.start();
+            // It may have stopped for good, or start again by itself.
+            let _ = cluster.try_start();
             cluster.step_clock("-20s");
-            cluster.retry(|client| client.query_one("SELECT snowflake_next()", &[]));
-            thread::sleep(Duration::from_millis(500));
+            cluster.next_once_up();
+            thread::sleep(millis(500));
         },
     );
     assert!(cluster.log().contains("No space left on device"), "{}", cluster.log());

@@ -1,40 +1,36 @@
-//! What a database remembers of its IDs gets in nobody's way: not in that of an owner who is no superuser and dumps or
-//! restores, not in that of a publication for all tables, nor in that of a TRUNCATE of everything. And where the record
-//! is none, that is an error with a way out.
+//! What a database has on record about its IDs does not get in the way: an owner who is no superuser can dump and restore it, a
+//! publication of all tables leaves it out, and a TRUNCATE of all tables leaves it alone. A record that is lost is an error with a
+//! hint.
 
 use postgres::Client;
-use postgres::error::DbError;
+use snowflake_test::check::{no_errors, refused};
+use snowflake_test::dump::{self, pg_restore, psql};
+use snowflake_test::programs::{Output, output};
+use snowflake_test::query::{ORDERS, batch, next};
 use snowflake_test::{Cluster, Options, Stop, check, ids};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const ORDERS: &str = "CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_next(), note text)";
 const OTHER_LAYOUT: &str = "pg_snowflake.layout = 'timestamp=41 worker=9 sequence=13'";
 
-/// Waits long enough for IDs after a clock went back.
 fn options() -> Options {
-    Cluster::options().with_clock().set("pg_snowflake.max_wait = '20s'")
+    Cluster::options().patient()
 }
 
-/// A running server without the extension, with a role `owner` that owns the database `shop`. In `shop`, its schema
-/// `public` is open to it, as PostgreSQL 15 has it.
+/// A running server without the extension, with a role `owner` that owns the database `shop`, and so may create objects there.
 fn server(options: Options) -> Cluster {
     let cluster = options.create();
-    start(&cluster);
+    cluster.start();
     cluster.client().batch_execute("CREATE ROLE owner LOGIN").unwrap();
     cluster.client().batch_execute("CREATE DATABASE shop OWNER owner").unwrap();
     cluster
 }
 
-/// The same with its clock a minute back.
+/// The same with its clock set back by a minute.
 fn server_behind() -> Cluster {
     let cluster = server(options());
     cluster.step_clock("-60s");
     cluster
-}
-
-fn start(cluster: &Cluster) {
-    cluster.start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
 }
 
 fn owner(cluster: &Cluster) -> Client {
@@ -49,7 +45,7 @@ fn stored(client: &mut Client) -> Vec<i64> {
     ids(&client.query("SELECT id FROM orders ORDER BY id", &[]).unwrap())
 }
 
-/// A life of an owner: makes the extension and a table, fills it. Returns its IDs.
+/// The owner creates the extension and a table, and fills it. Returns its IDs.
 fn shop_of_an_owner(cluster: &Cluster) -> Vec<i64> {
     let mut client = owner(cluster);
     client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
@@ -57,7 +53,7 @@ fn shop_of_an_owner(cluster: &Cluster) -> Vec<i64> {
     insert(&mut client)
 }
 
-/// What a database remembers: reservation, layout, epoch; and whether IDs were made.
+/// What a database has on record: reservation, layout, epoch; and whether IDs were made.
 #[derive(Debug, PartialEq)]
 struct Record(i64, i64, i64, bool);
 
@@ -68,67 +64,45 @@ fn record(client: &mut Client) -> Record {
     Record(row.get(0), row.get(1), row.get(2), row.get(3))
 }
 
-fn refused(client: &mut Client, query: &str, code: &str) -> DbError {
-    let error = client.query(query, &[]).expect_err(query);
-    let error = error.as_db_error().unwrap_or_else(|| panic!("{query}: {error:?}"));
-    assert_eq!(error.code().code(), code, "{query}: {error:?}");
-    error.clone()
-}
-
 // Programs.
 
-/// What a program wrote to its standard output and error.
-#[derive(Debug, PartialEq)]
-struct Said {
-    output: String,
-    errors: String,
-    success: bool,
+/// The program succeeded and wrote nothing.
+#[track_caller]
+fn nothing(said: &Output) {
+    assert_eq!(*said, Output { output: String::new(), errors: String::new(), success: true });
 }
 
-impl Said {
-    /// It succeeded and wrote nothing.
-    fn nothing(&self) {
-        let nothing = Self { output: String::new(), errors: String::new(), success: true };
-        assert_eq!(*self, nothing);
-    }
-
-    /// What the server said, of its standard error, without the place in the query.
-    fn errors(&self) -> Vec<&str> {
-        let messages = self.errors.lines().filter_map(|line| line.split_once("ERROR:  "));
-        messages.map(|(_, message)| message.split(" at character ").next().unwrap()).collect()
-    }
+/// The server's errors that a program wrote, without the place in the query.
+fn errors(said: &Output) -> Vec<&str> {
+    let messages = said.errors.lines().filter_map(|line| line.split_once("ERROR:  "));
+    messages.map(|(_, message)| message.split(" at character ").next().unwrap()).collect()
 }
 
-fn said(command: &mut Command) -> Said {
-    let output = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Said { output: text(&output.stdout), errors: text(&output.stderr), success: output.status.success() }
-}
-
-/// A dump of the database `shop` by its owner, who is told nothing.
+/// A dump of the database `shop` by its owner. pg_dump writes no message.
 fn dump(cluster: &Cluster, name: &str, arguments: &[&str]) -> PathBuf {
     let file = cluster.socket().join(format!("{name}.dump"));
     let mut command = cluster.program("pg_dump");
-    said(command.args(["--username=owner", "--dbname=shop", "--file"]).arg(&file).args(arguments)).nothing();
+    nothing(&output(command.args(["--username=owner", "--dbname=shop", "--file"]).arg(&file).args(arguments)));
     file
 }
 
 const CUSTOM: &[&str] = &["--format=custom"];
 
-fn pg_restore(cluster: &Cluster, role: &str, file: &Path) -> Command {
-    let mut command = cluster.program("pg_restore");
-    command.args([&format!("--username={role}"), "--dbname=shop"]).arg(file);
+/// `pg_restore` of a file into `shop`.
+fn restore(cluster: &Cluster, role: &str, file: &Path) -> Command {
+    let mut command = pg_restore(cluster, role, "shop");
+    command.arg(file);
     command
 }
 
-fn psql(cluster: &Cluster, role: &str, database: &str, file: &Path) -> Command {
-    let mut command = cluster.program("psql");
-    command.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=VERBOSITY=terse"]);
-    command.args([&format!("--username={role}"), &format!("--dbname={database}"), "--file"]).arg(file);
+/// psql with a script. It writes values without decoration, and errors in one line.
+fn script(cluster: &Cluster, role: &str, database: &str, file: &Path) -> Command {
+    let mut command = psql(cluster, role, database);
+    command.args(["--tuples-only", "--no-align", "--set=VERBOSITY=terse", "--file"]).arg(file);
     command
 }
 
-/// The database `shop` holds what was remembered, and its IDs go on above those that were.
+/// The database `shop` has the old record and the old rows, and its new IDs are above the old ones.
 fn goes_on(new: &Cluster, remembered: &Record, before: &[i64]) {
     let mut client = owner(new);
     let restored = record(&mut client);
@@ -139,7 +113,7 @@ fn goes_on(new: &Cluster, remembered: &Record, before: &[i64]) {
     check::rising(&[before, &after].concat());
 }
 
-// The life of an owner.
+// Dumps by an owner.
 
 #[test]
 fn an_owner_dumps_and_restores_an_archive() {
@@ -150,7 +124,7 @@ fn an_owner_dumps_and_restores_an_archive() {
     old.stop(Stop::Fast);
 
     let new = server_behind();
-    said(pg_restore(&new, "owner", &file).arg("--exit-on-error")).nothing();
+    nothing(&output(restore(&new, "owner", &file).arg("--exit-on-error")));
     goes_on(&new, &remembered, &before);
 }
 
@@ -163,7 +137,7 @@ fn an_owner_dumps_and_restores_a_script() {
     old.stop(Stop::Fast);
 
     let new = server_behind();
-    let said = said(psql(&new, "owner", "shop", &file).arg("--set=ON_ERROR_STOP=1"));
+    let said = output(script(&new, "owner", "shop", &file).arg("--set=ON_ERROR_STOP=1"));
     assert!(said.success && said.errors.is_empty(), "{said:?}");
     // The answers of set_config() and of the three calls of setval().
     let answers: Vec<&str> = said.output.lines().filter(|line| !line.is_empty()).collect();
@@ -175,7 +149,7 @@ fn an_owner_dumps_and_restores_a_script() {
     goes_on(&new, &remembered, &before);
 }
 
-/// It is the owner's database, and a superuser's extension.
+/// The database is the owner's, the extension a superuser's.
 #[test]
 fn an_owner_dumps_a_database_whose_extension_a_superuser_created() {
     let old = server(options());
@@ -186,14 +160,14 @@ fn an_owner_dumps_a_database_whose_extension_a_superuser_created() {
     let remembered = record(&mut client);
     let file = dump(&old, "dump", CUSTOM);
 
-    // Restored by the owner, who creates the extension.
+    // The owner restores it, and so creates the extension.
     let new = server_behind();
-    said(pg_restore(&new, "owner", &file).arg("--exit-on-error")).nothing();
+    nothing(&output(restore(&new, "owner", &file).arg("--exit-on-error")));
     goes_on(&new, &remembered, &before);
 }
 
-/// Into a database that has the extension of a superuser, the owner restores all but the record: the restore says so,
-/// and fails. A superuser's restore then mends it.
+/// Where a superuser has created the extension, the owner can restore all but the record: pg_restore fails, and says so. A
+/// superuser can restore the record afterwards.
 #[test]
 fn a_restore_by_an_owner_into_the_extension_of_a_superuser_says_what_is_missing() {
     let old = server(options());
@@ -204,10 +178,10 @@ fn a_restore_by_an_owner_into_the_extension_of_a_superuser_says_what_is_missing(
 
     let new = server(options());
     new.client_of("postgres", "shop").batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
-    let said = said(&mut pg_restore(&new, "owner", &file));
+    let said = output(&mut restore(&new, "owner", &file));
     assert!(!said.success, "{said:?}");
     assert_eq!(
-        said.errors(),
+        errors(&said),
         [
             "must be owner of extension pg_snowflake",
             "permission denied for sequence epoch",
@@ -220,18 +194,16 @@ fn a_restore_by_an_owner_into_the_extension_of_a_superuser_says_what_is_missing(
     assert!(!record(&mut owner(&new)).3, "nothing of the record came over");
     assert_eq!(stored(&mut owner(&new)), before, "all else did");
 
-    // What is missing, from the same file.
-    let list = new.socket().join("list");
-    let entries = self::said(new.program("pg_restore").arg("--list").arg(&file)).output;
-    let entries: Vec<&str> = entries.lines().filter(|line| line.contains("SEQUENCE SET _snowflake")).collect();
-    assert_eq!(entries.len(), 3);
-    std::fs::write(&list, entries.join("\n")).unwrap();
+    // The superuser restores what is missing from the same file.
+    let (list, entries) = dump::list(&new, &file, &["SEQUENCE SET _snowflake"]);
+    assert_eq!(entries, 3);
     new.step_clock("-60s");
-    self::said(pg_restore(&new, "postgres", &file).args(["--exit-on-error", "--use-list"]).arg(&list)).nothing();
+    nothing(&output(restore(&new, "postgres", &file).args(["--exit-on-error", "--use-list"]).arg(&list)));
     goes_on(&new, &remembered, &before);
 }
 
-/// Into the database that it came from, which has gone on since: the extension is dropped and made again.
+/// The dump is restored into the database that it came from, which has made more IDs since. The extension is dropped and
+/// created.
 #[test]
 fn an_owner_goes_back_to_a_dump_that_cleans_up_first() {
     let cluster = server(options());
@@ -240,7 +212,7 @@ fn an_owner_goes_back_to_a_dump_that_cleans_up_first() {
     let file = dump(&cluster, "shop", CUSTOM);
     let lost = insert(&mut owner(&cluster));
     cluster.step_clock("-60s");
-    said(pg_restore(&cluster, "owner", &file).args(["--exit-on-error", "--clean", "--if-exists"])).nothing();
+    nothing(&output(restore(&cluster, "owner", &file).args(["--exit-on-error", "--clean", "--if-exists"])));
     goes_on(&cluster, &remembered, &before);
     check::rising(&[lost, insert(&mut owner(&cluster))].concat());
 }
@@ -254,15 +226,15 @@ fn a_dump_of_all_databases_is_restored_into_a_fresh_server() {
     old.client().batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     let remembered = record(&mut owner(&old));
     let file = old.socket().join("dump");
-    said(old.program("pg_dumpall").arg("--file").arg(&file)).nothing();
+    nothing(&output(old.program("pg_dumpall").arg("--file").arg(&file)));
     old.stop(Stop::Fast);
 
     let new = options().create();
     new.step_clock("-60s");
-    start(&new);
-    let said = said(&mut psql(&new, "postgres", "postgres", &file));
-    // The same with and without pg_snowflake: the new server has its superuser.
-    assert_eq!(said.errors(), ["role \"postgres\" already exists"], "{}", said.errors);
+    new.start();
+    let said = output(&mut script(&new, "postgres", "postgres", &file));
+    // This is not about pg_snowflake: the new server has a superuser of that name.
+    assert_eq!(errors(&said), ["role \"postgres\" already exists"], "{}", said.errors);
     assert_eq!(said.errors.lines().count(), 1, "{}", said.errors);
     goes_on(&new, &remembered, &before);
     assert_eq!(record(&mut new.client()).1, remembered.1);
@@ -278,9 +250,9 @@ fn a_dump_of_one_table_needs_the_extension() {
     old.stop(Stop::Fast);
 
     let new = server_behind();
-    let without = said(psql(&new, "owner", "shop", &table).arg("--set=ON_ERROR_STOP=1"));
-    assert_eq!(without.errors(), ["function public.snowflake_next() does not exist"], "{}", without.errors);
-    let with = said(psql(&new, "owner", "shop", &both).arg("--set=ON_ERROR_STOP=1"));
+    let without = output(script(&new, "owner", "shop", &table).arg("--set=ON_ERROR_STOP=1"));
+    assert_eq!(errors(&without), ["function public.snowflake_next() does not exist"], "{}", without.errors);
+    let with = output(script(&new, "owner", "shop", &both).arg("--set=ON_ERROR_STOP=1"));
     assert!(with.success && with.errors.is_empty(), "{with:?}");
     goes_on(&new, &remembered, &before);
 }
@@ -295,7 +267,7 @@ fn the_schema_and_the_data_are_dumped_one_after_the_other() {
     old.stop(Stop::Fast);
 
     let new = server_behind();
-    let said = |file| said(psql(&new, "owner", "shop", file).arg("--set=ON_ERROR_STOP=1"));
+    let said = |file| output(script(&new, "owner", "shop", file).arg("--set=ON_ERROR_STOP=1"));
     let after_schema = said(&schema);
     assert!(after_schema.success && after_schema.errors.is_empty(), "{after_schema:?}");
     let empty = record(&mut owner(&new));
@@ -306,13 +278,6 @@ fn the_schema_and_the_data_are_dumped_one_after_the_other() {
 }
 
 // Publications.
-
-fn no_errors(cluster: &Cluster) {
-    let log = cluster.log();
-    let errors: Vec<&str> =
-        log.lines().filter(|line| ["ERROR:", "FATAL:", "PANIC:"].iter().any(|level| line.contains(level))).collect();
-    assert!(errors.is_empty(), "{errors:?}");
-}
 
 /// Publishes all tables to a subscriber with this table, and returns both.
 fn replicate(subscriber: Cluster, table: &str) -> (Cluster, Cluster) {
@@ -345,7 +310,7 @@ fn replicate(subscriber: Cluster, table: &str) -> (Cluster, Cluster) {
 #[test]
 fn a_publication_of_all_tables_reaches_a_subscriber_without_the_extension() {
     let subscriber = Cluster::options().not_preloaded().create();
-    start(&subscriber);
+    subscriber.start();
     replicate(subscriber, "CREATE TABLE orders (id bigint PRIMARY KEY, note text)");
 }
 
@@ -359,9 +324,8 @@ fn a_publication_of_all_tables_leaves_the_record_of_a_subscriber_alone() {
     assert_ne!(record(&mut publisher.client()).1, own.1);
     let relations = "SELECT string_agg(srrelid::regclass::text, ' ') FROM pg_subscription_rel";
     assert_eq!(client.query_one(relations, &[]).unwrap().get::<_, String>(0), "orders");
-    // The subscriber makes IDs of its own for its own tables.
-    let own: i64 = client.query_one("SELECT snowflake_next()", &[]).unwrap().get(0);
-    assert!(own > 0);
+    // The subscriber can make IDs of its own.
+    assert!(next(&mut client) > 0);
 }
 
 // TRUNCATE.
@@ -389,16 +353,16 @@ fn a_truncate_of_everything_leaves_the_record_alone() {
     client.batch_execute(TRUNCATE_ALL).unwrap();
     drop(client);
 
-    // The check of the layout holds.
+    // The layout is still checked.
     cluster.stop(Stop::Fast);
     cluster.append("postgresql.conf", &format!("{OTHER_LAYOUT}\n"));
-    start(&cluster);
+    cluster.start();
     let error = refused(&mut cluster.client(), "SELECT snowflake_next()", "55000");
     assert_eq!(error.message(), "the layout of this server is not the layout of this database");
     cluster.stop(Stop::Fast);
     cluster.append("postgresql.conf", "pg_snowflake.layout = 'default'\n");
     cluster.step_clock("-60s");
-    start(&cluster);
+    cluster.start();
     let last = insert(&mut cluster.client());
     check::rising(&[before, after, last].concat());
 }
@@ -408,7 +372,7 @@ fn a_truncate_of_everything_leaves_the_record_alone() {
 const NEEDS_THE_RECORD: [&str; 3] =
     ["SELECT snowflake_next()", "SELECT snowflake_timestamp(1)", "SELECT snowflake_min_id(now())"];
 
-/// What is no layout, and how it comes to be there.
+/// Statements that put a value on record that is no layout.
 const NO_RECORDS: [&str; 5] = [
     "SELECT setval('_snowflake.layout', 0)",
     "SELECT setval('_snowflake.layout', 0, false)",
@@ -427,7 +391,7 @@ fn is_no_record(client: &mut Client, query: &str) {
 #[test]
 fn no_record_is_an_error_until_the_layout_is_adopted() {
     let cluster = options().start();
-    let mut list = ids(&cluster.client().query("SELECT snowflake_next(10)", &[]).unwrap());
+    let mut list = batch(&mut cluster.client(), 10);
     let remembered = record(&mut cluster.client());
     for no_record in NO_RECORDS {
         cluster.client().batch_execute(no_record).unwrap();
@@ -436,7 +400,7 @@ fn no_record_is_an_error_until_the_layout_is_adopted() {
         client.batch_execute("SELECT snowflake_adopt_layout()").unwrap();
         let adopted = record(&mut client);
         assert_eq!((adopted.1, adopted.2, adopted.3), (remembered.1, remembered.2, true), "{no_record}");
-        list.extend(ids(&client.query("SELECT snowflake_next(10)", &[]).unwrap()));
+        list.extend(batch(&mut client, 10));
         client.batch_execute("SELECT snowflake_timestamp(1), snowflake_min_id(now())").unwrap();
     }
     check::rising(&list);

@@ -1,18 +1,14 @@
-//! Two servers and one promise: what the primary gave out, the promoted standby does not give out again, though its
-//! clock is behind.
+//! What a primary gave out, its promoted standby does not give out again, though its clock is behind.
 
+use snowflake_test::check::{self, refused};
 use snowflake_test::load::{self, TABLE};
-use snowflake_test::{Cluster, Options, Stop};
+use snowflake_test::query::{NEXT, batch, next};
+use snowflake_test::{Cluster, Options, Stop, millis, value};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
 
 fn options() -> Options {
-    Cluster::options().with_clock().set("pg_snowflake.max_wait = '20s'")
-}
-
-fn next(cluster: &Cluster) -> i64 {
-    cluster.retry(|client| Ok(client.query_one("SELECT snowflake_next()", &[])?.get(0)))
+    Cluster::options().patient()
 }
 
 /// The primary is killed under load, the standby promoted with its clock 100 s back; then the old primary is rewound,
@@ -30,30 +26,30 @@ fn fail_over_and_back(synchronous: bool) {
         8,
         || servers[primary.load(Ordering::Relaxed)],
         || {
-            thread::sleep(Duration::from_millis(2500));
+            thread::sleep(millis(2500));
             first.stop(Stop::Kill);
             second.step_clock("-100s");
             // The new primary has no standby yet to wait for.
             second.append("postgresql.auto.conf", "\nsynchronous_standby_names = ''\n");
             second.promote();
             primary.store(1, Ordering::Relaxed);
-            next(&second);
-            thread::sleep(Duration::from_millis(1500));
+            second.next_once_up();
+            thread::sleep(millis(1500));
 
             first.rewind_to(&second);
             first.step_clock("-150s");
-            first.start().unwrap();
+            first.start();
             first.catch_up_with(&second);
             if synchronous {
                 second.reload(&[("synchronous_standby_names", "*")]);
             }
-            thread::sleep(Duration::from_millis(1000));
+            thread::sleep(millis(1000));
             second.stop(Stop::Kill);
             first.append("postgresql.auto.conf", "\nsynchronous_standby_names = ''\n");
             first.promote();
             primary.store(0, Ordering::Relaxed);
-            next(&first);
-            thread::sleep(Duration::from_millis(500));
+            first.next_once_up();
+            thread::sleep(millis(500));
         },
     );
     let count = record.check(&[&first]);
@@ -71,21 +67,20 @@ fn synchronous() {
     fail_over_and_back(true);
 }
 
-/// An ID that a client got by SELECT, without any row, is safe on the synchronous standby, too: where the standby does
-/// not answer, no ID is given from a reservation that it does not have.
+/// An ID that a client got by SELECT, without any row, is not given again by the synchronous standby either: where the standby
+/// does not answer, no ID is given from a reservation that it does not have.
 #[test]
 fn a_synchronous_standby_that_lags_holds_ids_back() {
     let first = options().start();
     let second = first.standby();
     first.reload(&[("synchronous_standby_names", "*")]);
     let mut client = first.client();
-    client.batch_execute("SET statement_timeout = '4s'").unwrap();
-    let next = |client: &mut postgres::Client| client.query_one("SELECT snowflake_next()", &[]);
-    let mut ids: Vec<i64> = vec![next(&mut client).unwrap().get(0)];
+    let mut ids = vec![next(&mut client)];
     second.stop(Stop::Fast);
+    client.batch_execute("SET statement_timeout = '4s'").unwrap();
     // What is reserved already can be used up; then nothing comes.
     let error = loop {
-        match next(&mut client) {
+        match client.query_one(NEXT, &[]) {
             Ok(row) => ids.push(row.get(0)),
             Err(error) => break error,
         }
@@ -95,11 +90,10 @@ fn a_synchronous_standby_that_lags_holds_ids_back() {
     first.stop(Stop::Kill);
     second.step_clock("-100s");
     second.append("postgresql.auto.conf", "\nsynchronous_standby_names = ''\n");
-    second.start().unwrap();
+    second.start();
     second.promote();
-    let mut client = second.client();
-    ids.extend(snowflake_test::ids(&client.query("SELECT snowflake_next(50000)", &[]).unwrap()));
-    snowflake_test::check::rising(&ids);
+    ids.extend(batch(&mut second.client(), 50000));
+    check::rising(&ids);
 }
 
 #[test]
@@ -107,16 +101,15 @@ fn sessions_of_the_standby_go_on_after_the_promotion() {
     let first = options().start();
     first.client().batch_execute(TABLE).unwrap();
     let second = first.standby();
-    let last = next(&first);
+    let last = first.next_once_up();
     let mut client = second.client();
-    let error = client.query_one("SELECT snowflake_next()", &[]).unwrap_err();
-    assert_eq!(error.code().unwrap().code(), "25006");
-    let started: String = client.query_one("SELECT started_after FROM snowflake_status()", &[]).unwrap().get(0);
+    refused(&mut client, NEXT, "25006");
+    let started: String = value(&mut client, "SELECT started_after FROM snowflake_status()");
     assert_eq!(started, "standby");
     second.catch_up_with(&first);
     first.stop(Stop::Immediate);
     second.step_clock("-100s");
     second.promote();
-    let id: i64 = client.query_one("INSERT INTO stored (session) VALUES (0) RETURNING id", &[]).unwrap().get(0);
+    let id: i64 = value(&mut client, "INSERT INTO stored (session) VALUES (0) RETURNING id");
     assert!(id > last);
 }

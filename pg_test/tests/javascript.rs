@@ -1,12 +1,12 @@
 //! What Node's PostgreSQL client reads: IDs of 53 bits are exact as JavaScript's numbers, those of 63 bits only as
 //! strings and as BigInt.
 
-use snowflake_test::{Cluster, run};
+use snowflake_test::packages::{connected, installed, npm_install};
+use snowflake_test::programs::{Output, output};
+use snowflake_test::{Cluster, value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
-use std::{env, fs};
 
 /// How many IDs are made.
 const IDS: i64 = 5000;
@@ -42,52 +42,19 @@ impl Verdict {
     }
 }
 
-/// A command of Node's. That it is missing is a failure: a test that is left out in silence tests nothing.
-fn node(program: &str) -> Command {
-    if let Err(error) = Command::new(program).arg("--version").output() {
-        panic!("this test needs {program}, which does not run ({error}): scripts/deps test installs it");
-    }
-    let mut command = Command::new(program);
-    env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG")).for_each(|(name, _)| {
-        command.env_remove(name);
-    });
-    command
-}
-
-/// A copy of the Node program in the target directory, with the packages that it needs.
-fn program() -> &'static Path {
-    static COPY: OnceLock<PathBuf> = OnceLock::new();
-    COPY.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("javascript");
-        let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("javascript");
-        fs::create_dir_all(&copy).unwrap();
-        for file in ["package.json", "package-lock.json", "read.mjs"] {
-            fs::copy(source.join(file), copy.join(file)).unwrap();
-        }
-        // The packages of another lock file, or half of them, do not count as installed.
-        let lock = fs::read_to_string(source.join("package-lock.json")).unwrap();
-        let installed = copy.join("node_modules/.installed");
-        if !fs::read_to_string(&installed).is_ok_and(|text| text == lock) {
-            let mut npm = node("npm");
-            npm.args(["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"]);
-            run(npm.current_dir(&copy));
-            fs::write(installed, lock).unwrap();
-        }
-        copy
-    })
+/// The folder of the Node program, with the packages that it needs.
+fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| installed("javascript", env!("CARGO_TARGET_TMPDIR"), "package-lock.json", npm_install))
 }
 
 /// Runs the Node program on the table `ids`, whose IDs have these bits.
 fn read(cluster: &Cluster, epoch: &str, worker_bits: u32, sequence_bits: u32) -> Verdict {
-    let mut command = node("node");
+    let mut command = connected(Path::new("node"), folder(), cluster);
     command.arg("read.mjs").arg(epoch).args([worker_bits, sequence_bits].map(|bits| bits.to_string()));
-    command.current_dir(program()).env("PGHOST", cluster.socket());
-    command.env("PGUSER", "postgres").env("PGDATABASE", "postgres");
-    let output = command.output().unwrap();
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let everything = format!("{command:?}: {}\n{printed}{errors}\nThe server:\n{}", output.status, cluster.log());
-    assert!(output.status.success(), "{everything}");
+    let Output { output: printed, errors, success } = output(&mut command);
+    let everything = format!("{command:?}:\n{printed}{errors}\nThe server:\n{}", cluster.log());
+    assert!(success, "{everything}");
     // The server reads JSON.
     let rows = cluster.client().query("SELECT key, value FROM json_each_text($1::text::json)", &[&printed]);
     let rows = rows.unwrap_or_else(|error| panic!("{error}: {everything}"));
@@ -102,7 +69,7 @@ fn make_ids(cluster: &Cluster, further: &[&str]) -> String {
     for id in further {
         client.batch_execute(&format!("INSERT INTO ids SELECT {id}")).unwrap();
     }
-    client.query_one("SELECT sum(id)::text FROM ids", &[]).unwrap().get(0)
+    value(&mut client, "SELECT sum(id)::text FROM ids")
 }
 
 #[test]
@@ -118,8 +85,8 @@ fn ids_of_53_bits_are_exact_as_numbers() {
     verdict.all(&["found_by_numbers", "found_by_strings", "found_by_bigints", "decoded"]);
     assert_eq!(verdict.text("sum_of_numbers"), sum, "{}", verdict.everything);
     assert_eq!(verdict.text("sum_of_bigints"), sum, "{}", verdict.everything);
-    let row = cluster.client().query_one("SELECT max(id) FROM ids", &[]).unwrap();
-    assert_eq!(row.get::<_, i64>(0), (1 << 53) - 1, "what was read goes to the limit");
+    let highest: i64 = value(&mut cluster.client(), "SELECT max(id) FROM ids");
+    assert_eq!(highest, (1 << 53) - 1, "what was read goes to the limit");
 }
 
 #[test]

@@ -1,12 +1,14 @@
-//! A clock that leaps a year ahead: for a moment, for good, under load, twice, across a reload and a crash; and the way back for
-//! a server that has made IDs by such a clock.
+//! A clock that leaps a year ahead, for a moment or for good, under load, across a reload and a crash; and the way back for a
+//! server that has made IDs by such a clock.
 
 use postgres::Client;
+use snowflake_test::check::{self, refused, wait_for};
 use snowflake_test::load::{self, TABLE};
-use snowflake_test::{Cluster, Stop, check, ids, kill};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use snowflake_test::query::{NEXT, batch, next};
+use snowflake_test::{Cluster, Stop, seconds, value};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 const YEAR_AHEAD: &str = "+31536000s";
 
@@ -16,17 +18,27 @@ fn server() -> Cluster {
     cluster
 }
 
-fn seconds(count: u64) {
-    thread::sleep(Duration::from_secs(count));
+fn true_time() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
 }
 
-/// How far the last ID is ahead of the true time, in seconds.
+/// How far the next ID is ahead of the true time, in seconds, at least and at most: it is made while this runs.
+fn ahead_between(client: &mut Client) -> (f64, f64) {
+    let before = true_time();
+    let id: f64 = value(client, "SELECT extract(epoch FROM snowflake_timestamp(snowflake_next()))::float8");
+    (id - true_time(), id - before)
+}
+
+/// How far it is at least.
 fn ahead(client: &mut Client) -> f64 {
-    let last: f64 = client
-        .query_one("SELECT extract(epoch FROM snowflake_timestamp(snowflake_next()))::float8", &[])
-        .unwrap()
-        .get(0);
-    last - std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64()
+    ahead_between(client).0
+}
+
+/// The next ID is ahead of the true time by this many seconds, give or take the burst.
+#[track_caller]
+fn is_ahead_by(client: &mut Client, lead: f64) {
+    let (least, most) = ahead_between(client);
+    assert!(least < lead + 0.3 && lead - 0.3 < most, "from {least} to {most}, not {lead}");
 }
 
 fn leaps(cluster: &Cluster) -> (i64, Option<f64>) {
@@ -35,17 +47,17 @@ fn leaps(cluster: &Cluster) -> (i64, Option<f64>) {
     (row.get(0), row.get(1))
 }
 
-/// A load while the clock is a year ahead for so long; none of its IDs is.
+/// A load while the clock is a year ahead for so many seconds; none of its IDs is. Returns how many there are.
 fn leap_under_load(cluster: &Cluster, length: u64) -> usize {
     let ((), record) = load::run_during(
         4,
         || cluster,
         || {
-            seconds(1);
+            thread::sleep(seconds(1));
             cluster.step_clock(YEAR_AHEAD);
-            seconds(length);
+            thread::sleep(seconds(length));
             cluster.step_clock("+0s");
-            seconds(1);
+            thread::sleep(seconds(1));
         },
     );
     assert!(record.refused.is_empty(), "{:?}", record.refused);
@@ -69,7 +81,7 @@ fn for_a_second_and_for_thirty_it_leaves_no_trace() {
     assert!(log.contains("pg_snowflake.max_jump (10 s)"), "{log}");
     // A restart begins where the IDs are.
     cluster.stop(Stop::Kill);
-    cluster.start().unwrap();
+    cluster.start();
     assert!(ahead(&mut cluster.client()) < 2.0);
 }
 
@@ -85,21 +97,18 @@ fn for_longer_than_a_minute_it_is_believed() {
         || {
             cluster.step_clock(YEAR_AHEAD);
             let start = Instant::now();
-            seconds(50);
+            thread::sleep(seconds(40));
             assert!(ahead(&mut client) < 1.0);
             let (count, leap) = leaps(&cluster);
             assert!(count == 1 && leap.is_some_and(|leap| leap > 31_000_000.0), "{count} {leap:?}");
             // A reload changes nothing of it.
             cluster.reload(&[("pg_snowflake.max_burst", "120ms")]);
             assert!(ahead(&mut client) < 1.0);
-            while ahead(&mut client) < 31_000_000.0 {
-                assert!(start.elapsed() < Duration::from_secs(80), "it is not believed");
-                thread::sleep(Duration::from_millis(200));
-            }
-            assert!(start.elapsed() > Duration::from_secs(59), "{:?}", start.elapsed());
-            seconds(5);
+            wait_for("the clock is believed", || ahead(&mut client) > 31_000_000.0);
+            assert!(start.elapsed() > seconds(59), "{:?}", start.elapsed());
+            thread::sleep(seconds(5));
             cluster.step_clock("+0s");
-            seconds(1);
+            thread::sleep(seconds(1));
         },
     );
     record.check(&[&cluster]);
@@ -111,18 +120,11 @@ fn for_longer_than_a_minute_it_is_believed() {
 #[test]
 fn a_crash_in_the_middle_does_not_make_it_believed() {
     let cluster = server();
-    for round in 0..2 {
+    for _ in 0..2 {
         assert!(ahead(&mut cluster.client()) < 2.0);
         cluster.step_clock(YEAR_AHEAD);
         assert!(ahead(&mut cluster.client()) < 2.0);
-        let mut victim = cluster.client();
-        let pid: i32 = victim.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
-        kill(pid.unsigned_abs());
-        let start = Instant::now();
-        while cluster.log().matches("all server processes terminated; reinitializing").count() <= round {
-            assert!(start.elapsed() < Duration::from_secs(20), "{}", cluster.log());
-            thread::sleep(Duration::from_millis(50));
-        }
+        cluster.crash_session("postgres");
         let lead = cluster.retry(|client| {
             client.query_one("SELECT snowflake_next()", &[])?;
             Ok(ahead(client))
@@ -132,22 +134,22 @@ fn a_crash_in_the_middle_does_not_make_it_believed() {
     }
 }
 
-/// A small leap is followed at once; a clock that was set right after it had been behind, too.
+/// A small leap is followed at once, and so is a clock that was behind and is set right.
 #[test]
 fn what_can_do_no_harm_is_followed_at_once() {
     let cluster = Cluster::options().with_clock().set("pg_snowflake.max_wait = 0").start();
     let mut client = cluster.client();
     assert!(ahead(&mut client) < 1.0);
     cluster.step_clock("+8s");
-    assert!((7.0..10.0).contains(&ahead(&mut client)));
+    is_ahead_by(&mut client, 8.0);
     cluster.step_clock("+16s");
-    assert!((15.0..18.0).contains(&ahead(&mut client)));
+    is_ahead_by(&mut client, 16.0);
     cluster.step_clock("-3600s");
-    let error = client.query("SELECT snowflake_next()", &[]).unwrap_err();
-    let hint = error.as_db_error().unwrap().hint().unwrap().to_owned();
+    let error = refused(&mut client, NEXT, "55000");
+    let hint = error.hint().unwrap();
     assert!(hint.contains("If it is right") && hint.contains("snowflake_rewind()"), "{hint}");
     cluster.step_clock("+20s");
-    assert!((19.0..22.0).contains(&ahead(&mut client)));
+    is_ahead_by(&mut client, 20.0);
     assert_eq!(leaps(&cluster), (0, None));
 }
 
@@ -156,19 +158,18 @@ fn what_can_do_no_harm_is_followed_at_once() {
 /// A server that was started with its clock a year ahead, has made IDs by it, and has the right time again.
 fn server_a_year_ahead() -> Cluster {
     let cluster = Cluster::options().with_clock().set("pg_snowflake.max_wait = 0").create();
-    cluster.start().unwrap();
+    cluster.start();
     let mut client = cluster.client();
     client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     client.batch_execute(TABLE).unwrap();
     client.batch_execute("INSERT INTO stored (session) SELECT 1 FROM generate_series(1, 1000)").unwrap();
     cluster.stop(Stop::Fast);
     cluster.step_clock(YEAR_AHEAD);
-    cluster.start().unwrap();
+    cluster.start();
     let mut client = cluster.client();
     client.batch_execute("INSERT INTO stored (session) SELECT 2 FROM generate_series(1, 1000)").unwrap();
     cluster.step_clock("+0s");
-    let error = client.query("SELECT snowflake_next()", &[]).unwrap_err();
-    assert_eq!(error.code().unwrap().code(), "55000");
+    refused(&mut client, NEXT, "55000");
     cluster
 }
 
@@ -180,9 +181,9 @@ fn a_server_that_is_a_year_ahead_goes_back() {
     other.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     assert!(other.query("SELECT snowflake_next()", &[]).is_err());
 
-    // Rows of the year ahead are there: refused, and said which.
+    // Rows of the year ahead are there: the error says which.
     let mut client = cluster.client();
-    let last: i64 = client.query_one("SELECT max(id) FROM stored WHERE session = 1", &[]).unwrap().get(0);
+    let last: i64 = value(&mut client, "SELECT max(id) FROM stored WHERE session = 1");
     let error = client.query("SELECT snowflake_rewind($1)", &[&last]).unwrap_err();
     let error = error.as_db_error().unwrap();
     assert_eq!(error.message(), "this database holds IDs above the one to go back to");
@@ -192,7 +193,7 @@ fn a_server_that_is_a_year_ahead_goes_back() {
     client.batch_execute("DELETE FROM stored WHERE session = 2").unwrap();
     client.query_one("SELECT snowflake_rewind($1)", &[&last]).unwrap();
     // At once, in all sessions and databases, and after any end of the server.
-    let first: i64 = client.query_one("SELECT snowflake_next()", &[]).unwrap().get(0);
+    let first = next(&mut client);
     assert!(first > last);
     assert!(ahead(&mut client) < 1.0 && ahead(&mut other) < 1.0);
     assert!(cluster.log().contains(&format!("snowflake IDs were taken back to {last}")), "{}", cluster.log());
@@ -201,7 +202,7 @@ fn a_server_that_is_a_year_ahead_goes_back() {
     drop((client, other));
     for how in [Stop::Kill, Stop::Fast] {
         cluster.stop(how);
-        cluster.start().unwrap();
+        cluster.start();
         for database in ["postgres", "other"] {
             let lead = ahead(&mut cluster.client_of("postgres", database));
             assert!(lead < 3.0, "{how:?} {database} {lead}");
@@ -209,20 +210,27 @@ fn a_server_that_is_a_year_ahead_goes_back() {
     }
 }
 
-/// Sessions that are at work during a rewind claim by old limits for a moment: nothing comes twice, after a crash either.
+/// Sessions that make IDs during a rewind go on by their old limits for a moment. No ID is given twice, also after a crash.
 #[test]
 fn under_load_with_the_lead_allowed() {
     let cluster = server_a_year_ahead();
     cluster.reload(&[("pg_snowflake.max_lead", "730d")]);
     let mut client = cluster.client();
-    let last: i64 = client.query_one("SELECT max(id) FROM stored WHERE session = 1", &[]).unwrap().get(0);
+    let last: i64 = value(&mut client, "SELECT max(id) FROM stored WHERE session = 1");
     client.batch_execute("ALTER TABLE stored ALTER id DROP DEFAULT; TRUNCATE stored").unwrap();
-    let made = made_during(4, &cluster, || {
-        seconds(1);
+    let made = made_during(4, &cluster, |calls| {
+        let count = || -> Vec<usize> { calls.iter().map(|count| count.load(Relaxed)).collect() };
+        let all_go_on = |what| {
+            let before = count();
+            // One of these calls may have begun before.
+            wait_for(what, || count().iter().zip(&before).all(|(now, before)| *now > before + 10));
+        };
+        all_go_on("IDs a year ahead");
         client.query_one("SELECT snowflake_rewind($1)", &[&last]).unwrap();
-        seconds(1);
+        all_go_on("IDs after the rewind");
+        thread::sleep(seconds(1));
     });
-    // IDs of the year ahead were made before the rewind, which took them back. The others were made after it.
+    // What was made before the rewind is a year ahead. It is taken back, and does not count.
     let limit: i64 = client.query_one("SELECT snowflake_min_id(now() + interval '1 min')", &[]).unwrap().get(0);
     let kept: Vec<Vec<i64>> =
         made.into_iter().map(|list| list.into_iter().filter(|&id| id < limit).collect()).collect();
@@ -230,32 +238,36 @@ fn under_load_with_the_lead_allowed() {
     kept.iter().for_each(|list| check::rising(list));
 
     client.batch_execute("ALTER TABLE stored ALTER id SET DEFAULT snowflake_next()").unwrap();
-    let ((), mut record) = load::run_during(4, || &cluster, || seconds(1));
+    let ((), mut record) = load::run_during(4, || &cluster, || thread::sleep(seconds(1)));
     cluster.stop(Stop::Kill);
     cluster.step_clock("-5s");
-    cluster.start().unwrap();
-    record.add(load::run_during(4, || &cluster, || seconds(1)).1);
+    cluster.start();
+    record.add(load::run_during(4, || &cluster, || thread::sleep(seconds(1))).1);
     let mut lists = record.lists(&[&cluster]);
     lists.extend(kept);
     check::distinct(&lists);
     assert!(ahead(&mut cluster.client()) < 3.0);
 }
 
-/// What so many sessions made while `during` ran, by session; they need not rise.
-fn made_during(sessions: usize, cluster: &Cluster, during: impl FnOnce()) -> Vec<Vec<i64>> {
+/// What so many sessions made while `during` ran, by session; their IDs need not rise. `during` is told how many calls each has
+/// made.
+fn made_during(sessions: usize, cluster: &Cluster, during: impl FnOnce(&[AtomicUsize])) -> Vec<Vec<i64>> {
     let done = AtomicBool::new(false);
+    let calls: Vec<AtomicUsize> = (0..sessions).map(|_| AtomicUsize::new(0)).collect();
     thread::scope(|scope| {
-        let make = || {
+        let done = &done;
+        let make = |calls: &AtomicUsize| {
             let (mut client, mut made) = (cluster.client(), Vec::new());
             while !done.load(Relaxed) {
-                for query in ["SELECT snowflake_next()", "SELECT snowflake_next(100)"] {
-                    made.extend(ids(&client.query(query, &[]).unwrap()));
+                for count in [1, 100] {
+                    made.extend(batch(&mut client, count));
+                    calls.fetch_add(1, Relaxed);
                 }
             }
             made
         };
-        let threads: Vec<_> = (0..sessions).map(|_| scope.spawn(make)).collect();
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(during));
+        let threads: Vec<_> = calls.iter().map(|calls| scope.spawn(move || make(calls))).collect();
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| during(&calls)));
         done.store(true, Relaxed);
         let made = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
         result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -268,15 +280,14 @@ fn beyond_the_layouts_end_the_error_names_the_true_cause() {
     let cluster = server_a_year_ahead();
     cluster.client().batch_execute("DELETE FROM stored WHERE session = 2").unwrap();
     cluster.stop(Stop::Fast);
-    cluster.start().unwrap();
-    // By hand, as with nothing that makes sense.
+    cluster.start();
+    // The last value that there is, set by hand.
     cluster.client().batch_execute("SELECT pg_replication_origin_advance('snowflake', 'FFFFFFFF/FFFFFFFF')").unwrap();
     let mut client = cluster.client();
-    let error = client.query("SELECT snowflake_next()", &[]).unwrap_err();
-    let error = error.as_db_error().unwrap();
-    assert_eq!((error.code().code(), error.message()), ("2200H", "the layout is used up to its end"));
+    let error = refused(&mut client, NEXT, "2200H");
+    assert_eq!(error.message(), "the layout is used up to its end");
     assert!(error.hint().unwrap().contains("snowflake_rewind()"), "{error:?}");
-    let last: i64 = client.query_one("SELECT max(id) FROM stored", &[]).unwrap().get(0);
+    let last: i64 = value(&mut client, "SELECT max(id) FROM stored");
     client.query_one("SELECT snowflake_rewind($1)", &[&last]).unwrap();
     assert!(ahead(&mut client) < 1.0);
 }

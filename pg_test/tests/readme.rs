@@ -1,13 +1,11 @@
-//! The README's and the documentation's ```` ```sql ```` blocks print what they say they print. In a block marked `sql shape`, whose
-//! numbers differ from run to run, only the digits may differ.
+//! The ```` ```sql ```` blocks of README.md and docs/ print what they show. In a block marked `sql shape`, numbers may differ.
 
 use snowflake_test::Cluster;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-/// What the tables of the examples hold besides the rows that the reader sees inserted: enough that the planner
-/// chooses as it does for a table of some size.
+/// More rows for the table of the examples, so that the planner uses its index.
 const ROWS: [&str; 2] =
     ["INSERT INTO orders (item) SELECT 'x' FROM generate_series(1, 50000)", "VACUUM ANALYZE orders"];
 
@@ -49,7 +47,7 @@ fn comparable(text: &str, shape: bool) -> Vec<String> {
     if !shape {
         return lines.map(str::to_owned).collect();
     }
-    // `12.5` and `7` both become 9; widths, which follow from them, do not count.
+    // `12.5` and `7` both become 9. Spaces and dashes are reduced to one, as the width of a column depends on its numbers.
     lines
         .map(|line| {
             let mut plain = String::new();

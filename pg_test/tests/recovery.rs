@@ -1,6 +1,8 @@
 //! A server in recovery reads IDs, and makes none.
 
-use snowflake_test::{Cluster, Stop, kill};
+use snowflake_test::check::refused;
+use snowflake_test::query::{NEXT, next};
+use snowflake_test::{Cluster, Stop, value};
 
 #[test]
 fn in_recovery_making_is_refused_and_decoding_works() {
@@ -12,33 +14,27 @@ fn in_recovery_making_is_refused_and_decoding_works() {
     drop(client);
     cluster.stop(Stop::Fast);
     cluster.append("standby.signal", "");
-    cluster.start().unwrap();
+    cluster.start();
 
     let mut client = cluster.client();
-    for query in ["SELECT snowflake_next()", "SELECT snowflake_next(2)"] {
-        let error = client.query(query, &[]).unwrap_err();
-        let error = error.as_db_error().unwrap();
-        assert_eq!(error.code().code(), "25006");
+    for query in [NEXT, "SELECT snowflake_next(2)"] {
+        let error = refused(&mut client, query, "25006");
         assert_eq!(error.message(), "cannot execute snowflake_next() during recovery");
     }
     let query = "SELECT count(*) FROM t WHERE snowflake_between(id, now() - interval '1 hour', 'infinity') \
                  AND (snowflake_decode(id)).worker_id = 1";
-    assert_eq!(client.query_one(query, &[]).unwrap().get::<_, i64>(0), 1);
+    assert_eq!(value::<i64>(&mut client, query), 1);
 
     // The same session makes IDs after the promotion.
     client.query_one("SELECT pg_promote()", &[]).unwrap();
-    assert!(client.query_one("SELECT snowflake_next()", &[]).is_ok());
+    assert!(client.query_one(NEXT, &[]).is_ok());
 }
 
-/// One session dies of SIGKILL: the server makes its shared memory anew, and IDs go on.
+/// One session gets SIGKILL: the server makes its shared memory anew, and IDs go on.
 #[test]
 fn the_crash_of_one_session_is_survived() {
     let cluster = Cluster::options().start();
-    let mut client = cluster.client();
-    let last: i64 = client.query_one("SELECT snowflake_next()", &[]).unwrap().get(0);
-    let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
-    kill(pid.unsigned_abs());
-    drop(client);
-    let next: i64 = cluster.retry(|client| Ok(client.query_one("SELECT snowflake_next()", &[])?.get(0)));
-    assert!(next > last);
+    let last = next(&mut cluster.client());
+    cluster.crash_session("postgres");
+    assert!(cluster.next_once_up() > last);
 }

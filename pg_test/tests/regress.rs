@@ -1,6 +1,5 @@
-//! Runs pg_regress, PostgreSQL's own, on every file of `pg_test/sql`, each in a database of its own, all in one
-//! cluster. What a file prints must equal the file of the same name in `pg_test/expected`. Files of `pg_test/sql/include` are for
-//! others to include.
+//! Runs PostgreSQL's pg_regress on every file of `pg_test/sql`, each in a database of its own, all in one cluster. What a file
+//! prints must equal the file of the same name in `pg_test/expected`. Files of `pg_test/sql/include` are for others to include.
 //!
 //! To accept a change, look at the difference that is printed, then copy `target/regress/NAME/results/NAME.out`.
 
@@ -37,7 +36,7 @@ fn main() -> ExitCode {
 }
 
 fn regress(cluster: &Cluster, here: &Path, name: &str) -> Result<(), Failed> {
-    // pg_regress itself skips a file without it, and succeeds.
+    // Without it, pg_regress skips the file and succeeds.
     if !here.join("expected").join(name).with_extension("out").exists() {
         return Err(format!("pg_test/expected/{name}.out is missing").into());
     }

@@ -19,9 +19,9 @@ impl Contender {
     }
 }
 
-/// Ours.
+/// pg_snowflake.
 pub const OURS: &str = "snowflake_next()";
-/// The floor, one would think: no ID, only the time.
+/// Only the time, and no ID: what an ID with a time costs at least, one would think.
 pub const CLOCK: &str = "clock_timestamp()";
 /// The sequence of `bigserial`.
 pub const SEQUENCE: &str = "nextval";
@@ -32,8 +32,8 @@ pub const UUID_V4: &str = "gen_random_uuid()";
 /// A time-ordered UUID, as people write it in SQL before PostgreSQL 18.
 pub const UUID_V7_IN_SQL: &str = "UUIDv7 in SQL";
 
-/// Makes what the expressions need. The two functions do what the published ones do: Instagram's of 2012 (41 bits of
-/// milliseconds, 13 of shard, 10 of a sequence), and a random UUID with the time and the version put in (RFC 9562).
+/// Creates what the expressions need. The two functions are as published: Instagram's of 2012 (41 bits of milliseconds, 13 of
+/// shard, 10 of a sequence), and a random UUID into which the time and the version are put (RFC 9562).
 const SETUP: &str = "
 CREATE SEQUENCE plain;
 CREATE SEQUENCE cached CACHE 1000;
@@ -59,7 +59,7 @@ CREATE FUNCTION uuidv7_in_sql() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SAFE
         52, 1), 53, 1), 'hex')::uuid
 $$;";
 
-/// Extensions that make IDs: who they are of, their names, expressions and types.
+/// Extensions that make IDs: by whom, the extension's name, the expression, its type.
 const EXTENSIONS: [(&str, &str, &str, &str); 4] = [
     ("pgEdge", "snowflake", "snowflake.nextval()", "bigint"),
     ("pg_uuidv7", "pg_uuidv7", "uuid_generate_v7()", "uuid"),
@@ -67,10 +67,10 @@ const EXTENSIONS: [(&str, &str, &str, &str); 4] = [
     ("pgx_ulid", "pgx_ulid", "gen_monotonic_ulid()", "ulid"),
 ];
 
-/// What they need in `postgresql.conf`.
+/// What these extensions need in `postgresql.conf`.
 pub const SETTINGS: &str = "snowflake.node = 1";
 
-/// Creates all contenders that the server can have; ours is the first. Adds those that it cannot to `skipped`.
+/// Creates all contenders that the server has, pg_snowflake first. Adds the others to `skipped`.
 pub fn create(client: &mut Client, skipped: &mut Vec<String>) -> Vec<Contender> {
     client.batch_execute(SETUP).unwrap();
     let mut all = vec![

@@ -1,7 +1,7 @@
 //! `make bench`: makes its own servers, measures pg_snowflake side by side with what else one would use, and prints tables.
 //!
-//! * `QUICK=1`: less of everything, in less than a minute
-//! * `RESULTS=directory`: where `results.md`, `results.json` and the charts go; `target/bench` where it is not said
+//! * `QUICK=1`: a short run of less than a minute, with rough figures
+//! * `RESULTS=directory`: where `results.md`, `results.json` and the charts go; `target/bench` by default
 
 mod charts;
 mod contenders;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         groups: Vec::new(),
     };
     let contenders = contenders::create(&mut servers.wide.client(), &mut results.skipped);
-    // The same things are missing there.
+    // The same contenders are missing there.
     contenders::create(&mut servers.default.client(), &mut Vec::new());
 
     let mut add = |group: Group| {

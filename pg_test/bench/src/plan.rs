@@ -6,21 +6,21 @@ use std::time::Duration;
 pub struct Plan {
     /// Whether this is the short run, whose figures are rough.
     pub quick: bool,
-    /// Rounds of what takes a fraction of a second.
+    /// Rounds of measures that take a fraction of a second.
     pub short_rounds: usize,
-    /// Rounds of what takes seconds.
+    /// Rounds of measures that take seconds.
     pub long_rounds: usize,
-    /// Rounds of what differs little.
+    /// Rounds where contenders differ little.
     pub mixed_rounds: usize,
-    /// How long a single expression is called for, about.
+    /// For about how long a single expression is called.
     pub calls: Duration,
-    /// How many seconds a load of pgbench goes on.
+    /// How many seconds a load of pgbench lasts.
     pub load: u32,
     /// Numbers of clients.
     pub clients: &'static [usize],
-    /// How many IDs a batch has, where batches are compared.
+    /// How many IDs a batch has.
     pub batch: u32,
-    /// How many seconds' worth of IDs is made where the layout is the limit.
+    /// How many seconds the IDs last that are made where the layout is the limit.
     pub sustained: u32,
     /// Rows that one INSERT makes.
     pub inserted: u32,
@@ -30,7 +30,7 @@ pub struct Plan {
     pub databases: &'static [usize],
     /// Numbers of clients where growth is measured; 2, which has all cores busy, is one of them.
     pub connections: &'static [usize],
-    /// How often what happens once is tried.
+    /// How often a measure of a single statement is repeated.
     pub once: usize,
 }
 

@@ -4,7 +4,7 @@ use crate::results::{Group, Results};
 use crate::rounds::{Figure, Row};
 use std::fmt::Write as _;
 
-/// Everything.
+/// All results.
 pub fn markdown(results: &Results) -> String {
     let mut text = String::from("# Results of `make bench`\n");
     if results.quick {

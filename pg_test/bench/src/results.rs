@@ -16,7 +16,7 @@ pub struct Results {
     pub groups: Vec<Group>,
 }
 
-/// What is measured side by side.
+/// Contenders that are measured side by side.
 #[derive(Serialize)]
 pub struct Group {
     /// What is compared.
@@ -25,11 +25,11 @@ pub struct Group {
     pub about: String,
     /// The contenders.
     pub rows: Vec<Row>,
-    /// What follows.
+    /// How they compare.
     pub ratios: Vec<Ratio>,
 }
 
-/// One contender as a multiple of another: the median of the rounds' own ratios.
+/// One contender as a multiple of another: the median of the ratios of the rounds.
 #[derive(Serialize)]
 pub struct Ratio {
     /// What is divided by what.
@@ -38,7 +38,7 @@ pub struct Ratio {
     pub ratio: f64,
     /// What it should be.
     pub goal: Goal,
-    /// Whether it is.
+    /// Whether the ratio is as it should be.
     pub met: bool,
 }
 
@@ -90,7 +90,7 @@ impl Group {
         self.state(format!("{ours} / {theirs}{unit}"), ratio, goal);
     }
 
-    /// Notes a ratio that was found in another way.
+    /// Adds a ratio that was computed in another way.
     pub fn state(&mut self, what: impl Into<String>, ratio: f64, goal: Goal) {
         self.ratios.push(Ratio { what: what.into(), ratio, goal, met: goal.is_met(ratio) });
     }

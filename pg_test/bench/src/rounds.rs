@@ -53,14 +53,14 @@ impl Figure {
         Self { unit, median: median(&rounds), rounds }
     }
 
-    /// This less another, round by round.
+    /// The difference to another figure, round by round.
     pub fn less(&self, other: &Self) -> Self {
         Self::new(self.unit, self.rounds.iter().zip(&other.rounds).map(|(one, other)| one - other).collect())
     }
 }
 
-/// Measures all contenders once, then again, for so many rounds: one round in order, the next in reverse, so that none always
-/// comes after the same one.
+/// Measures all contenders for so many rounds. Every second round is in reverse order, so that a contender does not always come
+/// after the same one.
 pub fn interleave(rounds: usize, mut trials: Vec<Trial>) -> Vec<Row> {
     let mut all: Vec<Vec<(&'static str, Vec<f64>)>> = trials.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {

@@ -1,4 +1,4 @@
-//! The servers of a run, which are alike but for the layout, and what is asked of them.
+//! The servers of a run, which differ in the layout and the clock source only, and how to measure with them.
 
 use crate::contenders;
 use postgres::Client;
@@ -21,7 +21,7 @@ pub struct Servers {
     pub default: Cluster,
 }
 
-/// What is said of every server in its configuration.
+/// The configuration of every server.
 const SETTINGS: [&str; 9] = [
     "fsync = on",
     "max_connections = 250",
@@ -34,7 +34,7 @@ const SETTINGS: [&str; 9] = [
     contenders::SETTINGS,
 ];
 
-/// The settings that a reader of the results wants to know, besides those above.
+/// Further settings that the results show.
 const SHOWN: [&str; 5] = [
     "synchronous_commit",
     "wal_sync_method",
@@ -90,8 +90,8 @@ pub fn conditions(servers: &Servers) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A table expression of so many rows, which are made as they are read. In FROM, `generate_series` would store them first,
-/// which takes longer than all that is measured here.
+/// A table expression of so many rows, which are made as they are read. `generate_series` in FROM would store them first, which
+/// takes longer than what is measured here.
 pub fn rows(count: impl std::fmt::Display) -> String {
     format!("(SELECT generate_series(1, {count}) OFFSET 0) AS rows")
 }
@@ -108,7 +108,7 @@ pub fn cpu(pid: u32) -> f64 {
     cpu_times(pid)[..2].iter().sum()
 }
 
-/// The processor time of a process's children that have ended, in seconds: of a postmaster's, the sessions that were.
+/// The processor time of a process's children that have ended, in seconds. For a postmaster, these are the past sessions.
 pub fn cpu_of_ended(pid: u32) -> f64 {
     cpu_times(pid)[2..].iter().sum()
 }
@@ -116,7 +116,7 @@ pub fn cpu_of_ended(pid: u32) -> f64 {
 /// utime, stime, cutime and cstime of proc(5), in seconds.
 fn cpu_times(pid: u32) -> [f64; 4] {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    // The fields after the name, which may hold anything but is in parentheses.
+    // The fields after the name, which is in parentheses and may hold anything.
     let fields: Vec<&str> = stat[stat.rfind(')').unwrap()..].split_whitespace().collect();
     std::array::from_fn(|at| fields[12 + at].parse::<f64>().unwrap() / 100.0)
 }
@@ -126,9 +126,9 @@ pub fn process(client: &mut Client) -> u32 {
     client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get::<_, i32>(0).unsigned_abs()
 }
 
-/// What a load of pgbench comes to, for one of its statements.
+/// The result of a load of pgbench, for one of its statements.
 pub struct Load {
-    /// How often it was run a second, over all clients.
+    /// How often it ran each second, over all clients.
     pub per_second: f64,
     /// Its mean latency, in milliseconds.
     pub mean: f64,
@@ -160,14 +160,14 @@ pub fn pgbench_mixed(
         std::fs::write(&script, statement).unwrap();
         pgbench.arg("--file").arg(script);
     }
-    // In a second in which the machine stood still, as its disk does at times, pgbench gets nothing done and says no rate.
+    // If the machine's disk stalls for all of the time, pgbench finishes no statement and prints no rate: then again.
     let mut said = String::new();
     let rate = (0..3).find_map(|_| {
         remove_logs(directory);
         said = run(&mut pgbench);
         said.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next()?.parse::<f64>().ok())
     });
-    let rate = rate.unwrap_or_else(|| panic!("pgbench says no rate:\n{said}"));
+    let rate = rate.unwrap_or_else(|| panic!("pgbench prints no rate:\n{said}"));
 
     // A line of the log: client, transaction, microseconds, number of the script, and when it was.
     let mut latencies: Vec<Vec<f64>> = vec![Vec::new(); statements.len()];

@@ -1,4 +1,4 @@
-//! The benchmark runs to its end and says what it promises. Its figures are not judged here: that is for people.
+//! The benchmark runs to its end and writes all its results. The figures themselves are not checked.
 
 use std::process::Command;
 

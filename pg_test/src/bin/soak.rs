@@ -13,7 +13,7 @@ fn main() {
     let seed = number("SEED", f64::from(now.subsec_micros())) as u64;
     let minutes = number("MINUTES", 5.0);
     println!("soak: SEED={seed} MINUTES={minutes}");
-    let report = snowflake_test::soak::run(seed, Duration::from_secs_f64(minutes * 60.0));
+    let report = snowflake_test::soak::run(seed, Duration::from_secs_f64(minutes * 60.0), 0);
     for (fault, count) in &report.survived {
         println!("{count:6} {fault:?}");
     }

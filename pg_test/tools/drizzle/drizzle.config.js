@@ -1,5 +1,4 @@
-// Where the server is, the environment says, as it does for all of libpq's; TABLES and SCHEMAS are filters, where they
-// are set.
+// libpq's environment variables name the server. TABLES and SCHEMAS are filters, if they are set.
 const list = (name) => process.env[name]?.split(",");
 
 module.exports = {

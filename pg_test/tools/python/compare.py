@@ -1,6 +1,6 @@
-"""What Alembic's autogenerate would do to a database, as operations, one a line.
+"""Prints what Alembic's autogenerate would do to a database, one operation a line.
 
-The model is either that of the table `orders`, as its database has it, or none at all.
+The model is either the table `orders`, as the database has it, or empty.
 """
 
 import sys
@@ -19,7 +19,7 @@ if model == "orders":
         sa.Column("note", sa.Text),
     )
 
-# Where the server is, the environment says, as it does for all of libpq's.
+# libpq's environment variables name the server.
 engine = sa.create_engine("postgresql+psycopg://")
 with engine.connect() as connection:
     context = MigrationContext.configure(

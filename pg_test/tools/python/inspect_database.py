@@ -1,4 +1,4 @@
-"""The models that Django's inspectdb makes of a database. Its options are the arguments."""
+"""Prints the models that Django's inspectdb makes of a database. The arguments are options of inspectdb."""
 
 import os
 import sys

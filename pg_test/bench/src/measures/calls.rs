@@ -8,13 +8,13 @@ use crate::servers::{Servers, WIDE, rows, time};
 use postgres::Client;
 use std::cell::RefCell;
 
-/// A row of the loop calls an expression so often, so that the price of the row itself hardly counts.
+/// How often a row of the loop calls the expression: so often that the price of the row itself hardly counts.
 const CALLS: u32 = 100;
 
-/// Ours, where the clock is read for each ID.
+/// pg_snowflake, where the clock is read for each ID.
 const BY_CLOCK: &str = "snowflake_next(), clock_source = system";
 
-/// Each expression evaluated in a loop, less the loop.
+/// The price of each expression in a loop, less the price of the loop.
 pub fn one_call(servers: &Servers, plan: &Plan, contenders: &[Contender]) -> Group {
     let (wide, clock) = (RefCell::new(servers.wide.client()), RefCell::new(servers.clock.client()));
     const LOOP: &str = "loop";
@@ -52,7 +52,7 @@ struct Calls {
 }
 
 impl Calls {
-    /// With so many rows that it takes the time that is planned.
+    /// With as many rows as take the planned time.
     fn calibrated(client: &RefCell<Client>, expression: &str, plan: &Plan) -> Self {
         let list = vec![expression; CALLS as usize].join(", ");
         let with = |rows: f64| Self {

@@ -8,7 +8,7 @@ use snowflake_test::Cluster;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// IDs a second that the layout has.
+/// How many IDs a second the layout has.
 const CEILING: f64 = 4_096_000.0;
 
 const ONE_A_ROW: &str = "1 session, one ID a row";

@@ -1,4 +1,4 @@
-//! Whether the price of an ID grows with what there is.
+//! Whether the price of an ID grows with the number of databases and connections.
 
 use crate::plan::Plan;
 use crate::results::{Goal, Group};
@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So many IDs in a statement that what else a statement costs with many sessions, such as a switch to another process,
-/// hardly counts.
+/// IDs in a statement: so many that the other costs of a statement, such as a switch to another process, hardly count.
 const IDS: u32 = 10_000;
 
 fn statement() -> String {
@@ -42,13 +41,13 @@ pub fn databases(servers: &Servers, plan: &Plan) -> Group {
 }
 
 fn in_databases(server: &Cluster, sessions: usize, databases: usize, plan: &Plan) -> Vec<(&'static str, f64)> {
-    // Each database's run began with a call before, so that only renewals are counted.
+    // Each session makes an ID before, so that only renewals of the reservation are counted.
     let mut clients: Vec<_> =
         (0..sessions).map(|number| server.client_of("postgres", &format!("db{}", number % databases))).collect();
     clients.iter_mut().for_each(|client| client.batch_execute("SELECT snowflake_next()").unwrap());
     let reservations =
         || -> i64 { server.client().query_one("SELECT reservations FROM snowflake_status()", &[]).unwrap().get(0) };
-    // The renewals come in steps: several of them must fit.
+    // Long enough for several renewals.
     let length = Duration::from_secs(u64::from(plan.load.max(2)));
     let statement = statement();
     let (made, before, start) = (AtomicU64::new(0), reservations(), Instant::now());
@@ -77,7 +76,7 @@ pub fn connections(servers: &Servers, plan: &Plan) -> Group {
     let trial = |&count: &usize| {
         Trial::new(name(count), move || {
             let cpu = || cpu_of_ended(servers.wide.postmaster());
-            // Sessions may still be on their way out, here and below.
+            // Sessions may still be ending, here and below.
             thread::sleep(PAUSE);
             let before = cpu();
             let load = pgbench(&servers.wide, &statement(), count, plan.load, "");

@@ -1,4 +1,4 @@
-//! What the key costs where it is used: rows with a primary key.
+//! What the key costs in use: rows with a primary key.
 
 use crate::contenders::{CLOCK, Contender, OURS, UUID_V4};
 use crate::plan::Plan;
@@ -92,7 +92,7 @@ pub fn single_rows(servers: &Servers, plan: &Plan, contenders: &[Contender]) -> 
     Group::new("Rows of 64 clients", about, interleave(plan.long_rounds, trials))
 }
 
-/// 64 clients, a row a transaction, into a table that each transaction draws: so what differs is the key alone.
+/// 64 clients, a row a transaction, into one of several tables at random. So only the key differs.
 pub fn mixed_rows(servers: &Servers, plan: &Plan, contenders: &[Contender]) -> Group {
     let server = &servers.default;
     let mut rows = Vec::new();

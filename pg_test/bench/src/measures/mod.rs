@@ -1,4 +1,4 @@
-//! What is measured, a module each. Each gives a [`crate::results::Group`] or two.
+//! What is measured. Each module gives one or more groups of results, of type [`crate::results::Group`].
 
 pub mod calls;
 pub mod ceiling;

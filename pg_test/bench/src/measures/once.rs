@@ -1,4 +1,4 @@
-//! What is paid once: a session's first call, and a reservation's renewal.
+//! Costs that are paid once: a session's first call, and the renewal of a reservation.
 
 use crate::plan::Plan;
 use crate::results::Group;
@@ -17,7 +17,7 @@ pub fn once(servers: &Servers, plan: &Plan) -> Group {
     let session = || RefCell::new(server.client());
     let (renews, adopts, commits) = (session(), session(), session());
     commits.borrow_mut().batch_execute("CREATE TABLE flushed (n integer)").unwrap();
-    // After so long, what was reserved has passed.
+    // Longer than a reservation lasts.
     let pause = || thread::sleep(Duration::from_millis(120));
     let renew = || micros(&mut renews.borrow_mut(), NEXT);
     let renewal = || {

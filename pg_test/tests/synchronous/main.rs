@@ -1,232 +1,31 @@
-//! A synchronous standby that does not answer: who waits for it, and what ends the wait.
+//! A synchronous standby that does not answer: which sessions wait for it, and what ends the wait.
 
-use postgres::{Client, Config, NoTls};
-use snowflake_test::{Cluster, Installation, Options, Stop, check, ids, kill};
-use std::path::Path;
+mod pair;
+
+use pair::{Answer, Pair, SOON, Session, count, nothing_was_said_of_a_commit};
+use snowflake_test::check::{self, refused, wait_for};
+use snowflake_test::programs::{exists, kill};
+use snowflake_test::query::{NEXT, batch, next};
+use snowflake_test::{Cluster, Installation, Stop, ids, millis, seconds, value};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// What should happen at once may take so long on a slow machine.
-const SOON: Duration = Duration::from_secs(10);
-
-/// What must not happen is watched for so long.
-const A_WHILE: Duration = Duration::from_millis(1200);
-
-const NEXT: &str = "SELECT snowflake_next()";
-
-/// A primary, and the standby that it waits for.
-struct Pair {
-    first: Cluster,
-    second: Cluster,
-    /// How the standby connects.
-    connection: String,
-}
-
-impl Pair {
-    fn start(options: Options) -> Self {
-        let first = options.set("wal_retrieve_retry_interval = '100ms'").start();
-        first.client().batch_execute("CREATE TABLE plain (n integer)").unwrap();
-        let second = first.standby();
-        let connection = second.client().query_one("SHOW primary_conninfo", &[]).unwrap().get(0);
-        first.reload(&[("synchronous_standby_names", "*")]);
-        Self { first, second, connection }
-    }
-
-    /// The standby stays up, and gets nothing any more of what the primary logs.
-    fn cut(&self) {
-        self.second.reload(&[("primary_conninfo", "")]);
-        until("the standby is cut off", || count(&self.first, "pg_stat_replication") == 0);
-    }
-
-    /// Undoes [`Pair::cut`].
-    fn join(&self) {
-        let setting = format!("ALTER SYSTEM SET primary_conninfo = '{}'", self.connection.replace('\'', "''"));
-        let mut client = self.second.client();
-        client.batch_execute(&setting).unwrap();
-        client.batch_execute("SELECT pg_reload_conf()").unwrap();
-    }
-
-    /// As [`Pair::cut`], and what was reserved before has been used up, so that the next claim of each session must wait.
-    fn cut_for_all(&self) {
-        self.cut();
-        thread::sleep(Duration::from_millis(1100));
-    }
-
-    /// What an administrator does in an outage.
-    fn reset(&self) {
-        let mut client = self.first.client();
-        client.batch_execute("ALTER SYSTEM RESET synchronous_standby_names").unwrap();
-        client.batch_execute("SELECT pg_reload_conf()").unwrap();
-    }
-
-    /// A session of the primary that runs this after some settings, in a thread of its own.
-    fn runs(&self, settings: &str, query: &str) -> Session {
-        Session::start(&self.first, settings, query)
-    }
-
-    /// So many sessions that wait for the standby.
-    fn waiters(&self, number: usize) -> Vec<Session> {
-        let sessions: Vec<_> = (0..number).map(|_| self.runs("", NEXT)).collect();
-        self.until_waiting(number);
-        sessions
-    }
-
-    /// Until so many processes wait in `snowflake_next`.
-    fn until_waiting(&self, number: usize) {
-        until(&format!("{number} processes wait"), || {
-            count(
-                &self.first,
-                "pg_stat_activity WHERE state = 'active' AND query LIKE '%snowflake_next%' \
-                 AND wait_event IN ('SyncRep', 'Extension')",
-            ) == number as i64
-        });
-    }
-
-    fn nobody_waits(&self) {
-        until("nobody waits any more", || count(&self.first, "pg_stat_activity WHERE wait_event = 'SyncRep'") == 0);
-    }
-}
-
-fn count(cluster: &Cluster, what: &str) -> i64 {
-    cluster.client().query_one(&format!("SELECT count(*) FROM {what}"), &[]).unwrap().get(0)
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < SOON, "not so: {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// What a query of [`Session`] came to.
-#[derive(Debug)]
-enum Answer {
-    Ids(Vec<i64>),
-    /// SQLSTATE and message.
-    Error(String, String),
-    /// The connection was closed. This client may miss the server's last words, where they come together with the end.
-    Closed,
-}
-
-impl Answer {
-    fn of(answer: Result<Vec<postgres::Row>, postgres::Error>) -> Self {
-        match answer {
-            Ok(rows) => Self::Ids(ids(&rows)),
-            Err(error) => match error.as_db_error() {
-                Some(error) => Self::Error(error.code().code().to_owned(), error.message().to_owned()),
-                None => Self::Closed,
-            },
-        }
-    }
-
-    fn ids(self) -> Vec<i64> {
-        match self {
-            Self::Ids(ids) => ids,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[track_caller]
-    fn is_error(&self, code: &str, message: &str) {
-        assert!(matches!(self, Self::Error(c, m) if c == code && m == message), "{self:?}");
-    }
-}
-
-impl Pair {
-    /// The session was ended by the server, for this reason.
-    #[track_caller]
-    fn has_ended(&self, answer: &Answer, code: &str, message: &str) {
-        match answer {
-            Answer::Closed => assert!(self.first.log().contains(&format!("FATAL:  {message}")), "{}", self.first.log()),
-            _ => answer.is_error(code, message),
-        }
-    }
-}
-
-/// A session that runs one query at a time while the test goes on.
-struct Session {
-    pid: i32,
-    answer: Receiver<(Client, Answer)>,
-    notices: Arc<Mutex<Vec<String>>>,
-}
-
-impl Session {
-    fn start(cluster: &Cluster, settings: &str, query: &str) -> Self {
-        let notices = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&notices);
-        let mut client = Config::new()
-            .host_path(cluster.socket())
-            .user("postgres")
-            .dbname("postgres")
-            .notice_callback(move |notice| heard.lock().unwrap().push(format!("{notice:?}")))
-            .connect(NoTls)
-            .unwrap();
-        client.batch_execute(settings).unwrap();
-        Self::run(client, notices, query)
-    }
-
-    fn run(mut client: Client, notices: Arc<Mutex<Vec<String>>>, query: &str) -> Self {
-        let pid = client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
-        let (sender, answer) = channel();
-        let query = query.to_owned();
-        thread::spawn(move || {
-            let answer = Answer::of(client.query(&query, &[]));
-            // Nobody may be interested any more.
-            let _ = sender.send((client, answer));
-        });
-        Self { pid, answer, notices }
-    }
-
-    /// The answer, which must be there soon, and the session.
-    fn finish(self) -> (Client, Answer) {
-        let pid = self.pid;
-        let finished = self.answer.recv_timeout(SOON).unwrap_or_else(|_| panic!("session {pid} does not come back"));
-        assert!(self.notices.lock().unwrap().is_empty(), "{:?}", self.notices);
-        finished
-    }
-
-    fn answer(self) -> Answer {
-        self.finish().1
-    }
-
-    /// It gets no answer.
-    fn stays(&self, what: &str) {
-        if let Ok((_, answer)) = self.answer.recv_timeout(A_WHILE) {
-            panic!("{what}: did not wait: {answer:?}");
-        }
-    }
-
-    /// Its process is gone.
-    fn is_gone(&self) -> bool {
-        !Path::new(&format!("/proc/{}", self.pid)).exists()
-    }
-}
-
-/// PostgreSQL's words for a commit, where they would be false: nothing has happened yet.
-fn nothing_was_said_of_a_commit(cluster: &Cluster) {
-    let log = cluster.log();
-    for words in ["already committed", "wait for synchronous replication"] {
-        assert!(!log.contains(words), "{log}");
-    }
-}
-
-/// An administrator in an outage resets `synchronous_standby_names`. That lets waiting commits go, and must let those
-/// go who wait for a reservation, though they have not read the new configuration yet.
+/// An administrator in an outage resets `synchronous_standby_names`. That ends the wait of commits, and must end the wait for a
+/// reservation, though the sessions have not read the new configuration yet.
 #[test]
 fn reset_lets_waiting_sessions_go() {
     let pair = Pair::start(Cluster::options());
     let before = pair.runs("", NEXT).answer().ids();
     pair.cut_for_all();
     let waiter = pair.runs("", NEXT);
-    // It goes on for long after the release, with the old configuration.
+    // This statement goes on for long after the reset, with the old configuration.
     let long = pair.runs("", "SELECT snowflake_next() FROM generate_series(1, 200000)");
     let commit = pair.runs("", "INSERT INTO plain VALUES (1) RETURNING n::bigint");
     pair.until_waiting(2);
-    until("the commit waits", || {
+    wait_for("the commit waits", || {
         count(&pair.first, "pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'INSERT%'") == 1
     });
     waiter.stays("no standby");
@@ -234,25 +33,26 @@ fn reset_lets_waiting_sessions_go() {
     let start = Instant::now();
     assert_eq!(commit.answer().ids(), [1]);
     let released = waiter.answer().ids();
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
     let lists = [before, released, long.answer().ids(), pair.runs("", NEXT).answer().ids()];
     assert_eq!(check::distinct(&lists), 200_003);
 }
 
-/// What was claimed while there was no standby to wait for says nothing about the time after.
+/// A session that claimed while no standby was named waits as soon as one is named.
 #[test]
 fn names_that_are_set_count_at_once() {
     let pair = Pair::start(Cluster::options().set("pg_snowflake.reserve_ahead = '60s'"));
     pair.cut();
     pair.reset();
-    let (mut client, answer) = pair.runs("SET statement_timeout = '1s'", NEXT).finish();
+    let (mut client, answer) = pair.runs("", NEXT).finish();
     let mut given = answer.ids();
-    given.extend(ids(&client.query(NEXT, &[]).unwrap()));
+    given.push(next(&mut client));
     pair.first.reload(&[("synchronous_standby_names", "*")]);
+    client.batch_execute("SET statement_timeout = '1s'").unwrap();
     Answer::of(client.query(NEXT, &[])).is_error("57014", "canceling statement due to statement timeout");
     pair.join();
     client.batch_execute("RESET statement_timeout").unwrap();
-    given.extend(ids(&client.query(NEXT, &[]).unwrap()));
+    given.push(next(&mut client));
     assert_eq!(check::distinct(&[given]), 3);
 }
 
@@ -283,7 +83,7 @@ fn a_hundred_waiting_sessions_cost_nothing() {
         waiters.iter().map(of).sum()
     };
     let (before, start) = (used(), Instant::now());
-    thread::sleep(Duration::from_secs(5));
+    thread::sleep(seconds(5));
     let cores = (used() - before) as f64 / 100.0 / start.elapsed().as_secs_f64();
     println!("100 waiting sessions use {cores:.4} of a core");
     assert!(cores < 0.02, "{cores} of a core");
@@ -305,16 +105,22 @@ fn cancel_and_timeouts_end_the_wait_with_postgresqls_own_words() {
     ] {
         let waiter = pair.runs(settings, query);
         pair.until_waiting(1);
-        admin.query_one("SELECT pg_cancel_backend($1)", &[&waiter.pid]).unwrap();
+        let waiter_pid = waiter.pid;
+        admin.query_one("SELECT pg_cancel_backend($1)", &[&waiter_pid]).unwrap();
         let (mut client, answer) = waiter.finish();
         answer.is_error("57014", "canceling statement due to user request");
         client.batch_execute("ROLLBACK").unwrap();
         let levels = "SELECT current_setting('client_min_messages') || current_setting('log_min_messages')";
-        let levels: String = client.query_one(levels, &[]).unwrap().get(0);
+        let levels: String = value(&mut client, levels);
         assert_eq!(levels, if settings.contains("debug1") { "debug1debug1" } else { "noticewarning" });
-        // The session still hears of warnings.
+        // The session works, and gets no notice of the wait.
         let notices = Arc::new(Mutex::new(Vec::new()));
-        let next = Session::run(client, Arc::clone(&notices), "SELECT 1::bigint FROM (SELECT pg_backend_pid()) one");
+        let next = Session::run(
+            client,
+            waiter_pid,
+            Arc::clone(&notices),
+            "SELECT 1::bigint FROM (SELECT pg_backend_pid()) one",
+        );
         assert_eq!(next.answer().ids(), [1]);
     }
     for _ in 0..20 {
@@ -323,7 +129,7 @@ fn cancel_and_timeouts_end_the_wait_with_postgresqls_own_words() {
             .is_error("57014", "canceling statement due to statement timeout");
     }
     if Installation::under_test().major() >= 17 {
-        let waiter = pair.runs("SET transaction_timeout = '500ms'", NEXT);
+        let waiter = pair.runs("SET transaction_timeout = '2s'", NEXT);
         pair.has_ended(&waiter.answer(), "25P04", "terminating connection due to transaction timeout");
     }
     pair.nobody_waits();
@@ -339,15 +145,17 @@ fn a_termination_and_the_loss_of_client_or_server_end_the_session() {
     let mut admin = pair.first.client();
     let waiter = pair.waiters(1).remove(0);
     admin.query_one("SELECT pg_terminate_backend($1)", &[&waiter.pid]).unwrap();
-    until("the session ends", || waiter.is_gone());
+    wait_for("the session ends", || waiter.is_gone());
     pair.has_ended(&waiter.answer(), "57P01", "terminating connection due to administrator command");
 
-    // The client is told.
+    // The client gets the message.
     let psql = pair.first.program("psql").args(["-c", NEXT]).stderr(Stdio::piped()).spawn().unwrap();
     pair.until_waiting(1);
     let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'psql'";
     assert_eq!(admin.query(all, &[]).unwrap().len(), 1);
     let told = String::from_utf8(psql.wait_with_output().unwrap().stderr).unwrap();
+    let find = "SELECT pid FROM pg_stat_activity WHERE application_name = 'psql'";
+    wait_for("the session ends", || admin.query(find, &[]).unwrap().is_empty());
     assert!(told.contains("FATAL:  terminating connection due to administrator command"), "{told}");
     assert!(!told.contains("WARNING"), "{told}");
 
@@ -355,21 +163,20 @@ fn a_termination_and_the_loss_of_client_or_server_end_the_session() {
     let query = "SET client_connection_check_interval = '300ms'; SELECT snowflake_next()";
     let mut psql = pair.first.program("psql").args(["-c", query]).spawn().unwrap();
     pair.until_waiting(1);
-    let find = "SELECT pid FROM pg_stat_activity WHERE application_name = 'psql'";
-    let pid: i32 = admin.query_one(find, &[]).unwrap().get(0);
+    let pid: i32 = value(&mut admin, find);
     let children = format!("pkill -KILL -P {}; kill -KILL {}", psql.id(), psql.id());
     Command::new("sh").args(["-c", &children]).output().unwrap();
     psql.wait().unwrap();
-    until("the session of a client that is gone ends", || !Path::new(&format!("/proc/{pid}")).exists());
+    wait_for("the session of a client that is gone ends", || !exists(pid.unsigned_abs()));
     nothing_was_said_of_a_commit(&pair.first);
 
-    // The server's first process is gone.
+    // The postmaster is killed.
     let waiter = pair.waiters(1).remove(0);
     kill(pair.first.postmaster());
-    until("the session ends", || waiter.is_gone());
+    wait_for("the session ends", || waiter.is_gone());
 }
 
-/// Those who wait do not hold up others: DROP DATABASE asks each process to close its files.
+/// Sessions that wait do not hold up others: DROP DATABASE asks each process to close its files.
 #[test]
 fn waiting_sessions_answer_the_rest_of_the_server() {
     let pair = Pair::start(Cluster::options());
@@ -379,19 +186,19 @@ fn waiting_sessions_answer_the_rest_of_the_server() {
     let drop =
         pair.first.program("psql").args(["-c", "SET synchronous_commit = off", "-c", "DROP DATABASE other"]).spawn();
     let mut drop = drop.unwrap();
-    until("the database is dropped", || drop.try_wait().unwrap().is_some_and(|status| status.success()));
+    wait_for("the database is dropped", || drop.try_wait().unwrap().is_some_and(|status| status.success()));
     pair.until_waiting(3);
     pair.join();
     let lists: Vec<_> = waiters.into_iter().map(|waiter| waiter.answer().ids()).collect();
     assert_eq!(check::distinct(&lists), 3);
 }
 
-/// Nobody who waits holds up a shutdown; and what the server gave out before is not given out after it.
+/// Sessions that wait do not hold up a shutdown; and what the server gave out before is not given out after it.
 fn stop_while_sessions_wait(how: Stop) {
     let pair = Pair::start(Cluster::options().with_clock());
-    let mut lists = pair.first.sessions(4, |_, client| ids(&client.query("SELECT snowflake_next(500)", &[]).unwrap()));
+    let mut lists = pair.first.sessions(4, |_, client| batch(client, 500));
     pair.cut_for_all();
-    // Has reserved, and been given IDs, without the standby.
+    // This session reserves, and gets IDs, without the standby.
     lists.push(pair.runs("SET synchronous_commit = off", "SELECT snowflake_next(500)").answer().ids());
     let waiters = pair.waiters(20);
     let start = Instant::now();
@@ -400,15 +207,15 @@ fn stop_while_sessions_wait(how: Stop) {
     for waiter in waiters {
         let (_, answer) = waiter.answer.recv_timeout(SOON).unwrap();
         assert!(!matches!(answer, Answer::Ids(_)), "an ID that the standby does not know of");
-        // An immediate shutdown says goodbye.
+        // An immediate shutdown sends a notice of its own.
         let notices = waiter.notices.lock().unwrap().concat();
         assert!(!notices.contains("committed"), "{notices}");
     }
     nothing_was_said_of_a_commit(&pair.first);
     pair.first.append("postgresql.auto.conf", "\nsynchronous_standby_names = ''\n");
     pair.first.step_clock("-100s");
-    pair.first.start().unwrap();
-    lists.extend(pair.first.sessions(4, |_, client| ids(&client.query("SELECT snowflake_next(500)", &[]).unwrap())));
+    pair.first.start();
+    lists.extend(pair.first.sessions(4, |_, client| batch(client, 500)));
     assert_eq!(check::distinct(&lists), 4500);
 }
 
@@ -427,26 +234,27 @@ fn a_killed_server_while_sessions_wait() {
     stop_while_sessions_wait(Stop::Kill);
 }
 
-/// The standby takes over while sessions of the primary wait for it: what those were given before, by any way, the new
-/// primary does not give out, though its clock is behind.
+/// The standby takes over while sessions of the primary wait for it: the new primary does not give out what these were given
+/// before, though its clock is behind.
 #[test]
 fn a_promotion_while_sessions_wait() {
-    let pair = Pair::start(Cluster::options().with_clock().set("pg_snowflake.max_wait = '20s'"));
-    let (done, waiting) = (Instant::now() + Duration::from_secs(3), NEXT);
+    let pair = Pair::start(Cluster::options().patient());
+    let given = AtomicUsize::new(0);
     let lists = thread::scope(|scope| {
         let load = scope.spawn(|| {
             pair.first.sessions(8, |_, client| {
                 let mut list = Vec::new();
                 // Until the server is killed.
-                while let Ok(rows) = client.query(waiting, &[]) {
+                while let Ok(rows) = client.query(NEXT, &[]) {
                     list.extend(ids(&rows));
+                    given.fetch_add(1, Relaxed);
                 }
                 list
             })
         });
-        thread::sleep(Duration::from_millis(1500));
+        thread::sleep(millis(1500));
+        wait_for("IDs are given", || given.load(Relaxed) > 1000);
         pair.cut();
-        thread::sleep(done.saturating_duration_since(Instant::now()));
         pair.until_waiting(8);
         pair.first.stop(Stop::Kill);
         pair.second.step_clock("-100s");
@@ -457,14 +265,14 @@ fn a_promotion_while_sessions_wait() {
     });
     let before: usize = lists.iter().map(Vec::len).sum();
     assert!(before > 1000, "{before}");
-    let after = pair.second.sessions(4, |_, client| ids(&client.query("SELECT snowflake_next(5000)", &[]).unwrap()));
+    let after = pair.second.sessions(4, |_, client| batch(client, 5000));
     assert_eq!(check::distinct(&[lists, after].concat()), before + 20_000);
 }
 
-/// A session that was admitted at a level that does not wait, and asks for more.
+/// A session that was admitted at a level that does not wait raises its level.
 #[test]
 fn a_level_that_is_raised_counts_for_the_next_id() {
-    // What is reserved lasts: it is the level that ends it.
+    // The reservation lasts for all of the test: what makes a session wait is the level.
     let pair = Pair::start(Cluster::options().set("pg_snowflake.reserve_ahead = '60s'"));
     let mut client = pair.first.client();
     client
@@ -474,7 +282,6 @@ fn a_level_that_is_raised_counts_for_the_next_id() {
         )
         .unwrap();
     pair.cut();
-    client.batch_execute("SET statement_timeout = '200ms'").unwrap();
     let mut given = Vec::new();
     for low in ["off", "local"] {
         for raised in [
@@ -484,21 +291,24 @@ fn a_level_that_is_raised_counts_for_the_next_id() {
             "SELECT at_level_on()",
         ] {
             client.batch_execute(&format!("SET synchronous_commit = {low}")).unwrap();
-            // This level needs no standby, and has got used to it.
+            // At this level, the session needs no standby.
             given.extend(ids(&client.query("SELECT snowflake_next() FROM generate_series(1, 1000)", &[]).unwrap()));
-            // The two IDs would be made within a microsecond of each other, where the clock is not looked at in between.
+            // Both calls in one message: the second comes before the session reads the clock again.
+            client.batch_execute("SET statement_timeout = '200ms'").unwrap();
             let error = client.simple_query(&format!("SELECT snowflake_next(); {raised}"));
             let error = error.err().unwrap_or_else(|| panic!("from {low}: {raised}: did not wait"));
             assert_eq!(error.code().unwrap().code(), "57014", "from {low}: {raised}");
+            client.batch_execute("RESET statement_timeout").unwrap();
         }
     }
     client.batch_execute("SET synchronous_commit = on").unwrap();
+    client.batch_execute("SET statement_timeout = '200ms'").unwrap();
     for query in [NEXT, "SELECT snowflake_next(3)"] {
-        assert_eq!(client.query(query, &[]).unwrap_err().code().unwrap().code(), "57014");
+        refused(&mut client, query, "57014");
     }
     pair.join();
     client.batch_execute("RESET statement_timeout").unwrap();
-    given.extend(ids(&client.query(NEXT, &[]).unwrap()));
+    given.push(next(&mut client));
     check::rising(&given);
     assert_eq!(check::distinct(&[given]), 8001);
 }
@@ -506,17 +316,17 @@ fn a_level_that_is_raised_counts_for_the_next_id() {
 /// An ID that was claimed at the raised level is known to the standby that is promoted.
 #[test]
 fn a_level_that_is_raised_holds_after_a_promotion() {
-    // The burst lets the new primary run through seconds of positions at once.
+    // With this burst, the new primary can give out seconds of positions at once.
     let options = Cluster::options().with_clock().set("pg_snowflake.reserve_ahead = '100ms'");
     let pair = Pair::start(options.set("pg_snowflake.max_burst = '60s'"));
     // The standby knows of a reservation up to about now.
     pair.runs("", NEXT).answer().ids();
     pair.cut();
-    thread::sleep(Duration::from_millis(150));
+    thread::sleep(millis(150));
     let lists = pair.first.sessions(4, |_, client| {
-        client.batch_execute("SET statement_timeout = '300ms'").unwrap();
         let raised = "SELECT snowflake_next(10); SET synchronous_commit = on";
         client.simple_query(&format!("SET synchronous_commit = off; {raised}")).unwrap();
+        client.batch_execute("SET statement_timeout = '300ms'").unwrap();
         client.query("SELECT snowflake_next(10)", &[]).map_or_else(|_| Vec::new(), |rows| ids(&rows))
     });
     pair.first.stop(Stop::Kill);
@@ -541,8 +351,8 @@ fn standbys_by_priority_and_by_quorum() {
         ("elsewhere", false),
     ] {
         pair.first.reload(&[("synchronous_standby_names", names)]);
-        // A reservation of the old names is used up.
-        thread::sleep(Duration::from_millis(1100));
+        // What was reserved under the old names has passed.
+        thread::sleep(millis(1100));
         let answer = pair.runs(if enough { "" } else { short }, NEXT).answer();
         assert_eq!(matches!(answer, Answer::Ids(_)), enough, "{names}: {answer:?}");
     }
@@ -571,7 +381,7 @@ fn parallel_workers_wait_and_can_be_cancelled() {
     let mut admin = pair.first.client();
     for call in ["pg_cancel_backend", "pg_terminate_backend"] {
         let waiter = pair.runs(&settings, query);
-        until("workers wait", || {
+        wait_for("workers wait", || {
             count(&pair.first, &format!("{workers} AND wait_event IN ('SyncRep', 'Extension')")) > 0
         });
         waiter.stays("parallel");
@@ -582,11 +392,13 @@ fn parallel_workers_wait_and_can_be_cancelled() {
         } else {
             pair.has_ended(&answer, "57P01", "terminating connection due to administrator command");
         }
-        until("no worker is left", || count(&pair.first, workers) == 0);
+        wait_for("no worker is left", || count(&pair.first, workers) == 0);
     }
-    // A worker that is told to stop ends the whole query, while its leader waits, too.
+    // A parallel worker that is terminated ends the whole query, though its leader waits.
     let waiter = pair.runs(&settings, query);
-    until("workers wait", || count(&pair.first, &format!("{workers} AND wait_event IN ('SyncRep', 'Extension')")) > 0);
+    wait_for("workers wait", || {
+        count(&pair.first, &format!("{workers} AND wait_event IN ('SyncRep', 'Extension')")) > 0
+    });
     admin.query_one(&format!("SELECT pg_terminate_backend((SELECT pid FROM {workers} LIMIT 1))"), &[]).unwrap();
     waiter.answer().is_error("57P01", "terminating background worker \"parallel worker\" due to administrator command");
 

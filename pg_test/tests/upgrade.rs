@@ -1,9 +1,9 @@
 //! ALTER EXTENSION updates a database of a released version to the current one. Until somebody runs that, which may be never, the
 //! current library serves the objects of the release; the regress files `released_*` call each of them.
 
-use pg_test::load::{self, TABLE};
-use pg_test::{Cluster, check, ids, run};
 use postgres::Client;
+use snowflake_test::load::{self, TABLE};
+use snowflake_test::{Cluster, check, ids, run};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;

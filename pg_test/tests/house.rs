@@ -123,7 +123,7 @@ fn circle(uses: &Uses) -> Option<Vec<Name>> {
         let here = way.last().unwrap().clone();
         for next in &uses[&here] {
             if let Some(start) = way.iter().position(|name| name == next) {
-                return Some([&way[start..], &[next.clone()]].concat());
+                return Some([&way[start..], std::slice::from_ref(next)].concat());
             }
             if !done.contains(next) {
                 way.push(next.clone());

@@ -37,8 +37,8 @@ pub struct MonotonicMicros(pub i64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Micros(pub i64);
 
-/// An instant in ticks of a [`Layout`](crate::Layout), counted from its epoch. IDs have none that is negative; a clock that
-/// stands before the epoch gives one.
+/// An instant in ticks of a [`Layout`](crate::Layout), counted from its epoch. The tick of an ID is never negative; that of a
+/// clock that stands before the epoch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tick(pub i64);
 

@@ -6,14 +6,24 @@
 //! interrupt pending, it sets the flag of a cancel, which ends the wait, and remembers whether there was a real one.
 
 use pgrx::pg_sys;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// Cancel and statement timeout; other timeouts; all that other processes ask for.
 const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGALRM, libc::SIGUSR1];
 
-/// PostgreSQL's handlers of these.
-static HANDLERS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+/// PostgreSQL's handlers of these, and whether they are told where the signal came from, as from PostgreSQL 19 on.
+static HANDLERS: [Handler; 3] =
+    [const { Handler { address: AtomicUsize::new(0), wants_info: AtomicBool::new(false) } }; 3];
+
+/// A handler that is told where the signal came from.
+type HandlerWithInfo = extern "C-unwind" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+struct Handler {
+    address: AtomicUsize,
+    /// The handler was installed with `SA_SIGINFO`: it has the three arguments of [`handle`], and not only the first.
+    wants_info: AtomicBool,
+}
 
 /// The statement was cancelled during the wait.
 static CANCELLED: AtomicBool = AtomicBool::new(false);
@@ -70,12 +80,13 @@ impl Watch {
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 libc::sigaction(signal, std::ptr::null(), &raw mut action);
-                // A signal that is ignored stays ignored. PostgreSQL's handlers have the signal's number as their only argument.
-                let is_handled = action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN;
-                if is_handled && action.sa_flags & libc::SA_SIGINFO == 0 {
+                // A signal that is ignored stays ignored.
+                if action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN {
                     *replaced = Some(action);
-                    handler.store(action.sa_sigaction, Relaxed);
-                    action.sa_sigaction = handle as extern "C-unwind" fn(c_int) as usize;
+                    handler.address.store(action.sa_sigaction, Relaxed);
+                    handler.wants_info.store(action.sa_flags & libc::SA_SIGINFO != 0, Relaxed);
+                    action.sa_sigaction = handle as HandlerWithInfo as usize;
+                    action.sa_flags |= libc::SA_SIGINFO;
                     libc::sigaction(signal, &raw const action, std::ptr::null_mut());
                 }
             }
@@ -96,12 +107,20 @@ impl Drop for Watch {
 }
 
 /// Runs PostgreSQL's handler, and then sees what it has left pending. Only loads and stores, as in any signal handler.
-extern "C-unwind" fn handle(signal: c_int) {
+extern "C-unwind" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     for (watched, handler) in SIGNALS.into_iter().zip(&HANDLERS) {
         if watched == signal {
-            // SAFETY: the address of the handler that was there, which is of this type.
-            let handler: extern "C-unwind" fn(c_int) = unsafe { std::mem::transmute(handler.load(Relaxed)) };
-            handler(signal);
+            let address = handler.address.load(Relaxed);
+            // SAFETY: the address of the handler that was there, which is of the type that its flag says.
+            unsafe {
+                if handler.wants_info.load(Relaxed) {
+                    let before: HandlerWithInfo = std::mem::transmute(address);
+                    before(signal, info, context);
+                } else {
+                    let before: extern "C-unwind" fn(c_int) = std::mem::transmute(address);
+                    before(signal);
+                }
+            }
         }
     }
     // SAFETY: flags of this process, which signal handlers may set.

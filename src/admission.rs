@@ -1,8 +1,9 @@
-//! What this process may claim while it looks at nothing but the clock and the line. Granted on the generator's slow path;
-//! withdrawn when a setting changes, so that the next claim takes that path again.
+//! What this process may claim while it looks at nothing but the clock and the line. Granted on the generator's slow
+//! path; withdrawn when a setting changes, so that the next claim takes that path again.
 //!
-//! Which positions are open to ordinary claims changes only with the clock's tick. So the window of a tick is kept until the
-//! tick is over, and the clock is not even read while the processor's time-stamp counter shows that it cannot be over.
+//! Which positions are open to ordinary claims changes only with the clock's tick. So the window of a tick is kept
+//! until the tick is over, and the clock is not even read while the processor's time-stamp counter shows that it cannot
+//! be over.
 
 use crate::shared;
 use crate::time::tsc;
@@ -26,7 +27,8 @@ pub struct Confirmed {
 /// The limit while nothing is granted.
 const NOTHING: i64 = i64::MIN;
 
-/// A backend has one thread. The fields are atomics, with relaxed access, only because a static must be sound for threads.
+/// A backend has one thread. The fields are atomics, with relaxed access, only because a static must be sound for
+/// threads.
 #[repr(C, align(64))]
 struct Admission {
     /// The counter when the clock was last read.
@@ -116,7 +118,8 @@ pub fn keep(window: &Window, tick: Range<UnixMicros>) {
     ADMISSION.until.store(tick.end.0, Relaxed);
 }
 
-/// Whether a grant, if there is one, still holds: since then, nothing has happened for which sessions must be admitted anew.
+/// Whether a grant, if there is one, still holds: since then, nothing has happened for which sessions must be admitted
+/// anew.
 #[inline]
 pub fn is_current() -> bool {
     ADMISSION.limit.load(Relaxed) == NOTHING || ADMISSION.at.load(Relaxed) == shared::admissions()
@@ -136,8 +139,9 @@ pub fn bounds(now: Tick) -> Option<Bounds> {
     })
 }
 
-/// Grants what the settings allow, until it is withdrawn. The limit is below all positions, so that the first claim makes a
-/// reservation: see [`set_limit`]. `at` is what [`shared::admissions`] was before anything was looked up for this.
+/// Grants what the settings allow, until it is withdrawn. The limit is below all positions, so that the first claim
+/// makes a reservation: see [`set_limit`]. `at` is what [`shared::admissions`] was before anything was looked up for
+/// this.
 pub fn grant(policy: &Policy, at: u64) {
     withdraw();
     ADMISSION.at.store(at, Relaxed);
@@ -160,8 +164,8 @@ pub fn confirmed() -> Confirmed {
     }
 }
 
-/// Sets the limit that follows from a reservation, and how safe that is. `counts_per_micro` is [`tsc::per_micro`], or 0 if the
-/// clock is to be read for each claim. Does nothing where the grant was withdrawn meanwhile.
+/// Sets the limit that follows from a reservation, and how safe that is. `counts_per_micro` is [`tsc::per_micro`], or 0
+/// if the clock is to be read for each claim. Does nothing where the grant was withdrawn meanwhile.
 pub fn set_limit(limit: Tick, confirmed: Confirmed, counts_per_micro: u64) {
     if ADMISSION.limit.load(Relaxed) != NOTHING {
         ADMISSION.limit.store(limit.0, Relaxed);

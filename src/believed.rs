@@ -1,5 +1,6 @@
-//! The time to make IDs by: that of the system's clock, but a leap forward is believed only when it lasts. What to believe is
-//! decided in [`snowflake_core::clock`]; here the state is read from shared memory and stored there, and changes are logged.
+//! The time to make IDs by: that of the system's clock, but a leap forward is believed only when it lasts. What to
+//! believe is decided in [`snowflake_core::clock`]; here the state is read from shared memory and stored there, and
+//! changes are logged.
 
 use crate::settings;
 use crate::shared::{self, Transitions};
@@ -22,7 +23,8 @@ fn look_at(clock: UnixMicros, monotonic: MonotonicMicros) -> Look {
     Look { clock, monotonic, line, max_jump: settings::max_jump() }
 }
 
-/// The time; `None` where the clock was stepped or has leapt since it was last compared: then call [`now`]. Takes no lock.
+/// The time; `None` where the clock was stepped or has leapt since it was last compared: then call [`now`]. Takes no
+/// lock.
 #[inline]
 pub fn now_if_steady() -> Option<UnixMicros> {
     let monotonic = clock::boot_micros();

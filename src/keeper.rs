@@ -1,6 +1,6 @@
-//! The keeper: the one background process of the extension, which runs as long as the server. It reads a changed configuration
-//! for all sessions, and at a clean stop it gives back what was reserved and not used. It is connected to no database, and holds no
-//! lock while it waits. Sessions work without it: see [`crate::worker`].
+//! The keeper: the one background process of the extension, which runs as long as the server. It reads a changed
+//! configuration for all sessions, and at a clean stop it gives back what was reserved and not used. It is connected to
+//! no database, and holds no lock while it waits. Sessions work without it: see [`crate::worker`].
 
 use crate::shared;
 use crate::time::wait;
@@ -28,8 +28,8 @@ pub fn init() {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pg_snowflake_keeper(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
-    // SAFETY: as PostgreSQL's own processes do. Connected to no database; without this call, pg_stat_activity would not show the
-    // process. The callback lives as long as the process.
+    // SAFETY: as PostgreSQL's own processes do. Connected to no database; without this call, pg_stat_activity would not
+    // show the process. The callback lives as long as the process.
     unsafe {
         pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0);
         pg_sys::before_shmem_exit(Some(on_exit), pg_sys::Datum::from(0));
@@ -51,9 +51,8 @@ pub extern "C-unwind" fn pg_snowflake_keeper(_argument: pg_sys::Datum) {
     if unsafe { pg_sys::ShutdownRequestPending } != 0 {
         give_back();
     }
-    // With exit status 1 the postmaster starts the process again, unless the server stops: somebody may have terminated this
-    // process alone.
-    // SAFETY: ends this process.
+    // With exit status 1 the postmaster starts the process again, unless the server stops: somebody may have terminated
+    // this process alone. SAFETY: ends this process.
     unsafe { pg_sys::proc_exit(1) };
 }
 
@@ -66,9 +65,9 @@ unsafe extern "C-unwind" fn on_exit(_code: i32, _argument: pg_sys::Datum) {
     shared::set_has_keeper(false);
 }
 
-/// Waits until no session can claim any more, and gives back what is left of the reservation. At a stop of the server, the
-/// postmaster terminates the sessions and this process at the same time, and waits for all of them before the last checkpoint; so
-/// the stop takes no longer for this than for the sessions.
+/// Waits until no session can claim any more, and gives back what is left of the reservation. At a stop of the server,
+/// the postmaster terminates the sessions and this process at the same time, and waits for all of them before the last
+/// checkpoint; so the stop takes no longer for this than for the sessions.
 fn give_back() {
     // Sessions read the configuration themselves from now on, should the server go on.
     shared::set_has_keeper(false);

@@ -1,13 +1,14 @@
 //! pg_snowflake: cluster-unique, time-ordered `bigint` keys for PostgreSQL.
 //!
-//! Thin glue over `snowflake_core`, which decides what an ID is, when a claim must wait, and what must be durable before it. A
-//! module uses only those below it in this list; a test, `house`, sees to that:
+//! Thin glue over `snowflake_core`, which decides what an ID is, when a claim must wait, and what must be durable
+//! before it. A module uses only those below it in this list; a test, `house`, sees to that:
 //!
 //! * [`functions`]: what SQL calls; the SQL objects themselves are in `sql/`
 //! * [`generator`]: claims positions, and waits or gives up as the settings say
 //! * [`keeper`]: the background process, which reads the configuration for all sessions
 //! * [`worker`]: the worker in use, and its change
-//! * [`reservation`]: what is durable before a claim, on this server and its standbys; and the way back after a wrong clock
+//! * [`reservation`]: what is durable before a claim, on this server and its standbys; and the way back after a wrong
+//!   clock
 //! * [`database`]: what a database has on record: its layout, and a copy of the reservation
 //! * [`believed`]: the time to make IDs by
 //! * [`named_layouts`]: layouts that queries name
@@ -40,8 +41,8 @@ compile_error!("pgrx turns a panic into an ERROR, which needs panic = \"unwind\"
 
 pgrx::pg_module_magic!(name, version);
 
-// The parts of the install script, in order: each requires the one before it. Read by cargo pgrx and, for `make install`, by
-// scripts/install-script.
+// The parts of the install script, in order: each requires the one before it. Read by cargo pgrx and, for `make
+// install`, by scripts/install-script.
 extension_sql_file!("../sql/parts/decode.sql");
 extension_sql_file!("../sql/parts/layouts.sql", requires = ["decode"]);
 extension_sql_file!("../sql/parts/range.sql", requires = ["layouts"]);
@@ -67,9 +68,10 @@ pub extern "C-unwind" fn _PG_init() {
     }
 }
 
-/// Where RUST_BACKTRACE is set in the server's environment, pgrx puts a backtrace into the DETAIL of every error, which says nothing
-/// to users. Rust's standard library reads the environment once and remembers what it found, and each shared library has a standard
-/// library of its own. So the variable is changed for that one reading, and then restored for other libraries.
+/// Where RUST_BACKTRACE is set in the server's environment, pgrx puts a backtrace into the DETAIL of every error, which
+/// says nothing to users. Rust's standard library reads the environment once and remembers what it found, and each
+/// shared library has a standard library of its own. So the variable is changed for that one reading, and then restored
+/// for other libraries.
 fn forbid_backtraces() {
     const VARIABLE: &str = "RUST_LIB_BACKTRACE";
     let before = std::env::var_os(VARIABLE);

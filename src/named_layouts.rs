@@ -4,7 +4,8 @@ use crate::errors::Error;
 use snowflake_core::Layout;
 use std::cell::RefCell;
 
-/// How many texts are kept. A query names few layouts; one that computes a new text for each row must not fill the memory.
+/// How many texts are kept. A query names few layouts; one that computes a new text for each row must not fill the
+/// memory.
 const KEPT: usize = 16;
 
 thread_local! {

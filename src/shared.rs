@@ -1,5 +1,5 @@
-//! The shared memory of the server: the line of positions, and what the lock for transitions guards. It is made at every start of
-//! the server, and again after the crash of a session.
+//! The shared memory of the server: the line of positions, and what the lock for transitions guards. It is made at
+//! every start of the server, and again after the crash of a session.
 
 use crate::time::clock;
 use pgrx::lwlock::PgLwLockExclusiveGuard;
@@ -29,7 +29,8 @@ static NOTICES: PgAtomic<Notices> = unsafe { PgAtomic::new(c"pg_snowflake notice
 /// Whether the library was preloaded, so that the four above exist.
 static EXISTS: AtomicBool = AtomicBool::new(false);
 
-/// On cache lines of its own, so that no session loses the line's word from its cache because something beside it is written.
+/// On cache lines of its own, so that no session loses the line's word from its cache because something beside it is
+/// written.
 #[derive(Default)]
 #[repr(C, align(128))]
 struct SharedLine(Line);
@@ -37,8 +38,8 @@ struct SharedLine(Line);
 // SAFETY: atomics only, no pointers.
 unsafe impl PGRXSharedMemory for SharedLine {}
 
-/// What transitions change. Under the lock, there is only arithmetic, and writing of the register and of the page of its copy:
-/// nothing that waits, and no memory allocation.
+/// What transitions change. Under the lock, there is only arithmetic, and writing of the register and of the page of
+/// its copy: nothing that waits, and no memory allocation.
 pub struct Transitions {
     /// What the server did before this run.
     pub start: Start,
@@ -136,13 +137,14 @@ impl Transitions {
     }
 }
 
-/// What every session that claims reads about once a millisecond, without a lock. Written under the lock for transitions.
+/// What every session that claims reads about once a millisecond, without a lock. Written under the lock for
+/// transitions.
 #[repr(C, align(128))]
 struct Notices {
     /// Counted up when all sessions must be admitted again.
     admissions: AtomicU64,
-    /// [`BelievedClock`], each number in an atomic of its own. A reader that finds one number changed and the next not yet sees a
-    /// clock that was stepped or has leapt, and then looks again under the lock.
+    /// [`BelievedClock`], each number in an atomic of its own. A reader that finds one number changed and the next not
+    /// yet sees a clock that was stepped or has leapt, and then looks again under the lock.
     clock_offset: AtomicI64,
     leap_offset: AtomicI64,
     /// [`NO_LEAP`] where there is none.
@@ -167,7 +169,8 @@ impl Notices {
             has_keeper: AtomicBool::new(false),
         };
         new.set_clock(&clock);
-        // SAFETY: in the postmaster, which calls this when it makes shared memory, and the callback before it lets go of it.
+        // SAFETY: in the postmaster, which calls this when it makes shared memory, and the callback before it lets go
+        // of it.
         unsafe { pg_sys::on_shmem_exit(Some(remember), pg_sys::Datum::from(0)) };
         new
     }
@@ -210,7 +213,8 @@ pub struct Counters {
     pub largest_clock_step: AtomicI64,
     /// Leaps forward that were not believed at once.
     pub clock_leaps: AtomicI64,
-    /// Processes that may claim. An atomic, as processes subtract themselves at their exit, where they can take no lock.
+    /// Processes that may claim. An atomic, as processes subtract themselves at their exit, where they can take no
+    /// lock.
     pub sessions: AtomicI64,
     /// Calls that ended with an error of this extension.
     pub errors: AtomicI64,
@@ -255,7 +259,8 @@ pub fn counters() -> &'static Counters {
     COUNTERS.get()
 }
 
-/// The number of the server's last withdrawal of all admissions. A session that was admitted before it must be admitted again.
+/// The number of the server's last withdrawal of all admissions. A session that was admitted before it must be admitted
+/// again.
 #[inline]
 pub fn admissions() -> u64 {
     NOTICES.get().admissions.load(Relaxed)

@@ -1,8 +1,9 @@
 //! The worker whose IDs the server makes, and its change while sessions run.
 //!
-//! After a reload, processes read the configuration one after the other, and a session that runs a long statement reads it only
-//! at the end of that. So one process reads it for all, the keeper ([`crate::keeper`]), as soon as the postmaster tells it to.
-//! Where the keeper does not run, the worker is that of the session which has read the configuration last.
+//! After a reload, processes read the configuration one after the other, and a session that runs a long statement reads
+//! it only at the end of that. So one process reads it for all, the keeper ([`crate::keeper`]), as soon as the
+//! postmaster tells it to. Where the keeper does not run, the worker is that of the session which has read the
+//! configuration last.
 
 use crate::errors::Error;
 use crate::shared::{self, Transitions};
@@ -13,8 +14,8 @@ use snowflake_core::{Field, FieldError, Layout, Micros, Ticks};
 /// How long a session that has read a new worker ID waits for the keeper to read it, too.
 const LONGEST_WAIT: Micros = Micros::from_secs(1);
 
-/// Makes sure that the server has a worker. Where this session has read a newer configuration than the keeper, waits a moment for
-/// the keeper: after `pg_reload_conf()`, a session expects its next ID to have the new worker.
+/// Makes sure that the server has a worker. Where this session has read a newer configuration than the keeper, waits a
+/// moment for the keeper: after `pg_reload_conf()`, a session expects its next ID to have the new worker.
 ///
 /// # Errors
 /// Where the configuration names no worker.
@@ -43,7 +44,8 @@ pub fn settle(layout: &Layout) -> Result<(), Error> {
     }
 }
 
-/// Makes the worker of this process's configuration the server's, unless another process has read a later configuration.
+/// Makes the worker of this process's configuration the server's, unless another process has read a later
+/// configuration.
 pub fn publish(layout: &Layout, transitions: &mut Transitions) {
     let configured = settings::worker();
     if configured.read_at <= transitions.worker_read_at {

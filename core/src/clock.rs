@@ -1,10 +1,10 @@
-//! Which time to believe. If the clock were a year ahead for one claim, the line would be a year ahead too, and it does not
-//! go back. So a leap forward is believed only when it lasts.
+//! Which time to believe. If the clock were a year ahead for one claim, the line would be a year ahead too, and it does
+//! not go back. So a leap forward is believed only when it lasts.
 //!
-//! The clock is compared with a monotonic one, which cannot be set: what changes between the two is a step of the clock. Steps
-//! back, and small steps forward, are believed at once, as the line can deal with them. So are steps forward, however large,
-//! that end near the time of the last ID or before it: they do not move the line far, and a clock that was behind and is set
-//! right again is followed at once.
+//! The clock is compared with a monotonic one, which cannot be set: what changes between the two is a step of the
+//! clock. Steps back, and small steps forward, are believed at once, as the line can deal with them. So are steps
+//! forward, however large, that end near the time of the last ID or before it: they do not move the line far, and a
+//! clock that was behind and is set right again is followed at once.
 //!
 //! ```
 //! use snowflake_core::clock::{BelievedClock, Change, Look};
@@ -86,8 +86,8 @@ impl BelievedClock {
         Self { offset: offset(clock, monotonic), leap: None }
     }
 
-    /// The time to make IDs by, where the look changes nothing of what is known. Otherwise `None`: a caller that may change
-    /// `self` then calls [`Self::look`].
+    /// The time to make IDs by, where the look changes nothing of what is known. Otherwise `None`: a caller that may
+    /// change `self` then calls [`Self::look`].
     #[inline]
     pub fn peek(&self, look: &Look) -> Option<UnixMicros> {
         let believed = self.believed(look.monotonic);
@@ -138,7 +138,8 @@ impl BelievedClock {
 }
 
 impl Leap {
-    /// Whether a clock with this offset has made this leap, and not another one, of a length that differs by `max_jump`.
+    /// Whether a clock with this offset has made this leap, and not another one, of a length that differs by
+    /// `max_jump`.
     const fn is_at(&self, offset: Micros, max_jump: Micros) -> bool {
         self.offset.0.abs_diff(offset.0) < max_jump.0.unsigned_abs()
     }

@@ -1,5 +1,5 @@
-//! The layout: how the 63 bits of an ID are divided into fields, how long a tick is, and when tick 0 begins. What follows
-//! from it is here too: IDs from their parts and back, and the IDs of a range of time.
+//! The layout: how the 63 bits of an ID are divided into fields, how long a tick is, and when tick 0 begins. What
+//! follows from it is here too: IDs from their parts and back, and the IDs of a range of time.
 //!
 //! ```
 //! use snowflake_core::{Field, Layout, Parts, UnixMicros};
@@ -103,8 +103,8 @@ impl Bits {
     }
 }
 
-/// How 63 bits are divided, how long a tick is, and when tick 0 begins. Every value of this type is valid: [`Self::new`]
-/// has checked that none of its IDs and instants overflows. Written as text by [`crate::notation`].
+/// How 63 bits are divided, how long a tick is, and when tick 0 begins. Every value of this type is valid:
+/// [`Self::new`] has checked that none of its IDs and instants overflows. Written as text by [`crate::notation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     timestamp: Bits,
@@ -171,8 +171,8 @@ impl Layout {
     /// Checks that IDs can be made in the layout, and not only read.
     ///
     /// # Errors
-    /// [`LayoutError::Missing`] where it has no sequence, without which the IDs of one tick would be equal, or no worker,
-    /// without which the IDs of two servers would be.
+    /// [`LayoutError::Missing`] where it has no sequence, without which the IDs of one tick would be equal, or no
+    /// worker, without which the IDs of two servers would be.
     pub const fn check_makes_ids(&self) -> Result<(), LayoutError> {
         if self.sequence.width == 0 {
             Err(LayoutError::Missing(Field::Sequence))
@@ -335,8 +335,8 @@ impl Layout {
     /// The ID with these parts. The timestamp may lie anywhere within its tick.
     ///
     /// # Errors
-    /// Where the timestamp is outside the layout's time, or another part is missing, too high, or given for a field that
-    /// the layout lacks.
+    /// Where the timestamp is outside the layout's time, or another part is missing, too high, or given for a field
+    /// that the layout lacks.
     pub fn encode(&self, parts: &Parts) -> Result<i64, EncodeError> {
         let tick = self.tick_at(parts.timestamp);
         if tick.0 < 0 || tick > self.last_tick() {
@@ -375,8 +375,8 @@ impl Layout {
         Ok(self.start_of(Tick(self.timestamp.take(self.check(id)?) as i64)))
     }
 
-    /// The ID's datacenter, worker or sequence; `None` where the layout lacks the field. Not for the timestamp, which may
-    /// have more than 32 bits: see [`Self::timestamp`].
+    /// The ID's datacenter, worker or sequence; `None` where the layout lacks the field. Not for the timestamp, which
+    /// may have more than 32 bits: see [`Self::timestamp`].
     ///
     /// # Errors
     /// Where the number is no ID of this layout.

@@ -1,6 +1,6 @@
-//! Snowflake IDs: 64-bit numbers that are unique in a cluster and ordered by time. This crate has their arithmetic: what a
-//! [`Layout`] is, where the next ID stands on the [`Line`], and when a claim must wait. It has no unsafe code and reads no
-//! clock: time is an argument.
+//! Snowflake IDs: 64-bit numbers that are unique in a cluster and ordered by time. This crate has their arithmetic:
+//! what a [`Layout`] is, where the next ID stands on the [`Line`], and when a claim must wait. It has no unsafe code
+//! and reads no clock: time is an argument.
 //!
 //! ```
 //! use snowflake_core::{Bounds, Layout, Line, Micros, Policy, UnixMicros};
@@ -33,8 +33,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A server has one line, which all its processes claim from. A *position* on it is `tick << sequence bits | sequence`. The
-//! worker is not part of the position; it is put in when an ID is composed.
+//! A server has one line, which all its processes claim from. A *position* on it is `tick << sequence bits | sequence`.
+//! The worker is not part of the position; it is put in when an ID is composed.
 //!
 //! The modules, in the order in which to read them:
 //!

@@ -14,11 +14,11 @@
 //!     the last tick is full       Behind: `open` one more tick, at most one per tick of real time
 //! ```
 //!
-//! The claims of the first line are the ordinary ones. Which positions they may take depends on the clock only by its tick, so
-//! it is worked out once for all claims of a tick: the [`Window`].
+//! The claims of the first line are the ordinary ones. Which positions they may take depends on the clock only by its
+//! tick, so it is worked out once for all claims of a tick: the [`Window`].
 //!
-//! `claim` and `claim_in` take no lock. `open`, `raise`, `lower` and `switch_worker` are *transitions*: their caller holds the
-//! one lock that also guards the [`Pace`].
+//! `claim` and `claim_in` take no lock. `open`, `raise`, `lower` and `switch_worker` are *transitions*: their caller
+//! holds the one lock that also guards the [`Pace`].
 //!
 //! ```
 //! use snowflake_core::{Bounds, Layout, Line, Policy, Refusal, Tick, Ticks};
@@ -47,9 +47,9 @@ use thiserror::Error;
 mod sync {
     pub use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Pauses for a fraction of a microsecond after a lost compare-and-swap. That leaves the word's cache line to the core that
-    /// has it, which makes several claims in this time, rather than move the line between cores for every claim: moving it
-    /// takes longer than a claim.
+    /// Pauses for a fraction of a microsecond after a lost compare-and-swap. That leaves the word's cache line to the
+    /// core that has it, which makes several claims in this time, rather than move the line between cores for every
+    /// claim: moving it takes longer than a claim.
     #[cold]
     pub fn back_off() {
         (0..32).for_each(|_| std::hint::spin_loop());
@@ -68,22 +68,22 @@ const SLOT: u64 = 1 << 63;
 ///
 /// # Memory orderings
 ///
-/// The word is changed by compare-and-swap only. Each such change works on the latest value, so positions rise whatever the
-/// ordering. And each continues the release sequence of those before it, so an acquire load synchronizes with every release
-/// that came before the value it reads. Two pairs are needed, for the slots:
+/// The word is changed by compare-and-swap only. Each such change works on the latest value, so positions rise whatever
+/// the ordering. And each continues the release sequence of those before it, so an acquire load synchronizes with every
+/// release that came before the value it reads. Two pairs are needed, for the slots:
 ///
 /// * A claim loads the word (acquire), then the slot that the word names. So it sees the worker that
 ///   [`Self::switch_worker`] stored in that slot before it changed the word (release).
-/// * [`Self::switch_worker`] loads the word (acquire), then stores in the slot that is not in use. So a claim that was made
-///   while that slot was in use (release) does not see that store. The loom test cannot show this: in its model, no load sees
-///   a store that comes later.
+/// * [`Self::switch_worker`] loads the word (acquire), then stores in the slot that is not in use. So a claim that was
+///   made while that slot was in use (release) does not see that store. The loom test cannot show this: in its model,
+///   no load sees a store that comes later.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Line {
     /// The last position claimed, and in the top bit the slot of the worker in use.
     word: AtomicU64,
-    /// The two slots. The one that is not in use is written before the word changes to it, and then not again while it is in
-    /// use. So a claim whose compare-and-swap finds the word as it was has read the right worker.
+    /// The two slots. The one that is not in use is written before the word changes to it, and then not again while it
+    /// is in use. So a claim whose compare-and-swap finds the word as it was has read the right worker.
     workers: [AtomicU64; 2],
 }
 
@@ -94,9 +94,9 @@ pub struct Policy {
     pub max_burst: Ticks,
     /// How far ahead of the clock IDs may go on after the clock went back. Without effect if it is below `max_burst`.
     pub max_lead: Ticks,
-    /// Over how many sequence numbers the first IDs of ticks are spread. The first of a tick gets the number after that of the
-    /// last ID, modulo this; otherwise all IDs of a server that makes few would have sequence 0. A power of two, at most the
-    /// number of sequences of the layout; with 1, every tick begins at 0.
+    /// Over how many sequence numbers the first IDs of ticks are spread. The first of a tick gets the number after that
+    /// of the last ID, modulo this; otherwise all IDs of a server that makes few would have sequence 0. A power of two,
+    /// at most the number of sequences of the layout; with 1, every tick begins at 0.
     pub spread: u64,
 }
 
@@ -112,15 +112,16 @@ pub struct Bounds {
 }
 
 /// The positions that are open to ordinary claims, which are at most `max_burst` ahead of the clock. Made by
-/// [`Bounds::window`], and valid as long as those bounds: until the clock's tick is over, or the policy or the limit changes.
+/// [`Bounds::window`], and valid as long as those bounds: until the clock's tick is over, or the policy or the limit
+/// changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The first position of the clock's tick: no lower one is claimed.
     pub floor: Position,
     /// The first position that is not open.
     pub end: Position,
-    /// [`Policy::spread`] less 1: the low bits that the first position of a tick takes from the position after the last one
-    /// claimed.
+    /// [`Policy::spread`] less 1: the low bits that the first position of a tick takes from the position after the last
+    /// one claimed.
     pub spread_mask: u64,
 }
 
@@ -217,16 +218,16 @@ impl Line {
         self.advance(|last| bounds.room(layout, last, want))
     }
 
-    /// An ordinary claim: as [`Self::claim`] with the bounds of which the window was made, but cheaper. `None` where `claim`
-    /// would refuse, or claim further ahead of the clock than `max_burst`.
+    /// An ordinary claim: as [`Self::claim`] with the bounds of which the window was made, but cheaper. `None` where
+    /// `claim` would refuse, or claim further ahead of the clock than `max_burst`.
     #[inline]
     pub fn claim_in(&self, window: &Window, want: u64) -> Option<Claim> {
         self.advance(|last| window.room(last, want).ok_or(())).ok()
     }
 
-    /// Claims as [`Self::claim`] does; where that is refused as [`Refusal::Behind`], opens the next tick and claims from its
-    /// start. `now` is the time of a monotonic clock, the same in all calls: at most one tick is opened in the time of a tick.
-    /// The caller holds the lock for transitions.
+    /// Claims as [`Self::claim`] does; where that is refused as [`Refusal::Behind`], opens the next tick and claims
+    /// from its start. `now` is the time of a monotonic clock, the same in all calls: at most one tick is opened in the
+    /// time of a tick. The caller holds the lock for transitions.
     ///
     /// # Errors
     /// As [`Self::claim`], with [`Refusal::TooEarly`] in place of [`Refusal::Behind`].
@@ -259,14 +260,14 @@ impl Line {
     #[inline(always)]
     fn advance<E>(&self, mut room: impl FnMut(Position) -> Result<(Position, u64), E>) -> Result<Claim, E> {
         loop {
-            // Acquire: synchronizes with the compare-and-swap in `switch_worker`, so that the load of the slot sees the worker
-            // that was stored before the word named it.
+            // Acquire: synchronizes with the compare-and-swap in `switch_worker`, so that the load of the slot sees the
+            // worker that was stored before the word named it.
             let word = self.word.load(Ordering::Acquire);
             let worker = WorkerBits(self.workers[slot(word)].load(Ordering::Relaxed));
             let (first, count) = room(position(word))?;
             let next = word & SLOT | (first.0 + count - 1);
-            // Release: synchronizes with the load in `switch_worker`, so that the load of the slot does not see what a later
-            // switch stores there.
+            // Release: synchronizes with the load in `switch_worker`, so that the load of the slot does not see what a
+            // later switch stores there.
             if self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed).is_ok() {
                 return Ok(Claim { first, count, worker });
             }
@@ -274,8 +275,9 @@ impl Line {
         }
     }
 
-    /// Gives up all positions before a tick: later claims get that tick or a later one. For positions that may have been
-    /// claimed already, but not on this line, as in an earlier run of the server. The caller holds the lock for transitions.
+    /// Gives up all positions before a tick: later claims get that tick or a later one. For positions that may have
+    /// been claimed already, but not on this line, as in an earlier run of the server. The caller holds the lock for
+    /// transitions.
     pub fn raise(&self, layout: &Layout, tick: Tick) {
         // Past the layout's end there is nothing to claim, and positions would reach the top bit.
         let last_given_up = Tick(tick.0.saturating_sub(1)).min(layout.last_tick());
@@ -286,8 +288,8 @@ impl Line {
         self.set_position_where(|last| last < floor, floor);
     }
 
-    /// Takes back all positions from a tick on: later claims get that tick or a later one. Positions beyond it are claimed
-    /// again, so the caller makes sure that no ID of them is kept. The caller holds the lock for transitions.
+    /// Takes back all positions from a tick on: later claims get that tick or a later one. Positions beyond it are
+    /// claimed again, so the caller makes sure that no ID of them is kept. The caller holds the lock for transitions.
     pub fn lower(&self, layout: &Layout, tick: Tick) {
         let floor = Position(layout.position(tick.max(Tick(0)), 0).0.saturating_sub(1));
         self.set_position_where(|last| last > floor, floor);
@@ -306,20 +308,21 @@ impl Line {
         }
     }
 
-    /// Makes the IDs of all later claims those of this worker. The rest of the tick that comes next is given up, so that IDs
-    /// rise even where the new worker has the lower number. The caller holds the lock for transitions.
+    /// Makes the IDs of all later claims those of this worker. The rest of the tick that comes next is given up, so
+    /// that IDs rise even where the new worker has the lower number. The caller holds the lock for transitions.
     pub fn switch_worker(&self, layout: &Layout, worker: WorkerBits) {
-        // Acquire: synchronizes with the compare-and-swap of all claims, in `advance`, so that those which were made while the
-        // other slot was in use do not see the store below.
+        // Acquire: synchronizes with the compare-and-swap of all claims, in `advance`, so that those which were made
+        // while the other slot was in use do not see the store below.
         let mut word = self.word.load(Ordering::Acquire);
         self.workers[slot(word ^ SLOT)].store(worker.0, Ordering::Relaxed);
         loop {
-            // The position must change. Otherwise a second switch could bring back the same word, and a claim that read the
-            // word before the first would not notice them.
+            // The position must change. Otherwise a second switch could bring back the same word, and a claim that read
+            // the word before the first would not notice them.
             let next_position = Position(position(word).0 + 1);
             let end_of_tick = layout.last_position(layout.tick_of(next_position));
             let next = (word & SLOT ^ SLOT) | end_of_tick.0;
-            // Release: synchronizes with the load in `advance`, so that claims which see the other slot in use see its worker.
+            // Release: synchronizes with the load in `advance`, so that claims which see the other slot in use see its
+            // worker.
             match self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(found) => word = found,
@@ -355,8 +358,8 @@ impl Window {
 impl Bounds {
     /// The positions that are open to ordinary claims while these bounds hold.
     pub fn window(&self, layout: &Layout) -> Window {
-        // The first position of a tick. A tick before the layout's first counts as the first, one after its last as the one
-        // after the last.
+        // The first position of a tick. A tick before the layout's first counts as the first, one after its last as the
+        // one after the last.
         let start_of = |tick: Tick| layout.position(tick.clamp(Tick(0), layout.last_tick() + Ticks(1)), 0);
         let last_open = self.now.saturating_add(self.policy.max_burst).min(self.limit);
         Window {

@@ -1,6 +1,6 @@
 //! Layouts as text: the name of a built-in one, or the notation `timestamp=41 worker=10 sequence=12 tick=1ms
-//! epoch=2024-01-01T00:00:00Z`. It has the fields from the highest to the lowest with their widths in bits, then the length
-//! of a tick and the epoch, which may be left out ([`DEFAULT_TICK`], [`DEFAULT_EPOCH`]).
+//! epoch=2024-01-01T00:00:00Z`. It has the fields from the highest to the lowest with their widths in bits, then the
+//! length of a tick and the epoch, which may be left out ([`DEFAULT_TICK`], [`DEFAULT_EPOCH`]).
 //!
 //! ```
 //! use snowflake_core::{Layout, Micros};

@@ -1,8 +1,8 @@
 //! A range of time cut into pieces, each with its range of IDs: the partitions of a table by the time of its IDs.
 //!
-//! The calendar is that of UTC, where each day has 24 hours. Piece k begins `k` steps after the start of the range. Each is
-//! counted from the start, not from the piece before: monthly pieces from 31 January begin on 28 February, 31 March, 30 April.
-//! Each piece ends where the next one begins, so there is no gap and no overlap.
+//! The calendar is that of UTC, where each day has 24 hours. Piece k begins `k` steps after the start of the range.
+//! Each is counted from the start, not from the piece before: monthly pieces from 31 January begin on 28 February, 31
+//! March, 30 April. Each piece ends where the next one begins, so there is no gap and no overlap.
 //!
 //! ```
 //! use snowflake_core::pieces::{Step, pieces};
@@ -33,8 +33,8 @@ const DAY: i128 = 86_400 * SECOND;
 /// The most pieces that a range may have.
 pub const MAX_PIECES: u64 = 1000;
 
-/// The length of a piece: months, days and microseconds, as in PostgreSQL's `interval`. It is one or more whole seconds, and
-/// no part is negative, so each piece begins at least a second after the one before.
+/// The length of a piece: months, days and microseconds, as in PostgreSQL's `interval`. It is one or more whole
+/// seconds, and no part is negative, so each piece begins at least a second after the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     months: i128,
@@ -86,8 +86,8 @@ impl Step {
     }
 }
 
-/// Year, month and day of a day, which is counted from 1970-01-01. The calculation has years that begin in March, so that the
-/// leap day is their last.
+/// Year, month and day of a day, which is counted from 1970-01-01. The calculation has years that begin in March, so
+/// that the leap day is their last.
 const fn civil(days: i128) -> (i128, i128, i128) {
     let days = days + 719_468; // since 0000-03-01
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -110,8 +110,8 @@ const fn days_before(year: i128, month: i128) -> i128 {
 /// A piece of a range of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The end of its partition's name: its start in UTC, as `_20260301`, or as `_20260301_060000` where not all pieces begin
-    /// at midnight.
+    /// The end of its partition's name: its start in UTC, as `_20260301`, or as `_20260301_060000` where not all pieces
+    /// begin at midnight.
     pub suffix: String,
     /// The IDs whose time lies in the piece.
     pub ids: Range<i64>,
@@ -140,8 +140,8 @@ pub enum PiecesError {
     TooMany(u64),
 }
 
-/// The pieces of the time at or after `since` and before `until`. The last piece is as long as the others, and so may end
-/// after `until`.
+/// The pieces of the time at or after `since` and before `until`. The last piece is as long as the others, and so may
+/// end after `until`.
 ///
 /// # Errors
 /// See [`PiecesError`].
@@ -220,8 +220,8 @@ pub struct Overlap {
     pub partition: usize,
 }
 
-/// The pieces that are not partitions yet, by their indexes in `wanted`. A partition with the same bounds as a piece is that
-/// piece.
+/// The pieces that are not partitions yet, by their indexes in `wanted`. A partition with the same bounds as a piece is
+/// that piece.
 ///
 /// # Errors
 /// Where a partition overlaps a piece, and is not that piece; the first such piece.

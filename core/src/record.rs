@@ -1,8 +1,9 @@
 //! A layout as two numbers: the form in which a database has it on record.
 //!
-//! The first number has the length of a tick, in microseconds, in bits 32 to 57, and below it a byte for each field, from the
-//! highest field (bits 24 to 31) to the lowest; the rest is 0 where there are fewer than four. A byte is `width + 64 * field`,
-//! with timestamp 0, datacenter 1, worker 2, sequence 3. The second number is the epoch in microseconds since 1970.
+//! The first number has the length of a tick, in microseconds, in bits 32 to 57, and below it a byte for each field,
+//! from the highest field (bits 24 to 31) to the lowest; the rest is 0 where there are fewer than four. A byte is
+//! `width + 64 * field`, with timestamp 0, datacenter 1, worker 2, sequence 3. The second number is the epoch in
+//! microseconds since 1970.
 
 use crate::layout::{Field, Layout};
 use crate::time::{Micros, UnixMicros};
@@ -12,8 +13,8 @@ const WIDTH_BITS: u32 = 6;
 const TICK_SHIFT: u32 = 32;
 
 impl Layout {
-    /// The layout as two numbers, the form in which it is stored where only numbers can be. The first is positive, the second
-    /// not negative.
+    /// The layout as two numbers, the form in which it is stored where only numbers can be. The first is positive, the
+    /// second not negative.
     pub fn to_numbers(&self) -> (i64, i64) {
         let mut bytes = [0_u8; 4];
         for (byte, (field, width)) in bytes.iter_mut().zip(self.fields()) {

@@ -1,10 +1,10 @@
-//! The reservation: a server writes down how far it may claim before it claims. Here are the decisions, as pure functions;
-//! their caller reads and stores what they are about.
+//! The reservation: a server writes down how far it may claim before it claims. Here are the decisions, as pure
+//! functions; their caller reads and stores what they are about.
 //!
-//! A server has one *register*: 64 bits that are durable, and part of its write-ahead log. It holds an instant: positions
-//! before it may have been claimed, none at or after it was. Each database has a *copy*, for dumps and upgrades, which move a
-//! database without its server. A copy has the *generation* of the register that it was copied from, so that a copy from
-//! elsewhere can be told from one of this server.
+//! A server has one *register*: 64 bits that are durable, and part of its write-ahead log. It holds an instant:
+//! positions before it may have been claimed, none at or after it was. Each database has a *copy*, for dumps and
+//! upgrades, which move a database without its server. A copy has the *generation* of the register that it was copied
+//! from, so that a copy from elsewhere can be told from one of this server.
 //!
 //! The order in which the caller acts is part of the promise that no ID is given twice:
 //!
@@ -110,8 +110,8 @@ impl Reserved {
     /// The highest instant that the register can hold, in milliseconds: in the year 10889, beyond every layout.
     const MAX_MILLIS: u64 = (1 << (64 - Self::GENERATION_BITS)) - 1;
 
-    /// From the number in the register. `None` for 0, as in a register that was never written; every other number stands for
-    /// a reservation, whoever wrote it.
+    /// From the number in the register. `None` for 0, as in a register that was never written; every other number
+    /// stands for a reservation, whoever wrote it.
     pub const fn from_register(number: u64) -> Option<Self> {
         if number == 0 {
             return None;
@@ -140,8 +140,8 @@ impl Copy {
     }
 }
 
-/// What the first claim of a session must know about the copy of its database: the tick to which the line is to be raised,
-/// where the copy came from elsewhere and is above the line.
+/// What the first claim of a session must know about the copy of its database: the tick to which the line is to be
+/// raised, where the copy came from elsewhere and is above the line.
 ///
 /// # Errors
 /// Where such a copy is further ahead of the clock than `max_lead`.
@@ -150,8 +150,8 @@ pub fn judge(layout: &Layout, situation: &Situation) -> Result<Option<Tick>, Cop
     if copy.is_of(reserved) {
         return Ok(None);
     }
-    // Compared with the line, not with the register's instant: if a copy between the two were ignored, IDs that were made
-    // elsewhere would be made again.
+    // Compared with the line, not with the register's instant: if a copy between the two were ignored, IDs that were
+    // made elsewhere would be made again.
     let tick = layout.first_tick_from(copy.until);
     if tick <= last.saturating_add(Ticks(1)) {
         return Ok(None);
@@ -160,7 +160,8 @@ pub fn judge(layout: &Layout, situation: &Situation) -> Result<Option<Tick>, Cop
     if ahead > max_lead { Err(CopyTooFar { ahead }) } else { Ok(Some(tick)) }
 }
 
-/// What must be written before a claim; nothing, where enough is reserved and the database's copy is that of the register.
+/// What must be written before a claim; nothing, where enough is reserved and the database's copy is that of the
+/// register.
 ///
 /// # Errors
 /// As [`judge`].
@@ -182,17 +183,17 @@ pub fn plan(layout: &Layout, situation: &Situation) -> Result<Plan, CopyTooFar> 
     })
 }
 
-/// The highest tick that a session may claim when this is reserved and the log is flushed: a quarter of `ahead` below the
-/// end of what is reserved, so that the next reservation has a quarter to reach a standby; but at least `needs`, the tick for
-/// which it was reserved.
+/// The highest tick that a session may claim when this is reserved and the log is flushed: a quarter of `ahead` below
+/// the end of what is reserved, so that the next reservation has a quarter to reach a standby; but at least `needs`,
+/// the tick for which it was reserved.
 pub fn limit(layout: &Layout, reserved: Reserved, ahead: Micros, needs: Tick) -> Tick {
     let limit = layout.first_tick_from(reserved.until - ahead / 4) - Ticks(1);
     let end = layout.first_tick_from(reserved.until) - Ticks(1);
     limit.max(needs).min(end).min(layout.last_tick())
 }
 
-/// The register's new value when nobody can claim any more, and `last` is the tick of the last position: the reservation ends
-/// just above it. `None` where that is not lower.
+/// The register's new value when nobody can claim any more, and `last` is the tick of the last position: the
+/// reservation ends just above it. `None` where that is not lower.
 pub fn give_back(layout: &Layout, reserved: Reserved, last: Tick) -> Option<Reserved> {
     let until = whole_millis(layout.start_of(last.saturating_add(Ticks(1)).min(layout.last_tick() + Ticks(1))));
     (until < reserved.until).then_some(Reserved { until, ..reserved })

@@ -1,8 +1,8 @@
-//! IDs as text, in the forms that URLs, files and other systems use. Each form has one text for an ID. What is not the text of
-//! an ID is an error: other lengths, other characters, numbers above 2^63 - 1.
+//! IDs as text, in the forms that URLs, files and other systems use. Each form has one text for an ID. What is not the
+//! text of an ID is an error: other lengths, other characters, numbers above 2^63 - 1.
 //!
-//! Every form writes the digits of a number in some base; they differ in alphabet and width. So one table and one loop serve
-//! all. Tests compare the forms with crates that implement one each.
+//! Every form writes the digits of a number in some base; they differ in alphabet and width. So one table and one loop
+//! serve all. Tests compare the forms with crates that implement one each.
 //!
 //! ```
 //! use snowflake_core::text::{Form, TextError};

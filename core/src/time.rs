@@ -1,5 +1,5 @@
-//! Instants, and the lengths of time between them. A type for each unit, so that a number of ticks cannot be passed for a
-//! number of microseconds, nor the reading of one clock for that of another.
+//! Instants, and the lengths of time between them. A type for each unit, so that a number of ticks cannot be passed for
+//! a number of microseconds, nor the reading of one clock for that of another.
 //!
 //! | instant | counts | length |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | [`MonotonicMicros`] | microseconds of a clock that cannot be set | [`Micros`] |
 //! | [`Tick`] | the ticks of a layout since its epoch | [`Ticks`] |
 //!
-//! The operators are those of `i64`: an overflow panics in a debug build. The `saturating_` methods are for instants that
-//! may be anything, such as the time of a clock that was set wrong.
+//! The operators are those of `i64`: an overflow panics in a debug build. The `saturating_` methods are for instants
+//! that may be anything, such as the time of a clock that was set wrong.
 //!
 //! ```
 //! use snowflake_core::{Micros, UnixMicros};
@@ -28,8 +28,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixMicros(pub i64);
 
-/// An instant of a monotonic clock: microseconds since a start that the system chooses. Such a clock cannot be set and never
-/// goes back. Only instants of the same clock can be compared, and only until the machine is restarted.
+/// An instant of a monotonic clock: microseconds since a start that the system chooses. Such a clock cannot be set and
+/// never goes back. Only instants of the same clock can be compared, and only until the machine is restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MonotonicMicros(pub i64);
 
@@ -37,8 +37,8 @@ pub struct MonotonicMicros(pub i64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Micros(pub i64);
 
-/// An instant in ticks of a [`Layout`](crate::Layout), counted from its epoch. The tick of an ID is never negative; that of a
-/// clock that stands before the epoch is.
+/// An instant in ticks of a [`Layout`](crate::Layout), counted from its epoch. The tick of an ID is never negative;
+/// that of a clock that stands before the epoch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tick(pub i64);
 
@@ -161,9 +161,9 @@ impl UnixMicros {
         Self(ms * 1000)
     }
 
-    /// Reads the form that [`Display`](fmt::Display) writes: `2024-01-01T00:00:00Z`, with three or six decimals where they
-    /// are not zero; in UTC, from 1970 to 9999. `None` for every other text, also for other spellings of an instant, such
-    /// as one with a 60th second.
+    /// Reads the form that [`Display`](fmt::Display) writes: `2024-01-01T00:00:00Z`, with three or six decimals where
+    /// they are not zero; in UTC, from 1970 to 9999. `None` for every other text, also for other spellings of an
+    /// instant, such as one with a 60th second.
     pub fn parse(text: &str) -> Option<Self> {
         let since_1970 = humantime::parse_rfc3339(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
         let instant = i64::try_from(since_1970.as_micros()).ok().map(Self)?;
@@ -171,8 +171,8 @@ impl UnixMicros {
     }
 }
 
-/// `2024-01-01T00:00:00Z`, with three or six decimals where they are not zero. Instants outside the years 1970 to 9999 are
-/// written as a number of microseconds.
+/// `2024-01-01T00:00:00Z`, with three or six decimals where they are not zero. Instants outside the years 1970 to 9999
+/// are written as a number of microseconds.
 impl fmt::Display for UnixMicros {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Ok(micros) = u64::try_from(self.0) else {

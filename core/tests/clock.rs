@@ -101,8 +101,8 @@ fn a_clock_that_is_set_right_is_followed_at_once() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the clock does: the believed time goes ahead of the time believed before, or of the last ID, by no more than
-    /// `max_jump` at once, unless the clock has said the same for a minute.
+    /// Whatever the clock does: the believed time goes ahead of the time believed before, or of the last ID, by no more
+    /// than `max_jump` at once, unless the clock has said the same for a minute.
     #[test]
     fn no_other_leap_is_believed(
         steps in prop::collection::vec((0..30 * SECOND, prop_oneof![

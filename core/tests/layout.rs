@@ -97,7 +97,8 @@ fn bounds_of_instants_are_exact() {
     }
 }
 
-/// Any layout: fields in any order below the timestamp, any tick, any epoch. Combinations that make no layout are left out.
+/// Any layout: fields in any order below the timestamp, any tick, any epoch. Combinations that make no layout are left
+/// out.
 fn any_layout() -> impl Strategy<Value = Layout> {
     let below = prop::sample::subsequence(vec![Field::Datacenter, Field::Worker], 0..=2)
         .prop_map(|mut fields| {

@@ -1,5 +1,5 @@
-//! The line with one caller: what a claim gets at each distance from the clock, and what holds for every claim whatever the
-//! clock does. `loom.rs` has several callers at once.
+//! The line with one caller: what a claim gets at each distance from the clock, and what holds for every claim whatever
+//! the clock does. `loom.rs` has several callers at once.
 
 use proptest::prelude::*;
 use snowflake_core::{

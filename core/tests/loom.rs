@@ -84,8 +84,8 @@ fn three_threads_with_clocks_apart() {
     });
 }
 
-/// IDs rise in the order of their claims, also across a switch to a lower worker: claims after the switch have a later tick,
-/// and no claim gets a worker that was not in use when it was made.
+/// IDs rise in the order of their claims, also across a switch to a lower worker: claims after the switch have a later
+/// tick, and no claim gets a worker that was not in use when it was made.
 #[test]
 fn a_switch_of_the_worker_divides_the_line() {
     loom::model(|| {

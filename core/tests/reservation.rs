@@ -1,6 +1,7 @@
-//! The decisions about the reservation, with a model of the extension that acts on them. Sessions of several databases plan,
-//! write, flush and claim; the server crashes between any two of these steps, loses any part of the log that was not flushed,
-//! is stopped, gets copies by `setval`, and has its clock set to anything. No position is ever given twice.
+//! The decisions about the reservation, with a model of the extension that acts on them. Sessions of several databases
+//! plan, write, flush and claim; the server crashes between any two of these steps, loses any part of the log that was
+//! not flushed, is stopped, gets copies by `setval`, and has its clock set to anything. No position is ever given
+//! twice.
 
 use proptest::prelude::*;
 use snowflake_core::reservation::{self, Copy, CopyTooFar, Reserved, Situation};
@@ -219,7 +220,8 @@ impl Server {
         }
     }
 
-    /// Where a dump of a database is restored on another server, none of its IDs is made again, whatever the clock says there.
+    /// Where a dump of a database is restored on another server, none of its IDs is made again, whatever the clock says
+    /// there.
     fn check_move(&self, database: usize, clock: Micros) {
         let mut new = Self::new(clock, Micros(i64::MAX));
         new.set_copy(0, self.copies[database].until.0 / 1000);
@@ -287,8 +289,8 @@ proptest! {
         }
     }
 
-    /// Whatever copies are set to by hand: no position is given twice on the server, and the line is not raised further than
-    /// `max_lead` allows, which would concern all databases.
+    /// Whatever copies are set to by hand: no position is given twice on the server, and the line is not raised further
+    /// than `max_lead` allows, which would concern all databases.
     #[test]
     fn a_copy_set_by_hand_harms_no_other_database(
         start in clock(),

@@ -65,15 +65,15 @@ impl Options {
         self
     }
 
-    /// Gives the server a clock, and has calls wait for up to 20 s: long enough for IDs after the clock went back by about as
-    /// much as `pg_snowflake.max_lead` allows.
+    /// Gives the server a clock, and has calls wait for up to 20 s: long enough for IDs after the clock went back by
+    /// about as much as `pg_snowflake.max_lead` allows.
     #[must_use]
     pub fn patient(self) -> Self {
         self.with_clock().set("pg_snowflake.max_wait = '20s'")
     }
 
-    /// A layout of 64 IDs a millisecond: a load uses most of them, so that two claims for one tick are certain to collide. As
-    /// in the default layout, the tick is above 22 other bits.
+    /// A layout of 64 IDs a millisecond: a load uses most of them, so that two claims for one tick are certain to
+    /// collide. As in the default layout, the tick is above 22 other bits.
     #[must_use]
     pub fn narrow(self) -> Self {
         self.set("pg_snowflake.layout = 'timestamp=41 worker=16 sequence=6'")
@@ -279,8 +279,8 @@ impl Cluster {
     /// Waits until a standby has replayed all that its primary has logged.
     pub fn catch_up_with(&self, primary: &Self) {
         let mut client = primary.client();
-        // What no transaction has committed, such as a sequence's new value, may not be flushed, and so not be sent. A commit
-        // flushes it.
+        // What no transaction has committed, such as a sequence's new value, may not be flushed, and so not be sent. A
+        // commit flushes it.
         client.batch_execute("SET synchronous_commit = local; SELECT pg_logical_emit_message(true, '', '')").unwrap();
         let target: String = value(&mut client, "SELECT pg_current_wal_flush_lsn()::text");
         let reached = format!("SELECT coalesce(pg_last_wal_replay_lsn() >= '{target}', false)");
@@ -384,8 +384,8 @@ impl Cluster {
         while !self.crash(self.retry(|client| Ok(client.query_one(others, &[])?.get(0)))) {}
     }
 
-    /// Kills one of the server's processes, and waits until the server has noticed: it ends all sessions, and takes new ones
-    /// once it has made its shared memory anew. Returns whether the process was there.
+    /// Kills one of the server's processes, and waits until the server has noticed: it ends all sessions, and takes new
+    /// ones once it has made its shared memory anew. Returns whether the process was there.
     pub fn crash(&self, pid: i32) -> bool {
         let mut witness = self.client();
         let killed = kill(pid.unsigned_abs());
@@ -427,8 +427,8 @@ impl Cluster {
             client.batch_execute(&format!("ALTER SYSTEM SET {name} = '{value}'")).unwrap();
         }
         client.batch_execute("SELECT pg_reload_conf()").unwrap();
-        // The postmaster reads the files, passes the signal on, and starts sessions only after that. A session that is there
-        // reads the files between two statements.
+        // The postmaster reads the files, passes the signal on, and starts sessions only after that. A session that is
+        // there reads the files between two statements.
         let (name, value) = parameters[parameters.len() - 1];
         let shown = format!("SELECT $1 IN (setting, current_setting(name)) FROM pg_settings WHERE name = '{name}'");
         wait_for(&format!("{name} is {value}"), || self.client().query_one(&shown, &[&value]).unwrap().get(0));

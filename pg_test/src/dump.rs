@@ -58,8 +58,8 @@ impl Dump {
     }
 }
 
-/// Those lines of the table of contents of a dump that hold one of these texts, in a file for `--use-list`. Returns the file,
-/// and how many lines it has.
+/// Those lines of the table of contents of a dump that hold one of these texts, in a file for `--use-list`. Returns the
+/// file, and how many lines it has.
 pub fn list(server: &Cluster, dump: &Path, texts: &[&str]) -> (PathBuf, usize) {
     let list = run(server.program("pg_restore").arg("--list").arg(dump));
     let lines: Vec<&str> = list.lines().filter(|line| texts.iter().any(|text| line.contains(text))).collect();

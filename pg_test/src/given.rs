@@ -1,8 +1,8 @@
 //! A server with several databases, and the IDs that they give one after the other.
 //!
-//! Most tests that use this set a trap. One database gets IDs whose times are far ahead of the clock, another is idle. After a
-//! fault, the idle one gives IDs first, until it is past all that were given before. Where the server has forgotten what any of
-//! its databases gave, it gives the same IDs again.
+//! Most tests that use this set a trap. One database gets IDs whose times are far ahead of the clock, another is idle.
+//! After a fault, the idle one gives IDs first, until it is past all that were given before. Where the server has
+//! forgotten what any of its databases gave, it gives the same IDs again.
 
 use crate::load::TABLE;
 use crate::{Cluster, Options, check, ids};

@@ -1,5 +1,5 @@
-//! A load: sessions that make IDs in every way for as long as a test needs it, through crashes and failovers. Also the record of
-//! all IDs that they were given.
+//! A load: sessions that make IDs in every way for as long as a test needs it, through crashes and failovers. Also the
+//! record of all IDs that they were given.
 
 use crate::{Cluster, check, ids};
 use postgres::error::{DbError, SqlState};
@@ -50,8 +50,8 @@ impl Gate {
         }
     }
 
-    /// Holds all sessions, and waits until their calls have ended. Calls that begin after the pause go by a configuration that
-    /// was changed before it.
+    /// Holds all sessions, and waits until their calls have ended. Calls that begin after the pause go by a
+    /// configuration that was changed before it.
     ///
     /// # Panics
     /// Where a call does not end.
@@ -101,8 +101,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Every ID was given once, over all sessions, databases and servers, and no ID that a server has stored was given to
-    /// another session. Returns how many IDs there are.
+    /// Every ID was given once, over all sessions, databases and servers, and no ID that a server has stored was given
+    /// to another session. Returns how many IDs there are.
     ///
     /// # Panics
     /// Where that is not so.
@@ -110,8 +110,8 @@ impl Record {
         check::distinct(&self.lists(servers))
     }
 
-    /// All IDs that were given, and those that are stored though no session got an answer. A row that several servers have
-    /// counts once.
+    /// All IDs that were given, and those that are stored though no session got an answer. A row that several servers
+    /// have counts once.
     pub fn lists(&self, servers: &[&Cluster]) -> Vec<Vec<i64>> {
         let mut inserted: BTreeMap<&str, HashSet<i64>> = BTreeMap::new();
         for (database, list) in &self.inserted {
@@ -159,8 +159,8 @@ pub fn stored(server: &Cluster, database: &str) -> Vec<i64> {
     ids(&server.client_of("postgres", database).query("SELECT id FROM stored", &[]).unwrap())
 }
 
-/// Runs `during` while so many sessions make IDs on the server that `server` names at the moment. A session that loses its
-/// connection connects again.
+/// Runs `during` while so many sessions make IDs on the server that `server` names at the moment. A session that loses
+/// its connection connects again.
 pub fn run_during<'a, T>(
     sessions: i32,
     server: impl Fn() -> &'a Cluster + Sync,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-/// Copies a folder below `pg_test` into a directory, and installs the packages that its programs need, if the lock file has
-/// changed or an earlier installation was interrupted. Returns the copy.
+/// Copies a folder below `pg_test` into a directory, and installs the packages that its programs need, if the lock file
+/// has changed or an earlier installation was interrupted. Returns the copy.
 pub fn installed(folder: &str, directory: &str, lock: &str, install: impl FnOnce(&Path)) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let copy = Path::new(directory).join(folder);

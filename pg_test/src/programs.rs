@@ -43,8 +43,8 @@ impl Installation {
         digits.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
     }
 
-    /// One of its programs, to be run as the server's user, with these variables added to the environment. Variables that would
-    /// change what the tests see are removed.
+    /// One of its programs, to be run as the server's user, with these variables added to the environment. Variables
+    /// that would change what the tests see are removed.
     pub fn program(&self, name: &str, variables: &[(String, String)]) -> Command {
         // By env(1), as a variable such as LD_PRELOAD is for the program alone, and not for runuser(1).
         let mut command = match server_user() {

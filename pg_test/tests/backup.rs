@@ -1,16 +1,16 @@
-//! A server that was restored from a backup or a dump, or upgraded, keeps the promise, too: of all IDs that were ever given or
-//! stored, none is given twice.
+//! A server that was restored from a backup or a dump, or upgraded, keeps the promise, too: of all IDs that were ever
+//! given or stored, none is given twice.
 //!
-//! A copy of a database knows what was in it at one moment. So the promise has two halves, and each test divides the life of
-//! the old server in two at the moment of its copy:
+//! A copy of a database knows what was in it at one moment. So the promise has two halves, and each test divides the
+//! life of the old server in two at the moment of its copy:
 //!
 //! * IDs given *before* that moment are never given again, whatever the new server's clock says: they are below the
-//!   reservation, which the copy has. Tests that set the clock back count these IDs, those that the new server has stored, and
-//!   those that it gives.
-//! * IDs given *after* that moment left no trace in the copy. Only the clock can tell the new server that time has passed, so it
-//!   must be right; and the old server must be gone, as it has the same worker ID. Tests with the clock right count all IDs.
-//!   Where the clock is back, IDs that the old server gave after the moment are not counted: it went on just above the
-//!   reservation, and so does the new server.
+//!   reservation, which the copy has. Tests that set the clock back count these IDs, those that the new server has
+//!   stored, and those that it gives.
+//! * IDs given *after* that moment left no trace in the copy. Only the clock can tell the new server that time has
+//!   passed, so it must be right; and the old server must be gone, as it has the same worker ID. Tests with the clock
+//!   right count all IDs. Where the clock is back, IDs that the old server gave after the moment are not counted: it
+//!   went on just above the reservation, and so does the new server.
 
 use snowflake_test::check::refused;
 use snowflake_test::dump::{Dump, Format};
@@ -112,8 +112,8 @@ fn count(record: &Record, new: &Cluster) {
 
 // Base backup.
 
-/// Fills an empty place with a copy of a server under load. The copy is of the moment when the backup ends, or of one shortly
-/// before. So one load ends while files are still being copied, and the next begins before the end.
+/// Fills an empty place with a copy of a server under load. The copy is of the moment when the backup ends, or of one
+/// shortly before. So one load ends while files are still being copied, and the next begins before the end.
 fn back_up_under_load(primary: &Cluster, copy: &Cluster) -> Past {
     thread::scope(|scope| {
         // There are 20 MB and more, so this takes five seconds: longer than the first load takes on a slow machine.
@@ -200,8 +200,8 @@ fn a_recovery_to_a_point_in_time_goes_on_with_the_clock_back() {
 
 // Dump and restore.
 
-/// IDs that were given before the dump are counted. The load during the dump shows that its rows come with a reservation that
-/// covers them.
+/// IDs that were given before the dump are counted. The load during the dump shows that its rows come with a
+/// reservation that covers them.
 fn dump_and_restore(format: Format) {
     let old = options().start();
     old.client().batch_execute(TABLE).unwrap();
@@ -217,8 +217,8 @@ fn dump_and_restore(format: Format) {
     go_on_behind(&new, before);
 }
 
-/// The copy of the reservation is written before the claim that needs it, and not only at the next one: a dump just after the
-/// claim has it.
+/// The copy of the reservation is written before the claim that needs it, and not only at the next one: a dump just
+/// after the claim has it.
 #[test]
 fn a_dump_just_after_a_claim_goes_on_above_it() {
     let (old, new) = (options().start(), options().create());
@@ -297,7 +297,8 @@ fn adopting_is_refused(cluster: &Cluster) {
     assert_eq!(text(cluster, LAYOUT), before, "nothing has changed");
 }
 
-/// A server of another layout makes no IDs in a restored database, and decodes those that are there by their own layout.
+/// A server of another layout makes no IDs in a restored database, and decodes those that are there by their own
+/// layout.
 #[test]
 fn a_dump_is_read_but_not_continued_by_a_server_of_another_layout() {
     let old = options().start();

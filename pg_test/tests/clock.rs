@@ -12,15 +12,15 @@ fn next(client: &mut Client) -> Result<i64, postgres::Error> {
     client.query_one(NEXT, &[]).map(|row| row.get(0))
 }
 
-/// How far the next ID is ahead of the server's clock, in milliseconds: the most of several tries, as the machine may pause
-/// between the ID and the clock.
+/// How far the next ID is ahead of the server's clock, in milliseconds: the most of several tries, as the machine may
+/// pause between the ID and the clock.
 fn lead(client: &mut Client) -> i64 {
     let query = "SELECT (extract(epoch FROM snowflake_timestamp(snowflake_next()) - clock_timestamp()) * 1000)::bigint";
     (0..10).map(|_| value(client, query)).max().unwrap()
 }
 
-/// The error of a call after the clock went back by half a second. If the machine pauses for so long that the clock is not
-/// behind any more, this tries again.
+/// The error of a call after the clock went back by half a second. If the machine pauses for so long that the clock is
+/// not behind any more, this tries again.
 fn refused_half_a_second_back(cluster: &Cluster, client: &mut Client) -> postgres::Error {
     for _ in 0..20 {
         let start = Instant::now();
@@ -322,8 +322,8 @@ fn more_than_the_layout_holds_waits_and_loses_nothing() {
         all.extend(lists);
         (max >> 11) - (min >> 11) + 1
     };
-    // 250 IDs take 125 ticks if no position is skipped. A few are, at the start; and where the machine pauses for longer than the
-    // burst, all of that time.
+    // 250 IDs take 125 ticks if no position is skipped. A few are, at the start; and where the machine pauses for
+    // longer than the burst, all of that time.
     let mut ticks = Vec::new();
     while !ticks.iter().any(|ticks| (125..=160).contains(ticks)) {
         assert!(ticks.len() < 10, "250 IDs took {ticks:?} ticks");

@@ -1,5 +1,5 @@
-//! A database that came from elsewhere, or whose copy of the reservation was written by hand: it repeats no ID, and stops no
-//! other database of its server.
+//! A database that came from elsewhere, or whose copy of the reservation was written by hand: it repeats no ID, and
+//! stops no other database of its server.
 
 use snowflake_test::check::refused;
 use snowflake_test::dump::{Dump, Format};
@@ -14,7 +14,8 @@ use std::time::Instant;
 /// Where a database keeps its own copy of the server's reservation.
 const COPY: &str = "_snowflake.reservation";
 
-/// Runs this while these databases make IDs. Returns the largest lead, in seconds, that IDs of the first had over the clock.
+/// Runs this while these databases make IDs. Returns the largest lead, in seconds, that IDs of the first had over the
+/// clock.
 fn watched(cluster: &Cluster, databases: &[&str], during: impl FnOnce()) -> (f64, Record) {
     load::run_during_in(
         databases,
@@ -42,8 +43,8 @@ fn watched(cluster: &Cluster, databases: &[&str], during: impl FnOnce()) -> (f64
     )
 }
 
-/// Makes a database on a server whose clock is off by this much, restores a dump of it as a database of this server, and
-/// returns the IDs in it.
+/// Makes a database on a server whose clock is off by this much, restores a dump of it as a database of this server,
+/// and returns the IDs in it.
 fn restore_from_a_server_off_by(offset: &str, options: Options, cluster: &Cluster, database: &str) -> Vec<i64> {
     let elsewhere = options.create();
     elsewhere.step_clock(offset);

@@ -215,7 +215,8 @@ fn the_extension_is_dropped_and_created_under_load() {
     let unexpected: Vec<&String> = record
         .refused
         .iter()
-        // undefined function; extension not created; shutdown, crash, cannot connect now; no default for a column that is not null
+        // undefined function; extension not created; shutdown, crash, cannot connect now; no default for a column that
+        // is not null
         .filter(|code| !["42883", "55000", "57P01", "57P02", "57P03", "23502"].contains(&code.as_str()))
         .collect();
     assert!(unexpected.is_empty(), "{unexpected:?}");

@@ -1,6 +1,6 @@
-//! IDs are decoded by the layout that their database has on record, wherever the database is (on a standby, on a server without
-//! settings, in a subscriber, as a copy) and wherever the expression is evaluated (in a worker of a parallel query, a generated
-//! column, an index, statistics).
+//! IDs are decoded by the layout that their database has on record, wherever the database is (on a standby, on a server
+//! without settings, in a subscriber, as a copy) and wherever the expression is evaluated (in a worker of a parallel
+//! query, a generated column, an index, statistics).
 
 use postgres::Client;
 use snowflake_test::check::no_errors;
@@ -192,9 +192,9 @@ fn stored_columns_and_indexes_decode() {
     indexes_agree(&mut client, 1000);
 }
 
-/// A restore brings the rows first, then the record, then the indexes. So indexes are right on a server of any layout. A
-/// generated column is decoded by the layout that CREATE EXTENSION has put on record, the server's: on a server of another
-/// layout, the column must name the layout, or its rows must be written again.
+/// A restore brings the rows first, then the record, then the indexes. So indexes are right on a server of any layout.
+/// A generated column is decoded by the layout that CREATE EXTENSION has put on record, the server's: on a server of
+/// another layout, the column must name the layout, or its rows must be written again.
 #[test]
 fn indexes_are_restored_right_on_any_server_and_stored_columns_if_they_name_the_layout() {
     let old = twitter().start();
@@ -227,8 +227,8 @@ fn indexes_are_restored_right_on_any_server_and_stored_columns_if_they_name_the_
     }
 }
 
-/// A job of a parallel restore may make an index before another job has restored the record. On a server of another layout, the
-/// index can then be wrong, so that it finds nothing where a scan finds all rows. REINDEX mends it.
+/// A job of a parallel restore may make an index before another job has restored the record. On a server of another
+/// layout, the index can then be wrong, so that it finds nothing where a scan finds all rows. REINDEX mends it.
 #[test]
 fn indexes_of_a_parallel_restore_are_right_on_a_server_alike_and_elsewhere_after_a_reindex() {
     let old = twitter().start();

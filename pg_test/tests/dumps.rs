@@ -1,6 +1,6 @@
-//! What a database has on record about its IDs does not get in the way: an owner who is no superuser can dump and restore it, a
-//! publication of all tables leaves it out, and a TRUNCATE of all tables leaves it alone. A record that is lost is an error with a
-//! hint.
+//! What a database has on record about its IDs does not get in the way: an owner who is no superuser can dump and
+//! restore it, a publication of all tables leaves it out, and a TRUNCATE of all tables leaves it alone. A record that
+//! is lost is an error with a hint.
 
 use postgres::Client;
 use snowflake_test::check::{no_errors, refused};
@@ -17,7 +17,8 @@ fn options() -> Options {
     Cluster::options().patient()
 }
 
-/// A running server without the extension, with a role `owner` that owns the database `shop`, and so may create objects there.
+/// A running server without the extension, with a role `owner` that owns the database `shop`, and so may create objects
+/// there.
 fn server(options: Options) -> Cluster {
     let cluster = options.create();
     cluster.start();
@@ -166,8 +167,8 @@ fn an_owner_dumps_a_database_whose_extension_a_superuser_created() {
     goes_on(&new, &remembered, &before);
 }
 
-/// Where a superuser has created the extension, the owner can restore all but the record: pg_restore fails, and says so. A
-/// superuser can restore the record afterwards.
+/// Where a superuser has created the extension, the owner can restore all but the record: pg_restore fails, and says
+/// so. A superuser can restore the record afterwards.
 #[test]
 fn a_restore_by_an_owner_into_the_extension_of_a_superuser_says_what_is_missing() {
     let old = server(options());
@@ -202,8 +203,8 @@ fn a_restore_by_an_owner_into_the_extension_of_a_superuser_says_what_is_missing(
     goes_on(&new, &remembered, &before);
 }
 
-/// The dump is restored into the database that it came from, which has made more IDs since. The extension is dropped and
-/// created.
+/// The dump is restored into the database that it came from, which has made more IDs since. The extension is dropped
+/// and created.
 #[test]
 fn an_owner_goes_back_to_a_dump_that_cleans_up_first() {
     let cluster = server(options());

@@ -67,8 +67,8 @@ fn synchronous() {
     fail_over_and_back(true);
 }
 
-/// An ID that a client got by SELECT, without any row, is not given again by the synchronous standby either: where the standby
-/// does not answer, no ID is given from a reservation that it does not have.
+/// An ID that a client got by SELECT, without any row, is not given again by the synchronous standby either: where the
+/// standby does not answer, no ID is given from a reservation that it does not have.
 #[test]
 fn a_synchronous_standby_that_lags_holds_ids_back() {
     let first = options().start();

@@ -1,5 +1,5 @@
-//! Which module uses which, read from the sources: each uses only modules that stand below it, and none uses itself by way of
-//! others. And whether the files that documents name exist.
+//! Which module uses which, read from the sources: each uses only modules that stand below it, and none uses itself by
+//! way of others. And whether the files that documents name exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! A clock that leaps a year ahead, for a moment or for good, under load, across a reload and a crash; and the way back for a
-//! server that has made IDs by such a clock.
+//! A clock that leaps a year ahead, for a moment or for good, under load, across a reload and a crash; and the way back
+//! for a server that has made IDs by such a clock.
 
 use postgres::Client;
 use snowflake_test::check::{self, refused, wait_for};
@@ -116,7 +116,8 @@ fn for_longer_than_a_minute_it_is_believed() {
     assert!(cluster.log().contains("Snowflake IDs have its time from now on."), "{}", cluster.log());
 }
 
-/// A session's crash makes shared memory anew, and the postmaster remembers the clock. Twice, with another leap between.
+/// A session's crash makes shared memory anew, and the postmaster remembers the clock. Twice, with another leap
+/// between.
 #[test]
 fn a_crash_in_the_middle_does_not_make_it_believed() {
     let cluster = server();
@@ -210,7 +211,8 @@ fn a_server_that_is_a_year_ahead_goes_back() {
     }
 }
 
-/// Sessions that make IDs during a rewind go on by their old limits for a moment. No ID is given twice, also after a crash.
+/// Sessions that make IDs during a rewind go on by their old limits for a moment. No ID is given twice, also after a
+/// crash.
 #[test]
 fn under_load_with_the_lead_allowed() {
     let cluster = server_a_year_ahead();
@@ -249,8 +251,8 @@ fn under_load_with_the_lead_allowed() {
     assert!(ahead(&mut cluster.client()) < 3.0);
 }
 
-/// What so many sessions made while `during` ran, by session; their IDs need not rise. `during` is told how many calls each has
-/// made.
+/// What so many sessions made while `during` ran, by session; their IDs need not rise. `during` is told how many calls
+/// each has made.
 fn made_during(sessions: usize, cluster: &Cluster, during: impl FnOnce(&[AtomicUsize])) -> Vec<Vec<i64>> {
     let done = AtomicBool::new(false);
     let calls: Vec<AtomicUsize> = (0..sessions).map(|_| AtomicUsize::new(0)).collect();

@@ -1,5 +1,5 @@
-//! The replication origin that holds the server's reservation: where it is dropped, held by a session, set by hand, or cannot be
-//! had; and the keeper, without which the server goes on.
+//! The replication origin that holds the server's reservation: where it is dropped, held by a session, set by hand, or
+//! cannot be had; and the keeper, without which the server goes on.
 
 use postgres::Client;
 use snowflake_test::check::{self, refused};
@@ -313,7 +313,8 @@ fn a_keeper_that_is_killed_is_a_crash_like_any_other() {
     check::rising(&lists.concat());
 }
 
-/// Where there is no process for it, IDs are made all the same, and the session that reads a new worker puts it into use.
+/// Where there is no process for it, IDs are made all the same, and the session that reads a new worker puts it into
+/// use.
 #[test]
 fn without_a_keeper_sessions_go_on() {
     let cluster = Cluster::options().start();

@@ -1,4 +1,5 @@
-//! The ```` ```sql ```` blocks of README.md and docs/ print what they show. In a block marked `sql shape`, numbers may differ.
+//! The ```` ```sql ```` blocks of README.md and docs/ print what they show. In a block marked `sql shape`, numbers may
+//! differ.
 
 use snowflake_test::Cluster;
 use std::io::Write;
@@ -47,7 +48,8 @@ fn comparable(text: &str, shape: bool) -> Vec<String> {
     if !shape {
         return lines.map(str::to_owned).collect();
     }
-    // `12.5` and `7` both become 9. Spaces and dashes are reduced to one, as the width of a column depends on its numbers.
+    // `12.5` and `7` both become 9. Spaces and dashes are reduced to one, as the width of a column depends on its
+    // numbers.
     lines
         .map(|line| {
             let mut plain = String::new();

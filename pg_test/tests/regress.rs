@@ -1,5 +1,6 @@
-//! Runs PostgreSQL's pg_regress on every file of `pg_test/sql`, each in a database of its own, all in one cluster. What a file
-//! prints must equal the file of the same name in `pg_test/expected`. Files of `pg_test/sql/include` are for others to include.
+//! Runs PostgreSQL's pg_regress on every file of `pg_test/sql`, each in a database of its own, all in one cluster. What
+//! a file prints must equal the file of the same name in `pg_test/expected`. Files of `pg_test/sql/include` are for
+//! others to include.
 //!
 //! To accept a change, look at the difference that is printed, then copy `target/regress/NAME/results/NAME.out`.
 

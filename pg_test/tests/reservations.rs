@@ -75,7 +75,8 @@ fn calls_past_the_end_of_the_layout_write_nothing() {
     let cluster = server(quiet().set("pg_snowflake.max_jump = '1h'"), &["db1"]);
     let query = "SELECT floor(extract(epoch FROM layout_end - now()))::bigint FROM snowflake_status()";
     let end: i64 = value(&mut cluster.client(), query);
-    // Started before the end, as it would not start after it. Then most of the rest is skipped, by a step that is believed.
+    // Started before the end, as it would not start after it. Then most of the rest is skipped, by a step that is
+    // believed.
     cluster.stop(Stop::Fast);
     cluster.step_clock(&format!("+{}s", end - 300));
     cluster.start();

@@ -1,12 +1,12 @@
-//! The promise is the server's: whichever database an ID comes from, it is never given again. Here sessions and servers crash, the
-//! clock is fast for a moment, and the extension is dropped and created.
+//! The promise is the server's: whichever database an ID comes from, it is never given again. Here sessions and servers
+//! crash, the clock is fast for a moment, and the extension is dropped and created.
 
 use fastrand::Rng;
 use snowflake_test::given::{Given, narrow, server};
 use snowflake_test::{Cluster, Stop};
 
-/// The clock is fast for a moment, in which a database makes IDs: these are then ahead of the clock, by more than a restart
-/// takes on a slow machine.
+/// The clock is fast for a moment, in which a database makes IDs: these are then ahead of the clock, by more than a
+/// restart takes on a slow machine.
 fn fast_once(cluster: &Cluster, database: &str, given: &mut Given) {
     cluster.step_clock("+6s");
     given.claim(cluster, database, 150);

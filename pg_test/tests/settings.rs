@@ -216,8 +216,8 @@ fn looking_at_the_status_makes_no_id() {
     assert_eq!(look(), before);
 }
 
-/// A server that makes an ID every two seconds writes a reservation for each; a busy one about one a second, however many
-/// sessions it has.
+/// A server that makes an ID every two seconds writes a reservation for each; a busy one about one a second, however
+/// many sessions it has.
 #[test]
 fn reservations_are_written_about_once_in_their_time() {
     let cluster = Cluster::options().start();

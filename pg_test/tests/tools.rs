@@ -1,5 +1,5 @@
-//! Tools that change a database to match a model, or make a model of a database, see none of the extension's objects. The tools
-//! are installed into the target directory, in the versions that `pg_test/tools` names.
+//! Tools that change a database to match a model, or make a model of a database, see none of the extension's objects.
+//! The tools are installed into the target directory, in the versions that `pg_test/tools` names.
 
 use snowflake_test::packages::{connected, installed, npm_install, program, succeeds};
 use snowflake_test::programs::{Output, output};

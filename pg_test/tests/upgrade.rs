@@ -1,5 +1,5 @@
-//! ALTER EXTENSION updates a database of a released version to the current one. Until somebody runs that, which may be never, the
-//! current library serves the objects of the release; the regress files `released_*` call each of them.
+//! ALTER EXTENSION updates a database of a released version to the current one. Until somebody runs that, which may be
+//! never, the current library serves the objects of the release; the regress files `released_*` call each of them.
 
 use postgres::Client;
 use snowflake_test::load::{self, TABLE};

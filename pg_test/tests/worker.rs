@@ -1,5 +1,5 @@
-//! A changed worker: a reload takes effect in statements that run, and two servers can swap their numbers under load, if they
-//! wait as the documentation says.
+//! A changed worker: a reload takes effect in statements that run, and two servers can swap their numbers under load,
+//! if they wait as the documentation says.
 
 use postgres::Client;
 use snowflake_test::load::{self, TABLE};
@@ -203,8 +203,8 @@ fn worker_and_datacenter_change_at_one_moment() {
     assert_eq!(pairs, BTreeSet::from([1, 2, 3, 4, 5, 6].map(|number| (number, number))));
 }
 
-/// The clock of the new server does not tell whether a number is free: it may have leapt without being believed, or be set back
-/// before the first ID. An ID of its own tells.
+/// The clock of the new server does not tell whether a number is free: it may have leapt without being believed, or be
+/// set back before the first ID. An ID of its own tells.
 #[test]
 fn a_number_is_free_once_an_id_of_the_new_server_is_past_it() {
     // A session uses all positions of a millisecond.

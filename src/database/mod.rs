@@ -1,6 +1,6 @@
-//! What a database has on record about its IDs: the layout, and the copy of the server's reservation, as numbers in three sequences
-//! of the schema `_snowflake`. A dump has one `setval` for each sequence, and that replaces the number. Publications, TRUNCATE, and
-//! tools that compare a schema with a model leave sequences alone.
+//! What a database has on record about its IDs: the layout, and the copy of the server's reservation, as numbers in
+//! three sequences of the schema `_snowflake`. A dump has one `setval` for each sequence, and that replaces the number.
+//! Publications, TRUNCATE, and tools that compare a schema with a model leave sequences alone.
 //!
 //! A session reads the layout once in each transaction that needs it, as a restore may replace it at any time.
 
@@ -85,8 +85,8 @@ pub fn has_ids() -> Result<bool, Error> {
 /// Where the extension is not created in this database.
 pub fn record_layout() -> Result<(), Error> {
     let (form, epoch) = settings::layout().to_numbers();
-    // Only the commit of a transaction with an ID is flushed, and waits for synchronous standbys. `setval` takes one, too.
-    // SAFETY: in a transaction.
+    // Only the commit of a transaction with an ID is flushed, and waits for synchronous standbys. `setval` takes one,
+    // too. SAFETY: in a transaction.
     unsafe { pg_sys::GetTopTransactionId() };
     for (name, value) in [(LAYOUT, form), (EPOCH, epoch)] {
         let relation = find(name)?;
@@ -130,8 +130,8 @@ pub fn read_layout() -> Result<&'static Layout, Error> {
     Ok(layout)
 }
 
-/// A copy of the layout that lives as long as the process. Where the last copy is of the same layout, it is used again, so that not
-/// every transaction takes memory.
+/// A copy of the layout that lives as long as the process. Where the last copy is of the same layout, it is used again,
+/// so that not every transaction takes memory.
 fn kept(layout: Layout) -> &'static Layout {
     static LAST: AtomicPtr<Layout> = AtomicPtr::new(std::ptr::null_mut());
     // SAFETY: what is stored there stays as long as the process.
@@ -163,8 +163,8 @@ fn find(name: &CStr) -> Result<pg_sys::Oid, Error> {
     if found == pg_sys::InvalidOid { Err(Error::NotCreated) } else { Ok(found) }
 }
 
-/// Has PostgreSQL call [`forget`] when one of the sequences is dropped or altered, by whichever session; and at the end of each
-/// transaction, forgets the layout: of a `setval`, other sessions are not informed.
+/// Has PostgreSQL call [`forget`] when one of the sequences is dropped or altered, by whichever session; and at the end
+/// of each transaction, forgets the layout: of a `setval`, other sessions are not informed.
 fn watch() {
     static WATCHING: AtomicBool = AtomicBool::new(false);
     if !WATCHING.swap(true, Relaxed) {

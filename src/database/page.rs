@@ -1,5 +1,5 @@
-//! The one page of a sequence: reading its tuple, and writing it with generic WAL records. Such a write is not part of a
-//! transaction: it is not undone by a rollback, and is possible in a read-only transaction, as with `nextval`.
+//! The one page of a sequence: reading its tuple, and writing it with generic WAL records. Such a write is not part of
+//! a transaction: it is not undone by a rollback, and is possible in a read-only transaction, as with `nextval`.
 
 use crate::errors::Error;
 use pgrx::pg_sys;
@@ -8,8 +8,8 @@ use std::ffi::CStr;
 /// What the special space of a sequence's page begins with: `SEQ_MAGIC` in PostgreSQL's `commands/sequence.c`.
 const SEQUENCE_MAGIC: u32 = 0x1717;
 
-/// The tuple of a sequence, with the names of `FormData_pg_sequence_data` in PostgreSQL's `commands/sequence.h`. What the fields
-/// mean in each of our sequences, [`crate::database`] says.
+/// The tuple of a sequence, with the names of `FormData_pg_sequence_data` in PostgreSQL's `commands/sequence.h`. What
+/// the fields mean in each of our sequences, [`crate::database`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct SequenceTuple {
@@ -21,8 +21,8 @@ pub struct SequenceTuple {
     pub is_called: bool,
 }
 
-/// The relation, opened and locked, with its page pinned. Call [`Page::close`] at the end. There is no `Drop`: where an error ends
-/// the transaction, PostgreSQL releases all of this itself.
+/// The relation, opened and locked, with its page pinned. Call [`Page::close`] at the end. There is no `Drop`: where an
+/// error ends the transaction, PostgreSQL releases all of this itself.
 pub struct Page {
     relation: pg_sys::Relation,
     buffer: pg_sys::Buffer,
@@ -30,13 +30,14 @@ pub struct Page {
 }
 
 impl Page {
-    /// Opens the relation for reading, also in recovery; `None` where it is gone, or is no sequence. Ends the call with an error where
-    /// the page is damaged.
+    /// Opens the relation for reading, also in recovery; `None` where it is gone, or is no sequence. Ends the call with
+    /// an error where the page is damaged.
     pub fn open_to_read(relation: pg_sys::Oid) -> Option<Self> {
         Self::open(relation, pg_sys::AccessShareLock)
     }
 
-    /// Opens the relation for writing; `None` where it is gone, or is no sequence. Waits where a transaction is dropping it.
+    /// Opens the relation for writing; `None` where it is gone, or is no sequence. Waits where a transaction is
+    /// dropping it.
     pub fn open_to_write(relation: pg_sys::Oid) -> Option<Self> {
         Self::open(relation, pg_sys::RowExclusiveLock)
     }
@@ -62,7 +63,8 @@ impl Page {
         }
     }
 
-    /// Whether the page is that of a sequence. PostgreSQL takes one that is filled with zeros for a new page, and reads it.
+    /// Whether the page is that of a sequence. PostgreSQL takes one that is filled with zeros for a new page, and reads
+    /// it.
     fn is_intact(&self) -> bool {
         // SAFETY: the buffer is pinned, and locked while it is read; what is read lies within the page.
         unsafe {
@@ -122,7 +124,8 @@ impl Change<'_> {
         unsafe { pg_sys::GenericXLogAbort(self.state) };
     }
 
-    /// Locks the page and calls `decide` with its tuple. Where that returns another one, writes and logs it. The log is not flushed.
+    /// Locks the page and calls `decide` with its tuple. Where that returns another one, writes and logs it. The log is
+    /// not flushed.
     ///
     /// `decide` must not fail, wait, or call PostgreSQL.
     pub fn apply(self, decide: impl FnOnce(SequenceTuple) -> Option<SequenceTuple>) {

@@ -26,8 +26,8 @@ fn snowflake_database_layout() -> String {
     database::layout().to_string()
 }
 
-/// Called by the install script: records the server's layout and, if the library is preloaded, creates the replication origin of
-/// the reservation.
+/// Called by the install script: records the server's layout and, if the library is preloaded, creates the replication
+/// origin of the reservation.
 #[pg_extern(sql = "")]
 fn snowflake_prepare() {
     let prepared = database::record_layout().and_then(|()| {
@@ -45,8 +45,8 @@ fn snowflake_prepare() {
     prepared.unwrap_or_else(|error| error.raise());
 }
 
-/// Records the server's layout as that of the database. Refused if IDs were made in the database and the layout on record is
-/// valid.
+/// Records the server's layout as that of the database. Refused if IDs were made in the database and the layout on
+/// record is valid.
 #[pg_extern(sql = "")]
 fn snowflake_adopt_layout() -> String {
     let adopted = match (database::has_ids(), database::read_layout()) {

@@ -1,5 +1,5 @@
-//! Reading the parts of an ID, and composing an ID from parts. Each function exists for the layout of the database and, with
-//! `_in`, for a layout that the caller names.
+//! Reading the parts of an ID, and composing an ID from parts. Each function exists for the layout of the database and,
+//! with `_in`, for a layout that the caller names.
 
 use crate::errors::Error;
 use crate::time::timestamptz::{self, Instant};

@@ -1,10 +1,11 @@
-//! The functions that SQL calls. A file of `sql/parts` declares those of the file of the same name here; `time` has none here, as it
-//! is SQL alone. A `timestamptz` is passed as the number that it is (see [`crate::time::timestamptz`]).
+//! The functions that SQL calls. A file of `sql/parts` declares those of the file of the same name here; `time` has
+//! none here, as it is SQL alone. A `timestamptz` is passed as the number that it is (see
+//! [`crate::time::timestamptz`]).
 
 /// Exports functions under the names by which SQL finds them, with the record that says they have PostgreSQL's calling
-/// convention, version 1. The names are those of the SQL functions, with `_in` for the one that takes a layout as its last
-/// argument. They are our own and not those of pgrx's wrappers (`..._wrapper`): a database keeps the names of the version
-/// that it was created or updated by, so a library must have the names of all releases.
+/// convention, version 1. The names are those of the SQL functions, with `_in` for the one that takes a layout as its
+/// last argument. They are our own and not those of pgrx's wrappers (`..._wrapper`): a database keeps the names of the
+/// version that it was created or updated by, so a library must have the names of all releases.
 macro_rules! export {
     ($($function:ident as $symbol:ident),+ $(,)?) => {
         $(

@@ -6,14 +6,14 @@ use pgrx::prelude::*;
 use pgrx::{fcinfo, pg_sys};
 use snowflake_core::{Claim, Position, WorkerBits};
 
-/// A batch claims at most this many IDs at once: enough that the cost of a claim does not matter, few enough that other sessions
-/// can claim in between, and that few IDs are lost if the query stops reading.
+/// A batch claims at most this many IDs at once: enough that the cost of a claim does not matter, few enough that other
+/// sessions can claim in between, and that few IDs are lost if the query stops reading.
 const BLOCK: u64 = 1024;
 
 export!(next as snowflake_next, next_many as snowflake_next_many);
 
-/// `snowflake_next()`. Has no guard of pgrx's, which would take a fifth of the time that the rest takes: nothing here panics or
-/// raises an error, and [`next_slowly`], which may, has one.
+/// `snowflake_next()`. Has no guard of pgrx's, which would take a fifth of the time that the rest takes: nothing here
+/// panics or raises an error, and [`next_slowly`], which may, has one.
 ///
 /// # Safety
 /// To be called by PostgreSQL only.
@@ -34,9 +34,9 @@ extern "C-unwind" fn next_slowly(_call: pg_sys::FunctionCallInfo) -> pg_sys::Dat
     }
 }
 
-/// `snowflake_next(count)`. Implements the protocol of value-per-call functions itself, as funcapi.h describes it: pgrx's
-/// `SetOfIterator` takes as much time for each ID as making the ID does. IDs that are already claimed are returned without pgrx's
-/// guard.
+/// `snowflake_next(count)`. Implements the protocol of value-per-call functions itself, as funcapi.h describes it:
+/// pgrx's `SetOfIterator` takes as much time for each ID as making the ID does. IDs that are already claimed are
+/// returned without pgrx's guard.
 ///
 /// # Safety
 /// To be called by PostgreSQL only.
@@ -59,8 +59,8 @@ unsafe extern "C-unwind" fn next_many(call: pg_sys::FunctionCallInfo) -> pg_sys:
 #[inline(never)]
 #[pg_guard]
 unsafe extern "C-unwind" fn next_block(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
-    // SAFETY: as above. `init_MultiFuncCall` raises an error unless the caller accepts a set. It keeps its context in `fn_extra`
-    // until the set ends or the query stops reading it; what is allocated in that context lives as long.
+    // SAFETY: as above. `init_MultiFuncCall` raises an error unless the caller accepts a set. It keeps its context in
+    // `fn_extra` until the set ends or the query stops reading it; what is allocated in that context lives as long.
     unsafe {
         if (*(*call).flinfo).fn_extra.is_null() {
             let context = pg_sys::init_MultiFuncCall(call);

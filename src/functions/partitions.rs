@@ -1,9 +1,9 @@
-//! Partitions by ID time. [`snowflake_core::pieces`] divides a range of time into pieces and finds those that have no partition
-//! yet. This file reads the catalog, makes all checks, and then runs one CREATE TABLE for each missing piece, with the
-//! privileges of the caller.
+//! Partitions by ID time. [`snowflake_core::pieces`] divides a range of time into pieces and finds those that have no
+//! partition yet. This file reads the catalog, makes all checks, and then runs one CREATE TABLE for each missing piece,
+//! with the privileges of the caller.
 //!
-//! Names are kept as bytes in the server's encoding. Error messages need UTF-8; in a database of another encoding, they show `?`
-//! for bytes that are not UTF-8.
+//! Names are kept as bytes in the server's encoding. Error messages need UTF-8; in a database of another encoding, they
+//! show `?` for bytes that are not UTF-8.
 
 use crate::database;
 use crate::errors::Error;
@@ -23,8 +23,8 @@ export!(snowflake_create_partitions_wrapper as snowflake_create_partitions);
 /// The greatest length of a name, in bytes.
 const LONGEST_NAME: usize = pg_sys::NAMEDATALEN as usize - 1;
 
-/// The number of the column of a table's partition key, if it is partitioned by range of one column with the default operator
-/// class.
+/// The number of the column of a table's partition key, if it is partitioned by range of one column with the default
+/// operator class.
 const KEY: &str = "
     SELECT partattrs[0] FROM pg_catalog.pg_partitioned_table
     JOIN pg_catalog.pg_opclass o ON o.oid OPERATOR(pg_catalog.=) partclass[0]
@@ -85,8 +85,8 @@ fn create(
     if table.missing(&wanted)?.is_empty() {
         return Ok(Vec::new());
     }
-    // As strong as the lock that CREATE TABLE ... PARTITION OF takes. Two sessions that held a weaker one and upgraded it would
-    // deadlock.
+    // As strong as the lock that CREATE TABLE ... PARTITION OF takes. Two sessions that held a weaker one and upgraded
+    // it would deadlock.
     let table = Table::look(parent, pg_sys::AccessExclusiveLock)?;
     let missing = table.missing(&wanted)?;
     if let (Some(default), [_, ..]) = (table.default, &*missing) {
@@ -185,15 +185,16 @@ struct Table {
 }
 
 impl Table {
-    /// Locks a table and reads its partitions. The lock is kept until the end of the transaction, unless it is an ACCESS SHARE
-    /// lock. The partitions are read from the relation cache: the snapshot of a REPEATABLE READ transaction might not show the
-    /// latest.
+    /// Locks a table and reads its partitions. The lock is kept until the end of the transaction, unless it is an
+    /// ACCESS SHARE lock. The partitions are read from the relation cache: the snapshot of a REPEATABLE READ
+    /// transaction might not show the latest.
     fn look(table: pg_sys::Oid, lock: u32) -> Result<Self, PartitionError> {
         let gone = || PartitionError::NoSuchTable(table.to_u32());
         let release = if lock == pg_sys::AccessShareLock { lock } else { pg_sys::NoLock };
-        // SAFETY: the relation is open while its description is read. For ranges of one bigint, the bounds are in ascending
-        // order: bound i is `datums[i]` if `kind[i]` says that it has a value. The partition from bound i - 1 to bound i is
-        // number `indexes[i]`, or -1 if there is none. Lookups of names return NULL if there is no such object.
+        // SAFETY: the relation is open while its description is read. For ranges of one bigint, the bounds are in
+        // ascending order: bound i is `datums[i]` if `kind[i]` says that it has a value. The partition from bound i - 1
+        // to bound i is number `indexes[i]`, or -1 if there is none. Lookups of names return NULL if there is no such
+        // object.
         unsafe {
             let relation = pg_sys::try_relation_open(table, lock as pg_sys::LOCKMODE);
             if relation.is_null() {
@@ -248,8 +249,8 @@ impl Table {
         }
     }
 
-    /// The indexes of the pieces that have no partition yet. Checks that no partition overlaps them and that their names are
-    /// free.
+    /// The indexes of the pieces that have no partition yet. Checks that no partition overlaps them and that their
+    /// names are free.
     fn missing(&self, wanted: &[Piece]) -> Result<Vec<usize>, PartitionError> {
         let ids: Vec<Range<i64>> = wanted.iter().map(|piece| piece.ids.clone()).collect();
         let bounds: Vec<Range<Edge>> = self.existing.iter().map(|(_, bounds)| bounds.clone()).collect();
@@ -271,8 +272,8 @@ impl Table {
         Ok(missing)
     }
 
-    /// Checks that the default partition has no rows of the missing pieces. Takes the lock that CREATE TABLE would take, so that
-    /// none can be inserted after the check.
+    /// Checks that the default partition has no rows of the missing pieces. Takes the lock that CREATE TABLE would
+    /// take, so that none can be inserted after the check.
     fn check_default(
         &self,
         client: &mut SpiClient,
@@ -283,8 +284,8 @@ impl Table {
     ) -> Result<(), Failure> {
         // SAFETY: takes a lock, which is released at the end of the transaction.
         unsafe { pg_sys::LockRelationOid(default, pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE) };
-        // One query for each run of adjacent pieces. It reads the partitioned table, on which the caller has privileges; the
-        // planner excludes all partitions but the default one.
+        // One query for each run of adjacent pieces. It reads the partitioned table, on which the caller has
+        // privileges; the planner excludes all partitions but the default one.
         for run in missing.chunk_by(|piece, next| piece + 1 == *next) {
             let ids = wanted[run[0]].ids.start..wanted[run[run.len() - 1]].ids.end;
             // `update` takes a new snapshot, after the lock was granted.

@@ -1,5 +1,6 @@
-//! The lowest and highest IDs of a range of time. For an infinite instant, the result is at or beyond the last ID in that
-//! direction. Each function exists for the layout of the database and, with `_in`, for a layout that the caller names.
+//! The lowest and highest IDs of a range of time. For an infinite instant, the result is at or beyond the last ID in
+//! that direction. Each function exists for the layout of the database and, with `_in`, for a layout that the caller
+//! names.
 
 use crate::errors::Error;
 use crate::time::timestamptz::Instant;

@@ -1,10 +1,10 @@
-//! Claims positions for this session. The hot path is one compare-and-swap on the shared line, and a reading of the clock, or
-//! only of the processor's time-stamp counter, which tells that the clock's tick is not over yet. It needs the session to be
-//! *admitted*. Everything out of the ordinary happens on the slow path.
+//! Claims positions for this session. The hot path is one compare-and-swap on the shared line, and a reading of the
+//! clock, or only of the processor's time-stamp counter, which tells that the clock's tick is not over yet. It needs
+//! the session to be *admitted*. Everything out of the ordinary happens on the slow path.
 //!
-//! A session is admitted when the library is preloaded, the server is not in recovery, a worker is set, and the extension is
-//! created in its database for the server's layout. A change of the settings, or of what the database has on record, withdraws
-//! the admission: the next claim then checks all of this again.
+//! A session is admitted when the library is preloaded, the server is not in recovery, a worker is set, and the
+//! extension is created in its database for the server's layout. A change of the settings, or of what the database has
+//! on record, withdraws the admission: the next claim then checks all of this again.
 
 mod patience;
 
@@ -32,8 +32,8 @@ pub fn claim_at_once(want: u64) -> Option<Claim> {
     shared::line().claim_in(&window, want)
 }
 
-/// The window of the clock's tick; `None` while the session is not admitted, or where the clock was stepped. `counter` was read
-/// just before.
+/// The window of the clock's tick; `None` while the session is not admitted, or where the clock was stepped. `counter`
+/// was read just before.
 #[inline(never)]
 fn read_clock(counter: u64) -> Option<Window> {
     if !admission::is_current() || !admission::confirmed().is_enough() {
@@ -66,8 +66,8 @@ fn claim_slowly(want: u64) -> Result<Claim, Error> {
 fn claim_or_wait(want: u64) -> Result<Claim, Error> {
     let (layout, mut patience) = (settings::layout(), Patience::default());
     loop {
-        // Where this session has raised `synchronous_commit` since it was admitted, it must first wait until the standby has the
-        // reservation.
+        // Where this session has raised `synchronous_commit` since it was admitted, it must first wait until the
+        // standby has the reservation.
         if !admission::confirmed().is_enough() {
             admission::withdraw();
         }
@@ -106,8 +106,8 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
             }
             Refusal::Limit { needs } => match reservation::reserve(layout, needs) {
                 Ok((limit, confirmed)) => {
-                    // While the counter is used, claims do not look at the level of `synchronous_commit` either. Where standbys are
-                    // named for the first time, that is noticed within a millisecond.
+                    // While the counter is used, claims do not look at the level of `synchronous_commit` either. Where
+                    // standbys are named for the first time, that is noticed within a millisecond.
                     let counts = settings::uses_tsc() && !confirmed.may_be_exceeded();
                     admission::set_limit(limit, confirmed, if counts { tsc::per_micro() } else { 0 });
                 }
@@ -120,8 +120,8 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
     }
 }
 
-/// Admits this session: from now on it may claim, at the pace that the settings allow, once it has a reservation. Writes nothing,
-/// so that a claim which is refused leaves no trace.
+/// Admits this session: from now on it may claim, at the pace that the settings allow, once it has a reservation.
+/// Writes nothing, so that a claim which is refused leaves no trace.
 ///
 /// # Errors
 /// Where the session may not claim now: not preloaded, in recovery, no worker, another layout, no register.

@@ -1,4 +1,5 @@
-//! How long a call waits before it gives up. Every wait is bounded, can be interrupted, and is counted for `snowflake_status()`.
+//! How long a call waits before it gives up. Every wait is bounded, can be interrupted, and is counted for
+//! `snowflake_status()`.
 
 use crate::errors::Error;
 use crate::time::{clock, wait};

@@ -1,9 +1,11 @@
-//! Makes a wait inside PostgreSQL end for every interrupt. PostgreSQL's wait for a synchronous standby ends only for a cancel and a
-//! termination, since a commit can do nothing about others. In the middle of a statement there are more: a transaction timeout, a
-//! client that is gone, an error of a parallel worker, a DROP DATABASE that waits for all sessions.
+//! Makes a wait inside PostgreSQL end for every interrupt. PostgreSQL's wait for a synchronous standby ends only for a
+//! cancel and a termination, since a commit can do nothing about others. In the middle of a statement there are more: a
+//! transaction timeout, a client that is gone, an error of a parallel worker, a DROP DATABASE that waits for all
+//! sessions.
 //!
-//! All of them come as signals. During the wait, [`handle`] runs after PostgreSQL's own signal handlers. Where these have left an
-//! interrupt pending, it sets the flag of a cancel, which ends the wait, and remembers whether there was a real one.
+//! All of them come as signals. During the wait, [`handle`] runs after PostgreSQL's own signal handlers. Where these
+//! have left an interrupt pending, it sets the flag of a cancel, which ends the wait, and remembers whether there was a
+//! real one.
 
 use pgrx::pg_sys;
 use std::ffi::{c_int, c_void};
@@ -31,9 +33,9 @@ static CANCELLED: AtomicBool = AtomicBool::new(false);
 /// The flag of a cancel was set only to end the wait.
 static MADE_UP: AtomicBool = AtomicBool::new(false);
 
-/// Runs a wait of PostgreSQL's which by itself ends only for a cancel and a termination, so that it ends for every interrupt. Returns
-/// whether there was one, before or during the wait. Then it is pending, and the caller must check for interrupts before it does
-/// anything else.
+/// Runs a wait of PostgreSQL's which by itself ends only for a cancel and a termination, so that it ends for every
+/// interrupt. Returns whether there was one, before or during the wait. Then it is pending, and the caller must check
+/// for interrupts before it does anything else.
 pub fn during(wait: impl FnOnce()) -> bool {
     CANCELLED.store(false, Relaxed);
     MADE_UP.store(false, Relaxed);

@@ -1,13 +1,13 @@
 //! The reservation: what makes the promise outlive crash, failover and restore.
 //!
-//! The server has one register, which holds an instant: no ID was made at or after it, in any database. Changes of the register are
-//! written to the WAL. A session has a limit below that instant; up to the limit it claims from the line alone, and beyond it, it
-//! calls [`reserve`]. The WAL has the register's change before any row with an ID that the change allowed. So wherever such a row
-//! is, the register's value is, too: after a crash, on a promoted standby, in a backup. A *run* is the life of one shared memory;
-//! its first claim raises the line to the register's instant.
+//! The server has one register, which holds an instant: no ID was made at or after it, in any database. Changes of the
+//! register are written to the WAL. A session has a limit below that instant; up to the limit it claims from the line
+//! alone, and beyond it, it calls [`reserve`]. The WAL has the register's change before any row with an ID that the
+//! change allowed. So wherever such a row is, the register's value is, too: after a crash, on a promoted standby, in a
+//! backup. A *run* is the life of one shared memory; its first claim raises the line to the register's instant.
 //!
-//! Each database has a copy of the register, as dumps and pg_upgrade carry sequences, but no replication origins. What must be
-//! written when is decided in [`snowflake_core::reservation`].
+//! Each database has a copy of the register, as dumps and pg_upgrade carry sequences, but no replication origins. What
+//! must be written when is decided in [`snowflake_core::reservation`].
 
 mod interrupts;
 pub mod register;
@@ -38,12 +38,12 @@ impl From<CopyTooFar> for Error {
     }
 }
 
-/// Before a session's first claim: raises the line, where needed, above all that earlier runs of this server may have claimed, and
-/// above the IDs of a dump that was restored into this database. Writes nothing to disk.
+/// Before a session's first claim: raises the line, where needed, above all that earlier runs of this server may have
+/// claimed, and above the IDs of a dump that was restored into this database. Writes nothing to disk.
 ///
 /// # Errors
-/// Where the extension is not created in this database, or was created for another layout; where the register cannot be read;
-/// where the IDs of a restored dump are too far ahead of the clock.
+/// Where the extension is not created in this database, or was created for another layout; where the register cannot be
+/// read; where the IDs of a restored dump are too far ahead of the clock.
 pub fn resume(layout: &Layout) -> Result<(), Error> {
     let relation = database::reservation(layout)?;
     resume_server(layout, relation)?;
@@ -89,8 +89,8 @@ fn read_first(register: &Register, transitions: &mut Transitions, layout: &Layou
     Ok(Some(reserved))
 }
 
-/// Opens the register. Creates it where it is missing: pg_upgrade does not carry replication origins. What was reserved is known
-/// from the databases' copies then, or from shared memory.
+/// Opens the register. Creates it where it is missing: pg_upgrade does not carry replication origins. What was reserved
+/// is known from the databases' copies then, or from shared memory.
 fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
     if let Some(register) = Register::open()? {
         return Ok(register);
@@ -111,9 +111,9 @@ fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
     Register::open()?.ok_or(Error::NoOrigin)
 }
 
-/// Creates the register. Other sessions that find it missing do so at the same time, each by a background process of its own. There
-/// may be too few processes for all, and one session may find an origin to which another has not written yet. So failures are errors
-/// only when they last.
+/// Creates the register. Other sessions that find it missing do so at the same time, each by a background process of
+/// its own. There may be too few processes for all, and one session may find an origin to which another has not written
+/// yet. So failures are errors only when they last.
 fn create_register(other_than: i64) -> Result<(), Error> {
     let start = clock::monotonic_micros();
     loop {
@@ -142,9 +142,9 @@ fn situation(layout: &Layout, reserved: Reserved, copy: decide::Copy, needs: Tic
     Situation { reserved, copy, last, needs, now, ahead, max_lead }
 }
 
-/// Makes sure that the server's reservation, and this database's copy of it, cover a tick. Returns the highest tick that this session
-/// may claim, which is that tick or a later one, and how safe the reservation is on synchronous standbys. The caller has called
-/// [`resume`] before.
+/// Makes sure that the server's reservation, and this database's copy of it, cover a tick. Returns the highest tick
+/// that this session may claim, which is that tick or a later one, and how safe the reservation is on synchronous
+/// standbys. The caller has called [`resume`] before.
 ///
 /// # Errors
 /// As [`resume`].
@@ -215,14 +215,15 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
     }
 }
 
-/// Gives back what was reserved and not used: at the clean stop of the server, when no session can claim any more. Returns how much
-/// that was.
+/// Gives back what was reserved and not used: at the clean stop of the server, when no session can claim any more.
+/// Returns how much that was.
 pub fn give_back() -> Option<Micros> {
     let layout = settings::layout();
     let mut transitions = shared::transitions();
     let held = transitions.reserved?;
     let new = decide::give_back(layout, held.reserved, layout.tick_of(shared::line().last()))?;
-    // Without a transaction the origin cannot be looked up by name. Where its number belongs to another origin now, the value differs.
+    // Without a transaction the origin cannot be looked up by name. Where its number belongs to another origin now, the
+    // value differs.
     if register::read(held.origin) != Some(held.reserved) {
         return None;
     }

@@ -1,9 +1,10 @@
-//! The register that holds the server's reservation: the progress of a replication origin. That is the one number of a whole
-//! cluster which an extension can write without a transaction. PostgreSQL writes it to the WAL, saves it at checkpoints, replays it
-//! on standbys, and copies it with base backups. Nothing is replicated by this origin.
+//! The register that holds the server's reservation: the progress of a replication origin. That is the one number of a
+//! whole cluster which an extension can write without a transaction. PostgreSQL writes it to the WAL, saves it at
+//! checkpoints, replays it on standbys, and copies it with base backups. Nothing is replicated by this origin.
 //!
-//! Locks are taken in this order: [`shared::transitions`], PostgreSQL's ReplicationOriginLock, the lock of the origin's slot, those of
-//! the WAL. Catalogs are read before the first of them is taken, and the WAL is flushed after they are released.
+//! Locks are taken in this order: [`shared::transitions`], PostgreSQL's ReplicationOriginLock, the lock of the origin's
+//! slot, those of the WAL. Catalogs are read before the first of them is taken, and the WAL is flushed after they are
+//! released.
 
 use crate::errors::Error;
 use crate::shared;
@@ -20,7 +21,8 @@ pub const NAME: &CStr = c"snowflake";
 /// How long the process that creates the origin waits for a transaction that drops an origin.
 const LOCK_TIMEOUT: &CStr = c"5s";
 
-/// Whether the server has slots for replication origins. Without them PostgreSQL neither loads nor saves progress, and it reads as 0.
+/// Whether the server has slots for replication origins. Without them PostgreSQL neither loads nor saves progress, and
+/// it reads as 0.
 fn has_slots() -> bool {
     #[cfg(any(feature = "pg18", feature = "pg19"))]
     use pg_sys::max_active_replication_origins as slots;
@@ -30,8 +32,8 @@ fn has_slots() -> bool {
     unsafe { slots > 0 }
 }
 
-/// The origin, found by its name. From PostgreSQL 16 on, nobody can drop it until this is closed. Before 16, that holds only where the
-/// lock on the catalog was free: see [`Self::is_safe`].
+/// The origin, found by its name. From PostgreSQL 16 on, nobody can drop it until this is closed. Before 16, that holds
+/// only where the lock on the catalog was free: see [`Self::is_safe`].
 pub struct Register {
     origin: u16,
     locked: bool,
@@ -46,8 +48,8 @@ impl Register {
         if !has_slots() {
             return Err(Error::NoSlots);
         }
-        // SAFETY: a look-up in a transaction. A drop of any origin holds ExclusiveLock on the catalog, before 16 until its
-        // transaction ends: nobody waits for that here.
+        // SAFETY: a look-up in a transaction. A drop of any origin holds ExclusiveLock on the catalog, before 16 until
+        // its transaction ends: nobody waits for that here.
         unsafe {
             let locked = pg_sys::ConditionalLockRelationOid(pg_sys::ReplicationOriginRelationId, CATALOG_LOCK);
             #[cfg_attr(any(feature = "pg14", feature = "pg15"), expect(unused_mut, reason = "for the loop below"))]
@@ -71,9 +73,9 @@ impl Register {
         }
     }
 
-    /// Whether the register can be written. Before PostgreSQL 16, an open transaction may be dropping the origin: its value is gone
-    /// then, and a value that is written now would be inherited by the next origin that gets its number. `held` is what the register
-    /// should hold.
+    /// Whether the register can be written. Before PostgreSQL 16, an open transaction may be dropping the origin: its
+    /// value is gone then, and a value that is written now would be inherited by the next origin that gets its number.
+    /// `held` is what the register should hold.
     pub fn is_safe(&self, held: Reserved) -> bool {
         self.locked || cfg!(not(any(feature = "pg14", feature = "pg15"))) || self.read() == Some(held)
     }
@@ -93,9 +95,9 @@ impl Register {
         read(self.origin)
     }
 
-    /// Writes a value, which may be lower than the one before, and logs it. Returns the position up to which the log must be flushed
-    /// before anyone relies on it. Ends the call with an error where a session holds the origin, or all slots are taken: then nothing
-    /// is written.
+    /// Writes a value, which may be lower than the one before, and logs it. Returns the position up to which the log
+    /// must be flushed before anyone relies on it. Ends the call with an error where a session holds the origin, or all
+    /// slots are taken: then nothing is written.
     pub fn write(&self, new: Reserved) -> pg_sys::XLogRecPtr {
         write(self.origin, new)
     }
@@ -134,7 +136,8 @@ pub fn write(origin: u16, new: Reserved) -> pg_sys::XLogRecPtr {
             pg_sys::XactLastRecEnd
         }
     };
-    // After an error, PostgreSQL releases LWLocks only when the statement ends. The handlers end it, with an error that says more.
+    // After an error, PostgreSQL releases LWLocks only when the statement ends. The handlers end it, with an error that
+    // says more.
     PgTryBuilder::new(advance)
         .catch_when(PgSqlErrorCode::ERRCODE_OBJECT_IN_USE, |_| Error::OriginInUse.raise())
         .catch_when(PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, |_| Error::SlotsFull.raise())
@@ -157,10 +160,11 @@ pub fn draw_generation(other: u16) -> u16 {
     }
 }
 
-/// Creates the origin, where it does not exist, and gives it its first value. `other_than` is a generation that it must not get.
+/// Creates the origin, where it does not exist, and gives it its first value. `other_than` is a generation that it must
+/// not get.
 ///
-/// A background process does so in a transaction of its own. In the caller's transaction, which may be rolled back, the progress would
-/// stay behind without its origin, and the next origin to get the number would inherit it.
+/// A background process does so in a transaction of its own. In the caller's transaction, which may be rolled back, the
+/// progress would stay behind without its origin, and the next origin to get the number would inherit it.
 ///
 /// # Errors
 /// Where there is no slot for an origin or no background process, or the process has failed.
@@ -187,8 +191,8 @@ pub fn create(other_than: i64) -> Result<(), Error> {
     value.map(|_| ()).ok_or(Error::NoProgress)
 }
 
-/// The process of [`create`]. The lower 32 bits of its argument are the database to connect to, as a process needs one to read
-/// catalogs; above them is the generation not to use.
+/// The process of [`create`]. The lower 32 bits of its argument are the database to connect to, as a process needs one
+/// to read catalogs; above them is the generation not to use.
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pg_snowflake_create_origin(argument: pg_sys::Datum) {
@@ -215,7 +219,8 @@ pub extern "C-unwind" fn pg_snowflake_create_origin(argument: pg_sys::Datum) {
             pg_sys::replorigin_create(NAME.as_ptr());
         }
         pg_sys::CommitTransactionCommand();
-        // An origin that exists without a value has lost it: `snowflake_rewind()` gives it a new one, as only people know which.
+        // An origin that exists without a value has lost it: `snowflake_rewind()` gives it a new one, as only people
+        // know which.
         if !created {
             return;
         }

@@ -1,5 +1,6 @@
-//! The rewind. Where IDs were made or reserved while the clock was far ahead, IDs go on from there, even when the clock is right
-//! again. An administrator who has made sure that no such ID is kept can take the server back to just above the last one that is.
+//! The rewind. Where IDs were made or reserved while the clock was far ahead, IDs go on from there, even when the clock
+//! is right again. An administrator who has made sure that no such ID is kept can take the server back to just above
+//! the last one that is.
 
 use super::register::{self, Register};
 use crate::database::page::Page;
@@ -32,13 +33,13 @@ const COLUMNS: &str = "
 
 /// Makes IDs go on just above this one, or from the clock, whichever is later. Returns the time of the next ID.
 ///
-/// The order matters: first the line is lowered, while the register still covers all; then the register is written, and from then on
-/// only what it covers is claimed. A session that has not noticed yet goes on for a moment with its old limit, but not beyond the
-/// clock by more than the burst, and the new reservation reaches at least that far.
+/// The order matters: first the line is lowered, while the register still covers all; then the register is written, and
+/// from then on only what it covers is claimed. A session that has not noticed yet goes on for a moment with its old
+/// limit, but not beyond the clock by more than the burst, and the new reservation reaches at least that far.
 ///
 /// # Errors
-/// Where the caller is no superuser, the server is in recovery or not preloaded, the number is no ID, a table holds higher IDs, or
-/// the server's IDs are not above it.
+/// Where the caller is no superuser, the server is in recovery or not preloaded, the number is no ID, a table holds
+/// higher IDs, or the server's IDs are not above it.
 pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     if !shared::exists() {
         return Err(Error::NotPreloaded);
@@ -103,8 +104,8 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     Ok(from)
 }
 
-/// Looks for higher IDs in the columns of this database that have `snowflake_next()` in their default. Other databases, and columns
-/// that are filled in other ways, the administrator must check.
+/// Looks for higher IDs in the columns of this database that have `snowflake_next()` in their default. Other databases,
+/// and columns that are filled in other ways, the administrator must check.
 ///
 /// # Errors
 /// Where a column holds an ID above this one.

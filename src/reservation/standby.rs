@@ -1,32 +1,35 @@
 //! Waits until the synchronous standbys have what this server has logged, by the function that a commit waits with,
 //! `SyncRepWaitForLSN`. So PostgreSQL decides which standbys count and when a wait is over, also where
-//! `synchronous_standby_names` is reset meanwhile; waiting processes sleep, and pg_stat_activity shows their wait event `SyncRep`.
+//! `synchronous_standby_names` is reset meanwhile; waiting processes sleep, and pg_stat_activity shows their wait event
+//! `SyncRep`.
 //!
-//! Unlike with a commit, nothing has been done yet that could not be undone. So where the wait is cancelled, the statement ends.
+//! Unlike with a commit, nothing has been done yet that could not be undone. So where the wait is cancelled, the
+//! statement ends.
 
 use super::interrupts;
 use crate::admission::Confirmed;
 use pgrx::check_for_interrupts;
 use pgrx::pg_sys::{self, SyncCommitLevel, TimestampTz, XLogRecPtr};
 
-// How safe a session wants its reservations to be: levels of `synchronous_commit`. PostgreSQL's indexes for what standbys have
-// confirmed are one lower.
+// How safe a session wants its reservations to be: levels of `synchronous_commit`. PostgreSQL's indexes for what
+// standbys have confirmed are one lower.
 
 /// On this server alone: off or local.
 const HERE: i64 = 0;
 /// The standby has received it and written it, without a flush to disk: remote_write.
 const WRITTEN: i64 = 1;
-/// The standby has it on disk: on, or remote_apply. It need not have replayed it, as a standby replays all that it has before it is
-/// promoted.
+/// The standby has it on disk: on, or remote_apply. It need not have replayed it, as a standby replays all that it has
+/// before it is promoted.
 const FLUSHED: i64 = 2;
 
 /// In place of a configuration: the confirmation holds whatever the configuration.
 const ANY: TimestampTz = TimestampTz::MIN;
 
 impl Confirmed {
-    /// Whether this session may claim from the reservation: either no synchronous standbys are named, or the standbys have confirmed
-    /// it at the level that the session asks for now. Reads the session's own value of `synchronous_standby_names`, which is cheap.
-    /// It may be out of date; [`confirm`] asks the server for each reservation.
+    /// Whether this session may claim from the reservation: either no synchronous standbys are named, or the standbys
+    /// have confirmed it at the level that the session asks for now. Reads the session's own value of
+    /// `synchronous_standby_names`, which is cheap. It may be out of date; [`confirm`] asks the server for each
+    /// reservation.
     pub fn is_enough(self) -> bool {
         let holds = |configuration| configuration == ANY || configuration == configuration_read_at();
         !names_standbys() || (asked() <= self.level && holds(self.configuration))
@@ -60,8 +63,8 @@ fn configuration_read_at() -> TimestampTz {
     unsafe { pg_sys::PgReloadTime }
 }
 
-/// Waits until the synchronous standbys have the log up to this position, where this session's `synchronous_commit` asks for that and
-/// as long as `synchronous_standby_names` names any. The caller holds no lock.
+/// Waits until the synchronous standbys have the log up to this position, where this session's `synchronous_commit`
+/// asks for that and as long as `synchronous_standby_names` names any. The caller holds no lock.
 ///
 /// Where the statement is cancelled or the session terminated, PostgreSQL's own error ends the call.
 pub fn confirm(position: XLogRecPtr) -> Confirmed {
@@ -83,12 +86,13 @@ fn standbys_have(level: i64, position: XLogRecPtr) -> bool {
     unsafe { (&raw const (*pg_sys::WalSndCtl).lsn[(level - 1) as usize]).read_volatile() >= position }
 }
 
-/// PostgreSQL's wait. Returns when the standbys have confirmed the position, when no standby is named, or when the statement is to be
-/// cancelled or the session terminated.
+/// PostgreSQL's wait. Returns when the standbys have confirmed the position, when no standby is named, or when the
+/// statement is to be cancelled or the session terminated.
 fn wait(position: XLogRecPtr) {
     let _quiet = Quiet::begin();
-    // SAFETY: in a transaction, without a lock, and with interrupts held, as the function demands: it removes the process from the
-    // queue of those that wait before any interrupt is processed. Where it raises an error, PostgreSQL resets the count.
+    // SAFETY: in a transaction, without a lock, and with interrupts held, as the function demands: it removes the
+    // process from the queue of those that wait before any interrupt is processed. Where it raises an error, PostgreSQL
+    // resets the count.
     unsafe {
         pg_sys::InterruptHoldoffCount += 1;
         // Not a commit: waits for the standby's disk at most.
@@ -97,9 +101,9 @@ fn wait(position: XLogRecPtr) {
     }
 }
 
-/// A wait that is cancelled warns that "the transaction has already committed locally", and where the session is terminated, it ends
-/// all output to the client. Both are wrong here. While this lives, warnings are suppressed, and at its end, output goes to the client
-/// again. Other messages, such as that of an immediate shutdown, are not affected.
+/// A wait that is cancelled warns that "the transaction has already committed locally", and where the session is
+/// terminated, it ends all output to the client. Both are wrong here. While this lives, warnings are suppressed, and at
+/// its end, output goes to the client again. Other messages, such as that of an immediate shutdown, are not affected.
 struct Quiet {
     log_min_messages: i32,
     client_min_messages: i32,

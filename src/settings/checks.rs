@@ -1,5 +1,6 @@
-//! The hooks of the parameters. A check hook that refuses a value sets detail and hint; which parameter and value it was,
-//! PostgreSQL says. An assign hook withdraws the admission of this session, so that its next claim goes by the new value.
+//! The hooks of the parameters. A check hook that refuses a value sets detail and hint; which parameter and value it
+//! was, PostgreSQL says. An assign hook withdraws the admission of this session, so that its next claim goes by the new
+//! value.
 
 use super::{UNSET, WORKER_READ_AT, layout};
 use crate::admission;
@@ -14,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Whether a value that is refused ends the start of the server.
 static END_START: AtomicBool = AtomicBool::new(false);
 
-/// The time in which the parameters are defined, and their values read from the configuration. PostgreSQL alone would warn of a
-/// wrong value, and go on with the default: with other IDs than were asked for.
+/// The time in which the parameters are defined, and their values read from the configuration. PostgreSQL alone would
+/// warn of a wrong value, and go on with the default: with other IDs than were asked for.
 pub struct Refusals;
 
 impl Refusals {
@@ -148,8 +149,8 @@ pub unsafe extern "C-unwind" fn assign_int(_value: i32, _extra: *mut c_void) {
     admission::withdraw();
 }
 
-/// Refuses the value of a parameter that decides which IDs are made. A server that is being started does not start; one that runs
-/// keeps the old value.
+/// Refuses the value of a parameter that decides which IDs are made. A server that is being started does not start; one
+/// that runs keeps the old value.
 fn refuse(parameter: &str, value: &str, detail: &str, hint: &str) -> bool {
     if END_START.load(Relaxed) {
         let message = format!("invalid value for parameter \"{parameter}\": {value}");

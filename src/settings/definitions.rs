@@ -14,7 +14,8 @@ use snowflake_core::notation::NotationError;
 use snowflake_core::{Layout, UnixMicros};
 use std::ffi::CString;
 
-/// Defines the parameters and reads the layout. In the postmaster (`preloading`), a wrong value ends the start of the server.
+/// Defines the parameters and reads the layout. In the postmaster (`preloading`), a wrong value ends the start of the
+/// server.
 pub fn init(preloading: bool) {
     let refusals = Refusals::begin(preloading);
     define_layout(preloading);
@@ -29,8 +30,8 @@ pub fn init(preloading: bool) {
 }
 
 fn define_layout(preloading: bool) {
-    // PostgreSQL lets nobody define a parameter of the context Postmaster once the server runs. A session that loads the library
-    // later reads the same lines of the configuration file, and it reads them once.
+    // PostgreSQL lets nobody define a parameter of the context Postmaster once the server runs. A session that loads
+    // the library later reads the same lines of the configuration file, and it reads them once.
     let fixed = || if preloading { GucContext::Postmaster } else { GucContext::Sighup };
     // SAFETY: the hooks are guarded, and have the signatures that PostgreSQL documents for them.
     unsafe {

@@ -1,7 +1,7 @@
 //! The `pg_snowflake.*` parameters: their values. Their definitions are in [`definitions`], their checks in [`checks`].
 //!
-//! `layout` and `epoch` are parsed once, and do not change while a process lives: in another layout, new IDs could repeat existing
-//! ones. With a wrong value of a parameter that decides which IDs are made, the server does not start.
+//! `layout` and `epoch` are parsed once, and do not change while a process lives: in another layout, new IDs could
+//! repeat existing ones. With a wrong value of a parameter that decides which IDs are made, the server does not start.
 
 mod checks;
 pub mod definitions;
@@ -48,8 +48,8 @@ enum ClockSource {
     System,
 }
 
-/// The worker as this process knows it. After a reload, processes read the configuration one after the other, so that for a while
-/// two of them may know different workers: the one with the later `read_at` is right.
+/// The worker as this process knows it. After a reload, processes read the configuration one after the other, so that
+/// for a while two of them may know different workers: the one with the later `read_at` is right.
 pub struct Worker {
     /// The worker, or what is missing.
     pub bits: Result<WorkerBits, FieldError>,
@@ -70,8 +70,8 @@ pub fn worker() -> Worker {
     Worker { bits: layout().place_worker(id(&DATACENTER_ID), id(&WORKER_ID)), read_at: WORKER_READ_AT.load(Relaxed) }
 }
 
-/// Notes that this process knows the newest configuration. For a process that the postmaster has just started, and that has its
-/// configuration from there.
+/// Notes that this process knows the newest configuration. For a process that the postmaster has just started, and that
+/// has its configuration from there.
 pub fn mark_worker_read() {
     WORKER_READ_AT.store(clock::monotonic_nanos(), Relaxed);
 }

@@ -20,8 +20,8 @@ pub fn monotonic_micros() -> MonotonicMicros {
     MonotonicMicros(monotonic_nanos() / 1000)
 }
 
-/// Nanoseconds since the machine was started; as [`monotonic_nanos`], but where the system has such a clock, goes on while the
-/// machine is suspended.
+/// Nanoseconds since the machine was started; as [`monotonic_nanos`], but where the system has such a clock, goes on
+/// while the machine is suspended.
 pub fn boot_nanos() -> i64 {
     #[cfg(target_os = "linux")]
     let time = read(libc::CLOCK_BOOTTIME);
@@ -39,8 +39,8 @@ pub fn boot_micros() -> MonotonicMicros {
 #[inline]
 fn read(clock: libc::clockid_t) -> libc::timespec {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a timespec of our own. These clocks exist on every system that asks for them here, so the
-    // call does not fail.
+    // SAFETY: the pointer is to a timespec of our own. These clocks exist on every system that asks for them here, so
+    // the call does not fail.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time
 }

@@ -1,8 +1,9 @@
-//! The processor's time-stamp counter (TSC). Reading it costs less than half as much as reading the clock: `clock_gettime` reads
-//! the same counter, but waits for earlier instructions first, and then converts the count.
+//! The processor's time-stamp counter (TSC). Reading it costs less than half as much as reading the clock:
+//! `clock_gettime` reads the same counter, but waits for earlier instructions first, and then converts the count.
 //!
-//! It is used on x86-64 Linux, where the processor says that the counter runs at a constant rate and never stops, and while it is
-//! the kernel's own clock source; the kernel makes sure that the counters of all processors agree. Elsewhere the clock is read.
+//! It is used on x86-64 Linux, where the processor says that the counter runs at a constant rate and never stops, and
+//! while it is the kernel's own clock source; the kernel makes sure that the counters of all processors agree.
+//! Elsewhere the clock is read.
 
 pub use counter::{init, per_micro, read, usable};
 
@@ -36,8 +37,9 @@ mod counter {
         is_invariant() && std::fs::read_to_string(SOURCE).is_ok_and(|source| source.trim() == "tsc")
     }
 
-    /// Whether the processor has an invariant TSC: one that power saving neither slows down nor stops. Bit 8 of EDX of CPUID leaf
-    /// 0x80000007 (AMD64 Architecture Programmer's Manual, volume 3; Intel's Software Developer's Manual, volume 2).
+    /// Whether the processor has an invariant TSC: one that power saving neither slows down nor stops. Bit 8 of EDX of
+    /// CPUID leaf 0x80000007 (AMD64 Architecture Programmer's Manual, volume 3; Intel's Software Developer's Manual,
+    /// volume 2).
     fn is_invariant() -> bool {
         __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0
     }
@@ -49,9 +51,9 @@ mod counter {
         unsafe { _rdtsc() }
     }
 
-    /// How many counts pass in a microsecond, where the counter is [`usable`]; a little too few rather than too many, so that what
-    /// is to hold for a number of microseconds ends early rather than late. 0 until the rate is known, which is measured from the
-    /// postmaster's start on.
+    /// How many counts pass in a microsecond, where the counter is [`usable`]; a little too few rather than too many,
+    /// so that what is to hold for a number of microseconds ends early rather than late. 0 until the rate is known,
+    /// which is measured from the postmaster's start on.
     pub fn per_micro() -> u64 {
         let Some(start) = START.get() else { return 0 };
         let now = Reading::take();

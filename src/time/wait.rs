@@ -7,8 +7,8 @@ use std::time::Duration;
 /// No single sleep is longer, so that a clock which is set right meanwhile is noticed within this time.
 const LONGEST: Micros = Micros::from_millis(100);
 
-/// Sleeps for this long, at most [`LONGEST`], or until the session is woken up, for example by a signal. Does not return where the
-/// statement is cancelled or the session terminated.
+/// Sleeps for this long, at most [`LONGEST`], or until the session is woken up, for example by a signal. Does not
+/// return where the statement is cancelled or the session terminated.
 pub fn sleep(length: Micros) {
     let micros = length.clamp(Micros(0), LONGEST).0;
     if micros < 1000 {

@@ -1,5 +1,5 @@
-//! Any steps of the clock, the bounds and the worker: what holds for every claim. The steps are those of `tests/line.rs`,
-//! with other ranges.
+//! Any steps of the clock, the bounds and the worker: what holds for every claim. The steps are those of
+//! `tests/line.rs`, with other ranges.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Any text as a layout: it is refused, or it is a layout whose notation reads back and whose arithmetic does not overflow.
+//! Any text as a layout: it is refused, or it is a layout whose notation reads back and whose arithmetic does not
+//! overflow.
 
 #![no_main]
 

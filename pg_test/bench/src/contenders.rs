@@ -32,8 +32,8 @@ pub const UUID_V4: &str = "gen_random_uuid()";
 /// A time-ordered UUID, as people write it in SQL before PostgreSQL 18.
 pub const UUID_V7_IN_SQL: &str = "UUIDv7 in SQL";
 
-/// Creates what the expressions need. The two functions are as published: Instagram's of 2012 (41 bits of milliseconds, 13 of
-/// shard, 10 of a sequence), and a random UUID into which the time and the version are put (RFC 9562).
+/// Creates what the expressions need. The two functions are as published: Instagram's of 2012 (41 bits of milliseconds,
+/// 13 of shard, 10 of a sequence), and a random UUID into which the time and the version are put (RFC 9562).
 const SETUP: &str = "
 CREATE SEQUENCE plain;
 CREATE SEQUENCE cached CACHE 1000;

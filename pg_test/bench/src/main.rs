@@ -1,4 +1,5 @@
-//! `make bench`: makes its own servers, measures pg_snowflake side by side with what else one would use, and prints tables.
+//! `make bench`: makes its own servers, measures pg_snowflake side by side with what else one would use, and prints
+//! tables.
 //!
 //! * `QUICK=1`: a short run of less than a minute, with rough figures
 //! * `RESULTS=directory`: where `results.md`, `results.json` and the charts go; `target/bench` by default

@@ -59,8 +59,8 @@ impl Figure {
     }
 }
 
-/// Measures all contenders for so many rounds. Every second round is in reverse order, so that a contender does not always come
-/// after the same one.
+/// Measures all contenders for so many rounds. Every second round is in reverse order, so that a contender does not
+/// always come after the same one.
 pub fn interleave(rounds: usize, mut trials: Vec<Trial>) -> Vec<Row> {
     let mut all: Vec<Vec<(&'static str, Vec<f64>)>> = trials.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {

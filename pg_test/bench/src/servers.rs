@@ -90,8 +90,8 @@ pub fn conditions(servers: &Servers) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A table expression of so many rows, which are made as they are read. `generate_series` in FROM would store them first, which
-/// takes longer than what is measured here.
+/// A table expression of so many rows, which are made as they are read. `generate_series` in FROM would store them
+/// first, which takes longer than what is measured here.
 pub fn rows(count: impl std::fmt::Display) -> String {
     format!("(SELECT generate_series(1, {count}) OFFSET 0) AS rows")
 }
@@ -108,7 +108,8 @@ pub fn cpu(pid: u32) -> f64 {
     cpu_times(pid)[..2].iter().sum()
 }
 
-/// The processor time of a process's children that have ended, in seconds. For a postmaster, these are the past sessions.
+/// The processor time of a process's children that have ended, in seconds. For a postmaster, these are the past
+/// sessions.
 pub fn cpu_of_ended(pid: u32) -> f64 {
     cpu_times(pid)[2..].iter().sum()
 }

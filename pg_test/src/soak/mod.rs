@@ -1,8 +1,8 @@
-//! Random faults of three servers under load: a primary, its standby, and an independent server. The same seed gives the same
-//! faults in the same order.
+//! Random faults of three servers under load: a primary, its standby, and an independent server. The same seed gives
+//! the same faults in the same order.
 //!
-//! The faults stay within the promise: a standby is only promoted while it is a synchronous one, no server is started from an
-//! old state of its data, and a worker ID changes hands only when its new owner is past all IDs of the old one.
+//! The faults stay within the promise: a standby is only promoted while it is a synchronous one, no server is started
+//! from an old state of its data, and a worker ID changes hands only when its new owner is past all IDs of the old one.
 
 mod databases;
 mod faults;
@@ -34,7 +34,8 @@ const YEAR: f64 = 31_536_000.0;
 /// No ID may be further ahead of the true time, in seconds.
 const LONGEST_LEAD: f64 = 3600.0;
 
-/// The two worker IDs that are swapped. Of all others, the primary has the even ones, and the other server the odd ones.
+/// The two worker IDs that are swapped. Of all others, the primary has the even ones, and the other server the odd
+/// ones.
 const SWAPPED: [u32; 2] = [1, 2];
 
 /// A server in the soak.
@@ -148,7 +149,8 @@ fn options() -> Options {
         .set("wal_receiver_timeout = 0")
 }
 
-/// Errors that a fault explains: the server ends sessions, or is starting; the extension is not there; there is no worker.
+/// Errors that a fault explains: the server ends sessions, or is starting; the extension is not there; there is no
+/// worker.
 const EXPLAINED: [&str; 9] = [
     "57P0",
     "25006",
@@ -164,7 +166,8 @@ const EXPLAINED: [&str; 9] = [
 /// Causes faults for so long, and until there were so many.
 ///
 /// # Panics
-/// With the first duplicate; or where a server does not survive a fault, or a call ends with an error that no fault explains.
+/// With the first duplicate; or where a server does not survive a fault, or a call ends with an error that no fault
+/// explains.
 pub fn run(seed: u64, length: Duration, least: usize) -> Report {
     let first = options().start();
     for database in DATABASES {

@@ -67,8 +67,8 @@ impl Soak<'_> {
             until.is_some()
         });
         let (until, seconds) = until.unwrap();
-        // The new owner's IDs count, not its clock: that may have leapt without being believed, and may be set back before the
-        // first ID with the new worker.
+        // The new owner's IDs count, not its clock: that may have leapt without being believed, and may be set back
+        // before the first ID with the new worker.
         let query = format!("SELECT snowflake_timestamp(snowflake_next()) >= '{until}'");
         let is_past =
             |soak: &Self| -> bool { soak.server(to).retry(|client| Ok(client.query_one(&query, &[])?.get(0))) };

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
-/// An administrator in an outage resets `synchronous_standby_names`. That ends the wait of commits, and must end the wait for a
-/// reservation, though the sessions have not read the new configuration yet.
+/// An administrator in an outage resets `synchronous_standby_names`. That ends the wait of commits, and must end the
+/// wait for a reservation, though the sessions have not read the new configuration yet.
 #[test]
 fn reset_lets_waiting_sessions_go() {
     let pair = Pair::start(Cluster::options());
@@ -234,8 +234,8 @@ fn a_killed_server_while_sessions_wait() {
     stop_while_sessions_wait(Stop::Kill);
 }
 
-/// The standby takes over while sessions of the primary wait for it: the new primary does not give out what these were given
-/// before, though its clock is behind.
+/// The standby takes over while sessions of the primary wait for it: the new primary does not give out what these were
+/// given before, though its clock is behind.
 #[test]
 fn a_promotion_while_sessions_wait() {
     let pair = Pair::start(Cluster::options().patient());

@@ -48,7 +48,8 @@ impl Pair {
         client.batch_execute("SELECT pg_reload_conf()").unwrap();
     }
 
-    /// As [`Pair::cut`], and waits until what was reserved before has passed, so that the next claim of each session must wait.
+    /// As [`Pair::cut`], and waits until what was reserved before has passed, so that the next claim of each session
+    /// must wait.
     pub fn cut_for_all(&self) {
         self.cut();
         thread::sleep(millis(1100));
@@ -202,8 +203,8 @@ impl Session {
     }
 }
 
-/// The server has not logged PostgreSQL's messages for a commit that was cancelled while it waited: they would be false, as
-/// nothing was committed.
+/// The server has not logged PostgreSQL's messages for a commit that was cancelled while it waited: they would be
+/// false, as nothing was committed.
 pub fn nothing_was_said_of_a_commit(cluster: &Cluster) {
     let log = cluster.log();
     for words in ["already committed", "wait for synchronous replication"] {

@@ -6,8 +6,8 @@ use crate::rounds::{Trial, interleave};
 use crate::servers::{Servers, time};
 use std::cell::RefCell;
 
-/// An expression's name, its query, and the query that one would write by hand for the default layout. `$since` and `$until` are
-/// the bounds of the middle half.
+/// An expression's name, its query, and the query that one would write by hand for the default layout. `$since` and
+/// `$until` are the bounds of the middle half.
 const PAIRS: [(&str, &str, &str); 6] = [
     ("snowflake_timestamp(id)", "max(snowflake_timestamp(id)) FROM ids", "max(id >> 22) FROM ids"),
     ("snowflake_datacenter(id)", "max(snowflake_datacenter(id)) FROM ids", "max((id >> 17) & 31) FROM ids"),

@@ -9,6 +9,7 @@
 //! * [`worker`]: the worker in use, and its change
 //! * [`reservation`]: what is durable before a claim, on this server and its standbys; and the way back after a wrong
 //!   clock
+//! * [`planner`]: tells PostgreSQL's planner that an ID's time rises with the ID
 //! * [`database`]: what a database has on record: its layout, and a copy of the reservation
 //! * [`believed`]: the time to make IDs by
 //! * [`named_layouts`]: layouts that queries name
@@ -29,6 +30,7 @@ mod functions;
 mod generator;
 mod keeper;
 mod named_layouts;
+mod planner;
 mod reservation;
 mod settings;
 mod shared;
@@ -61,6 +63,7 @@ pub extern "C-unwind" fn _PG_init() {
     let preloading = unsafe { pg_sys::process_shared_preload_libraries_in_progress };
     forbid_backtraces();
     settings::definitions::init(preloading);
+    planner::init();
     if preloading {
         time::tsc::init();
         shared::init();

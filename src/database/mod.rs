@@ -40,6 +40,12 @@ pub fn layout() -> &'static Layout {
     }
 }
 
+/// The layout of this database's IDs; `None` where it is not on record, and so [`layout`] would end the call.
+pub fn layout_on_record() -> Option<&'static Layout> {
+    // SAFETY: as in `layout`.
+    unsafe { KNOWN.load(Relaxed).as_ref() }.or_else(|| read_layout().ok())
+}
+
 /// The sequence of the reservation's copy, in a database with this layout, which is the server's.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use super::checks::{self, Refusals};
 use super::{CENTURY, UNSET};
 use super::{
     CLOCK_SOURCE, DATACENTER_ID, EPOCH_TEXT, LAYOUT, LAYOUT_TEXT, MAX_BURST, MAX_JUMP, MAX_LEAD, MAX_WAIT,
-    RESERVE_AHEAD, SEQUENCE_SPREAD, WORKER_ID,
+    PLAN_BY_TIME, RESERVE_AHEAD, SEQUENCE_SPREAD, WORKER_ID,
 };
 use crate::time::clock;
 use pgrx::pg_sys::panic::ErrorReport;
@@ -25,6 +25,7 @@ pub fn init(preloading: bool) {
     define_pace();
     define_clock();
     define_reservation();
+    define_planner();
     reserve_prefix();
     drop(refusals);
 }
@@ -199,6 +200,23 @@ fn define_reservation() {
             60_000,
             GucContext::Sighup,
             GucFlags::UNIT_MS,
+            None,
+            None,
+            None,
+        );
+    }
+}
+
+fn define_planner() {
+    // SAFETY: as in `define_layout`.
+    unsafe {
+        GucRegistry::define_bool_guc_with_hooks(
+            c"pg_snowflake.plan_by_time",
+            c"Whether the planner uses that an ID's time rises with the ID.",
+            c"Then an index on the ID serves conditions on its time, and an order by it.",
+            &PLAN_BY_TIME,
+            GucContext::Userset,
+            GucFlags::default(),
             None,
             None,
             None,

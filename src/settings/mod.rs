@@ -30,6 +30,8 @@ static MAX_WAIT: GucSetting<i32> = GucSetting::<i32>::new(5_000);
 static RESERVE_AHEAD: GucSetting<i32> = GucSetting::<i32>::new(1_000);
 static SEQUENCE_SPREAD: GucSetting<i32> = GucSetting::<i32>::new(64);
 
+static PLAN_BY_TIME: GucSetting<bool> = GucSetting::<bool>::new(true);
+
 static CLOCK_SOURCE: GucSetting<ClockSource> = GucSetting::<ClockSource>::new(ClockSource::Auto);
 
 static LAYOUT: OnceCell<Layout> = OnceCell::new();
@@ -110,4 +112,10 @@ pub fn sequence_spread() -> u64 {
 /// Whether sessions use the processor's counter, so that they need not read the clock for each claim.
 pub fn uses_tsc() -> bool {
     matches!(CLOCK_SOURCE.get(), ClockSource::Auto) && tsc::usable()
+}
+
+/// `pg_snowflake.plan_by_time`.
+#[inline]
+pub fn plan_by_time() -> bool {
+    PLAN_BY_TIME.get()
 }

@@ -1,0 +1,279 @@
+//! Comparisons of an ID's time become comparisons of the ID, which an index on the ID can serve:
+//!
+//! ```sql
+//! WHERE snowflake_timestamp(id) >= now() - interval '1 hour'
+//! -- is planned as
+//! WHERE id > snowflake_max_id_before(now() - interval '1 hour')
+//! ```
+//!
+//! The bounds exist for every instant, and are exact: an ID has a time before `t` if it is at most the highest ID before `t`.
+//! A number that is no ID has no time, and `snowflake_timestamp()` ends the query with an error. No such number may pass a
+//! comparison: so the ID is compared with the lowest and the highest of the layout, too, where the bound alone does not do that.
+//!
+//! This happens when views are inlined and constants are folded, and before the planner distributes the conditions to the
+//! tables. Outer joins, EXISTS, and UPDATE and DELETE have nothing special then.
+
+use super::functions::{Bound, IdTime};
+use super::nodes::{cast, copy, elements, list};
+use pgrx::pg_sys::{self, Node, Oid};
+use snowflake_core::Layout;
+
+/// What a comparison accepts on its left side, relative to its right side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Accepts {
+    Less,
+    LessOrEqual,
+    Equal,
+    GreaterOrEqual,
+    Greater,
+}
+
+impl Accepts {
+    /// The same comparison with the sides exchanged.
+    const fn commuted(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Equal => Self::Equal,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+            Self::Greater => Self::Less,
+        }
+    }
+}
+
+/// Comparisons of `bigint` with `bigint`: operator and function, as in PostgreSQL's `pg_operator.dat`.
+const AT_LEAST: (u32, u32) = (415, 472);
+const ABOVE: (u32, u32) = (413, 470);
+const AT_MOST: (u32, u32) = (414, 471);
+
+/// Rewrites all conditions of a query.
+///
+/// # Safety
+/// The planner's state of a query whose expressions are preprocessed, and not distributed yet.
+pub unsafe fn rewrite(root: *mut pg_sys::PlannerInfo) {
+    // SAFETY: as above.
+    unsafe {
+        let query = (*root).parse;
+        rewrite_join_tree(root, (*query).jointree.cast());
+        for table in elements::<pg_sys::RangeTblEntry>((*query).rtable) {
+            // Of row-level security: a list of lists.
+            for (at, conditions) in elements::<Node>((*table).securityQuals).enumerate() {
+                (*(*(*table).securityQuals).elements.add(at)).ptr_value = rewritten_conditions(root, conditions).cast();
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`rewrite`]; a part of the query's join tree.
+unsafe fn rewrite_join_tree(root: *mut pg_sys::PlannerInfo, node: *mut Node) {
+    // SAFETY: as above. Conditions are lists, whose elements are combined by AND.
+    unsafe {
+        if let Some(from) = cast::<pg_sys::FromExpr>(node) {
+            elements(from.fromlist).for_each(|part| rewrite_join_tree(root, part));
+            from.quals = rewritten_conditions(root, from.quals);
+        } else if let Some(join) = cast::<pg_sys::JoinExpr>(node) {
+            rewrite_join_tree(root, join.larg);
+            rewrite_join_tree(root, join.rarg);
+            join.quals = rewritten_conditions(root, join.quals);
+        }
+    }
+}
+
+/// # Safety
+/// As [`rewrite`]; the conditions of a part of the join tree.
+unsafe fn rewritten_conditions(root: *mut pg_sys::PlannerInfo, conditions: *mut Node) -> *mut Node {
+    // SAFETY: as above.
+    unsafe {
+        match cast::<pg_sys::List>(conditions).and_then(|conditions| rewritten(root, conditions)) {
+            Some(new) => new.cast(),
+            None => conditions,
+        }
+    }
+}
+
+/// Conditions that are combined by AND; `None` where none of them changes.
+///
+/// # Safety
+/// As [`rewrite`].
+unsafe fn rewritten(root: *mut pg_sys::PlannerInfo, conditions: *mut pg_sys::List) -> Option<*mut pg_sys::List> {
+    // SAFETY: as above.
+    unsafe {
+        for condition in elements::<Node>(conditions) {
+            if let Some(combination) = cast::<pg_sys::BoolExpr>(condition) {
+                rewrite_combination(root, combination);
+            }
+        }
+        // For most queries, this is all.
+        if !elements::<Node>(conditions).any(|condition| is_candidate(condition)) {
+            return None;
+        }
+        let bounds = elements::<Node>(conditions).map(|condition| match cast::<pg_sys::OpExpr>(condition) {
+            Some(operation) => bounds(root, operation).unwrap_or_else(|| vec![condition]),
+            None => vec![condition],
+        });
+        Some(list(&bounds.flatten().collect::<Vec<_>>()))
+    }
+}
+
+/// Whether an expression compares times.
+///
+/// # Safety
+/// An expression.
+unsafe fn is_candidate(expression: *mut Node) -> bool {
+    // SAFETY: as above.
+    unsafe { cast::<pg_sys::OpExpr>(expression) }.is_some_and(|operation| comparison(operation.opno.to_u32()).is_some())
+}
+
+/// # Safety
+/// As [`rewrite`].
+unsafe fn rewrite_combination(root: *mut pg_sys::PlannerInfo, combination: &mut pg_sys::BoolExpr) {
+    // SAFETY: as above.
+    unsafe {
+        match combination.boolop {
+            pg_sys::BoolExprType::AND_EXPR => {
+                if let Some(new) = rewritten(root, combination.args) {
+                    combination.args = new;
+                }
+            }
+            pg_sys::BoolExprType::OR_EXPR => {
+                for (at, alternative) in elements::<Node>(combination.args).enumerate() {
+                    if let Some(combination) = cast::<pg_sys::BoolExpr>(alternative) {
+                        rewrite_combination(root, combination);
+                    } else if let Some(bounds) =
+                        cast::<pg_sys::OpExpr>(alternative).and_then(|operation| bounds(root, operation))
+                    {
+                        let new = match bounds[..] {
+                            [only] => only,
+                            _ => pg_sys::make_andclause(list(&bounds)).cast(),
+                        };
+                        (*(*combination.args).elements.add(at)).ptr_value = new.cast();
+                    }
+                }
+            }
+            // The planner has moved every NOT inwards that it could.
+            _ => {}
+        }
+    }
+}
+
+/// The comparisons of the ID that stand for one of its time, to be combined by AND; `None` where the operation is none, or must
+/// stay as it is.
+///
+/// # Safety
+/// As [`rewrite`].
+unsafe fn bounds(root: *mut pg_sys::PlannerInfo, operation: &pg_sys::OpExpr) -> Option<Vec<*mut Node>> {
+    let (accepts, left_type, right_type) = comparison(operation.opno.to_u32())?;
+    // SAFETY: as above; a comparison has two operands.
+    unsafe {
+        let mut operands = elements::<Node>(operation.args);
+        let (left, right) = (operands.next()?, operands.next()?);
+        let by_left = || bounds_of(root, accepts, &time_of(left, left_type)?, right, right_type);
+        let by_right = || bounds_of(root, accepts.commuted(), &time_of(right, right_type)?, left, left_type);
+        by_left().or_else(by_right)
+    }
+}
+
+/// # Safety
+/// An expression of this type.
+unsafe fn time_of(expression: *mut Node, of_type: Oid) -> Option<IdTime> {
+    // SAFETY: as above.
+    if of_type == pg_sys::TIMESTAMPTZOID { unsafe { IdTime::read(expression) } } else { None }
+}
+
+/// # Safety
+/// As [`rewrite`].
+unsafe fn bounds_of(
+    root: *mut pg_sys::PlannerInfo,
+    accepts: Accepts,
+    time: &IdTime,
+    other: *mut Node,
+    other_type: Oid,
+) -> Option<Vec<*mut Node>> {
+    let layout = time.layout()?;
+    // SAFETY: as above.
+    unsafe {
+        // The ID is compared twice, and may be evaluated where the comparison would not be.
+        if !pg_sys::contain_var_clause(time.id)
+            || pg_sys::contain_volatile_functions(time.id)
+            || pg_sys::contain_subplans(time.id)
+            || pg_sys::contain_volatile_functions(other)
+        {
+            return None;
+        }
+        // Two tables may be joined by equal times: by hash, which has no use for bounds.
+        if accepts == Accepts::Equal && (pg_sys::contain_var_clause(other) || pg_sys::contain_subplans(other)) {
+            return None;
+        }
+        let bound = |bound, other| {
+            let call = time.bound(bound, other, other_type)?;
+            Some(pg_sys::eval_const_expressions(root, call))
+        };
+        let above = |bound| operation(ABOVE, time.id, bound);
+        let at_most = |id, bound| operation(AT_MOST, id, bound);
+        let lowest = || operation(AT_LEAST, copy(time.id), constant(0));
+        Some(match accepts {
+            Accepts::Less => vec![lowest(), at_most(time.id, bound(Bound::Before, other)?)],
+            Accepts::LessOrEqual => vec![lowest(), at_most(time.id, bound(Bound::At, other)?)],
+            Accepts::Equal => {
+                let at = bound(Bound::At, copy(other))?;
+                vec![above(bound(Bound::Before, other)?), at_most(copy(time.id), at)]
+            }
+            Accepts::GreaterOrEqual => with_highest(&layout, time.id, above(bound(Bound::Before, other)?)),
+            Accepts::Greater => with_highest(&layout, time.id, above(bound(Bound::At, other)?)),
+        })
+    }
+}
+
+/// A comparison, and where the layout has fewer bits than a `bigint`, that with its highest ID.
+///
+/// # Safety
+/// As [`rewrite`].
+unsafe fn with_highest(layout: &Layout, id: *mut Node, comparison: *mut Node) -> Vec<*mut Node> {
+    match layout.max_id() {
+        i64::MAX => vec![comparison],
+        // SAFETY: as above.
+        highest => unsafe { vec![comparison, operation(AT_MOST, copy(id), constant(highest))] },
+    }
+}
+
+/// # Safety
+/// Two expressions of type `bigint`.
+unsafe fn operation((operator, function): (u32, u32), left: *mut Node, right: *mut Node) -> *mut Node {
+    // SAFETY: as above.
+    unsafe {
+        let none = pg_sys::InvalidOid;
+        let new = pg_sys::make_opclause(operator.into(), pg_sys::BOOLOID, false, left.cast(), right.cast(), none, none);
+        (*new.cast::<pg_sys::OpExpr>()).opfuncid = function.into();
+        new.cast()
+    }
+}
+
+fn constant(id: i64) -> *mut Node {
+    let length = size_of::<i64>() as i32;
+    // SAFETY: a `bigint`, which is passed by value.
+    unsafe {
+        pg_sys::makeConst(pg_sys::INT8OID, -1, pg_sys::InvalidOid, length, pg_sys::Datum::from(id), false, true).cast()
+    }
+}
+
+/// What an operator compares, and the types of its sides, one of which is `timestamptz`. The OIDs are those of PostgreSQL's
+/// `pg_operator.dat`; they never change.
+const fn comparison(operator: u32) -> Option<(Accepts, Oid, Oid)> {
+    use Accepts::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
+    use pg_sys::{DATEOID, TIMESTAMPOID, TIMESTAMPTZOID};
+    const BY_NUMBER: [Accepts; 5] = [Less, LessOrEqual, Equal, GreaterOrEqual, Greater];
+    let (first, left, right) = match operator {
+        1320 => return Some((Equal, TIMESTAMPTZOID, TIMESTAMPTZOID)),
+        1322 => return Some((Less, TIMESTAMPTZOID, TIMESTAMPTZOID)),
+        1323 => return Some((LessOrEqual, TIMESTAMPTZOID, TIMESTAMPTZOID)),
+        1324 => return Some((Greater, TIMESTAMPTZOID, TIMESTAMPTZOID)),
+        1325 => return Some((GreaterOrEqual, TIMESTAMPTZOID, TIMESTAMPTZOID)),
+        2358..=2362 => (2358, DATEOID, TIMESTAMPTZOID),
+        2384..=2388 => (2384, TIMESTAMPTZOID, DATEOID),
+        2534..=2538 => (2534, TIMESTAMPOID, TIMESTAMPTZOID),
+        2540..=2544 => (2540, TIMESTAMPTZOID, TIMESTAMPOID),
+        _ => return None,
+    };
+    Some((BY_NUMBER[(operator - first) as usize], left, right))
+}

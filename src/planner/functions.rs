@@ -1,0 +1,148 @@
+//! Which functions of the catalog are ours, and where the bounds are that belong to an accessor.
+
+use super::nodes::{cast, copy, elements};
+use crate::database;
+use pgrx::pg_catalog::pg_proc::PgProc;
+use pgrx::pg_sys::{self, Node};
+use pgrx::{IntoDatum, direct_function_call};
+use snowflake_core::Layout;
+use std::ffi::CStr;
+
+/// The first OID that is not PostgreSQL's own.
+const FIRST_OF_USERS: u32 = 16384;
+
+/// The time of an ID: a call of `snowflake_timestamp()`.
+#[derive(Clone, Copy)]
+pub struct IdTime {
+    /// The expression of the ID.
+    pub id: *mut Node,
+    /// The expression of the layout's name, and the layout; `None` for the layout of the database.
+    pub named: Option<(*mut Node, Layout)>,
+    function: pg_sys::Oid,
+    collation: pg_sys::Oid,
+}
+
+/// Which of the two functions that bound IDs by a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// The highest ID whose time is before it.
+    Before,
+    /// The highest ID whose time is at or before it.
+    At,
+}
+
+impl IdTime {
+    /// Reads an expression; `None` where it is something else, or where it cannot be evaluated without an error: a layout that
+    /// is no constant, or none at all.
+    ///
+    /// # Safety
+    /// The pointer is to an expression.
+    pub unsafe fn read(node: *mut Node) -> Option<Self> {
+        // SAFETY: as above.
+        let call = unsafe { cast::<pg_sys::FuncExpr>(node) }?;
+        if call.funcid.to_u32() < FIRST_OF_USERS {
+            return None;
+        }
+        // SAFETY: the arguments of a call are expressions.
+        let mut arguments = unsafe { elements::<Node>(call.args) };
+        let (id, name) = (arguments.next()?, arguments.next());
+        let named = match (symbol(call.funcid)?.as_str(), name) {
+            ("snowflake_timestamp", None) => None,
+            // SAFETY: as above.
+            ("snowflake_timestamp_in", Some(name)) => Some((name, unsafe { named_layout(name) }?)),
+            _ => return None,
+        };
+        Some(Self { id, named, function: call.funcid, collation: call.inputcollid })
+    }
+
+    /// The layout of the IDs; `None` where the database has none on record.
+    pub fn layout(&self) -> Option<Layout> {
+        match self.named {
+            Some((_, layout)) => Some(layout),
+            None => database::layout_on_record().copied(),
+        }
+    }
+
+    /// The call of a bound by a time, an expression of this type; `None` where the function is missing, or where the user may call
+    /// one of both and not the other.
+    ///
+    /// # Safety
+    /// The pointer is to an expression of the type.
+    pub unsafe fn bound(&self, bound: Bound, time: *mut Node, time_type: pg_sys::Oid) -> Option<*mut Node> {
+        let (schema, name) = match time_type {
+            // SAFETY: look-ups in the catalog.
+            pg_sys::TIMESTAMPTZOID => unsafe {
+                let name = if bound == Bound::Before { c"snowflake_max_id_before" } else { c"snowflake_max_id" };
+                (pg_sys::get_func_namespace(self.function), name)
+            },
+            _ => unsafe {
+                let name = if bound == Bound::Before { c"max_id_before" } else { c"max_id" };
+                (pg_sys::get_namespace_oid(c"_snowflake".as_ptr(), true), name)
+            },
+        };
+        let types = [time_type, pg_sys::TEXTOID];
+        let count = if self.named.is_some() { 2 } else { 1 };
+        let function = find(schema, name, &types[..count])?;
+        if !symbol(function)?.starts_with("snowflake_max_id") || !may_call(function) || !may_call(self.function) {
+            return None;
+        }
+        // SAFETY: the function takes these arguments.
+        unsafe {
+            let mut arguments = pg_sys::lappend(std::ptr::null_mut(), time.cast());
+            if let Some((name, _)) = self.named {
+                arguments = pg_sys::lappend(arguments, copy(name).cast());
+            }
+            let call = pg_sys::makeFuncExpr(
+                function,
+                pg_sys::INT8OID,
+                arguments,
+                pg_sys::InvalidOid,
+                self.collation,
+                pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
+            );
+            Some(call.cast())
+        }
+    }
+}
+
+/// The C symbol of a function, where it is one of this library.
+fn symbol(function: pg_sys::Oid) -> Option<String> {
+    let function = PgProc::new(function)?;
+    let is_ours = function.probin().is_some_and(|library| library.rsplit('/').next() == Some("pg_snowflake"));
+    is_ours.then(|| function.prosrc())
+}
+
+/// The layout that a constant names.
+///
+/// # Safety
+/// The pointer is to an expression of type `text`.
+unsafe fn named_layout(name: *mut Node) -> Option<Layout> {
+    // SAFETY: as above.
+    let name = unsafe { cast::<pg_sys::Const>(name) }?;
+    // SAFETY: a constant of type `text`.
+    let text = unsafe { <String as pgrx::FromDatum>::from_datum(name.constvalue, name.constisnull) }?;
+    text.parse().ok()
+}
+
+/// A function by its name in a schema.
+fn find(schema: pg_sys::Oid, name: &CStr, types: &[pg_sys::Oid]) -> Option<pg_sys::Oid> {
+    // SAFETY: a look-up in the catalog, by a name, a vector of so many types, and a schema.
+    let found = unsafe {
+        pg_sys::GetSysCacheOid(
+            pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as _,
+            pg_sys::Anum_pg_proc_oid as _,
+            pg_sys::Datum::from(name.as_ptr()),
+            pg_sys::Datum::from(pg_sys::buildoidvector(types.as_ptr(), types.len() as i32)),
+            pg_sys::Datum::from(schema),
+            pg_sys::Datum::from(0),
+        )
+    };
+    (found != pg_sys::InvalidOid).then_some(found)
+}
+
+/// Whether the user may call a function. Where not, the call must stay as it is, and fail.
+fn may_call(function: pg_sys::Oid) -> bool {
+    let arguments = [function.into_datum(), "EXECUTE".into_datum()];
+    // SAFETY: the function takes an OID and a text.
+    unsafe { direct_function_call(pg_sys::has_function_privilege_id, &arguments) }.unwrap_or(false)
+}

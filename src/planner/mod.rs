@@ -1,0 +1,108 @@
+//! What the planner is told about an ID's time: that it rises with the ID. So an index on the ID serves conditions on the time
+//! ([`comparisons`]) and an order by it ([`order`]), in views, subqueries and joins, however the query is written.
+//!
+//! The hooks run for every query of a session that has the library loaded. For a query without our functions they only look at
+//! the operators of its conditions.
+
+mod comparisons;
+mod functions;
+mod nodes;
+mod order;
+mod versions;
+
+use crate::settings;
+use once_cell::sync::OnceCell;
+use pgrx::prelude::*;
+
+#[cfg(feature = "pg19")]
+use pg_sys::{build_simple_rel_hook as table_hook, build_simple_rel_hook_type as TableHook};
+#[cfg(not(feature = "pg19"))]
+use pg_sys::{get_relation_info_hook as table_hook, get_relation_info_hook_type as TableHook};
+
+/// The hooks of others, which are called, too.
+static PREVIOUS_TABLE_HOOK: OnceCell<TableHook> = OnceCell::new();
+static PREVIOUS_PATHS_HOOK: OnceCell<pg_sys::set_rel_pathlist_hook_type> = OnceCell::new();
+
+/// Installs the hooks. Called once in a process; the postmaster's children inherit them.
+pub fn init() {
+    // SAFETY: variables that extensions set when they are loaded.
+    unsafe {
+        PREVIOUS_TABLE_HOOK.get_or_init(|| table_hook);
+        table_hook = Some(on_table);
+        PREVIOUS_PATHS_HOOK.get_or_init(|| pg_sys::set_rel_pathlist_hook);
+        pg_sys::set_rel_pathlist_hook = Some(on_paths);
+    }
+}
+
+/// Called for each table of a query when views are inlined and constants folded, and before conditions are distributed.
+#[cfg(not(feature = "pg19"))]
+#[pg_guard]
+unsafe extern "C-unwind" fn on_table(
+    root: *mut pg_sys::PlannerInfo,
+    relation: pg_sys::Oid,
+    is_parent: bool,
+    table: *mut pg_sys::RelOptInfo,
+) {
+    // SAFETY: as PostgreSQL calls it.
+    unsafe {
+        if let Some(Some(previous)) = PREVIOUS_TABLE_HOOK.get() {
+            previous(root, relation, is_parent, table);
+        }
+        rewrite_once(root, table);
+    }
+}
+
+/// As before 19; there it is called for subqueries and the like, too.
+#[cfg(feature = "pg19")]
+#[pg_guard]
+unsafe extern "C-unwind" fn on_table(
+    root: *mut pg_sys::PlannerInfo,
+    table: *mut pg_sys::RelOptInfo,
+    entry: *mut pg_sys::RangeTblEntry,
+) {
+    // SAFETY: as PostgreSQL calls it.
+    unsafe {
+        if let Some(Some(previous)) = PREVIOUS_TABLE_HOOK.get() {
+            previous(root, table, entry);
+        }
+        rewrite_once(root, table);
+    }
+}
+
+/// Rewrites the conditions when the first table of the query is looked at.
+///
+/// # Safety
+/// As [`on_table`].
+unsafe fn rewrite_once(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) {
+    // SAFETY: as above; the array has so many elements, which are NULL for what was not looked at yet.
+    unsafe {
+        let others = (1..(*root).simple_rel_array_size as usize).map(|at| *(*root).simple_rel_array.add(at));
+        let is_first = others
+            .filter(|&other| !other.is_null() && other != table)
+            .all(|other| (*other).rtekind != pg_sys::RTEKind::RTE_RELATION);
+        if is_first && settings::plan_by_time() {
+            comparisons::rewrite(root);
+        }
+    }
+}
+
+/// Called for each table of a query, and each of its partitions, when its paths are made.
+#[pg_guard]
+unsafe extern "C-unwind" fn on_paths(
+    root: *mut pg_sys::PlannerInfo,
+    table: *mut pg_sys::RelOptInfo,
+    index: pg_sys::Index,
+    entry: *mut pg_sys::RangeTblEntry,
+) {
+    // SAFETY: as PostgreSQL calls it.
+    unsafe {
+        if let Some(Some(previous)) = PREVIOUS_PATHS_HOOK.get() {
+            previous(root, table, index, entry);
+        }
+        let is_table = (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION && !(*entry).inh;
+        let may_be_ordered = !(*table).indexlist.is_null() && !(*table).eclass_indexes.is_null();
+        if is_table && may_be_ordered && settings::plan_by_time() {
+            order::add_paths(root, table);
+        }
+    }
+}

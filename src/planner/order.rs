@@ -1,0 +1,165 @@
+//! An order by an ID's time is an order by the ID, so an index on the ID serves it: `ORDER BY created_at DESC LIMIT 10`,
+//! `max(created_at)`, a merge join by time, a window over it.
+//!
+//! PostgreSQL makes the paths: it is asked once more for the index paths of the table, as if the query wanted an order by the ID.
+//! Those in this order are offered as paths in the order by the time, too. IDs of the same time are in the order of the IDs.
+
+use super::functions::IdTime;
+use super::nodes::{cast, elements, list, without_labels};
+use super::versions::{self, Direction};
+use pgrx::pg_sys::{self, EquivalenceClass, IndexPath, Node, Path, PathKey, PlannerInfo, RelOptInfo};
+
+/// The family of operators that order `bigint`: `integer_ops` of btree, in PostgreSQL's `pg_opfamily.dat`.
+const INTEGER_OPS: u32 = 1976;
+
+/// The same for `timestamptz`: `datetime_ops`.
+const DATETIME_OPS: u32 = 434;
+
+/// An order by the time of a table's IDs that the query can use.
+struct TimeOrder {
+    /// The order by the time.
+    by_time: *mut PathKey,
+    /// The orders that the query wants after it.
+    then: Vec<*mut PathKey>,
+    /// The ID.
+    id: *mut Node,
+}
+
+/// Adds index paths of a table in the order of its IDs' time.
+///
+/// # Safety
+/// The planner's state, and a table of it whose other paths are made.
+pub unsafe fn add_paths(root: *mut PlannerInfo, table: *mut RelOptInfo) {
+    // SAFETY: as above.
+    unsafe {
+        for order in useful_orders(root, table) {
+            let key = &*order.by_time;
+            add_paths_in(root, table, &order, key.pk_nulls_first);
+            // Without NULLs, their place in the order does not matter.
+            if is_not_null(root, table, order.id) {
+                add_paths_in(root, table, &order, !key.pk_nulls_first);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`add_paths`].
+unsafe fn useful_orders(root: *mut PlannerInfo, table: *mut RelOptInfo) -> Vec<TimeOrder> {
+    let mut orders = Vec::new();
+    // SAFETY: as above.
+    unsafe {
+        let mut next = -1;
+        loop {
+            next = pg_sys::bms_next_member((*table).eclass_indexes, next);
+            if next < 0 {
+                return orders;
+            }
+            let class: *mut EquivalenceClass = (*(*(*root).eq_classes).elements.add(next as usize)).ptr_value.cast();
+            let Some(id) = id_of(class, table) else { continue };
+            let mut wanted = elements::<PathKey>((*root).query_pathkeys);
+            match wanted.next() {
+                Some(first) if (*first).pk_eclass == class => {
+                    orders.push(TimeOrder { by_time: first, then: wanted.collect(), id });
+                }
+                // Equal to the time of another table: a merge join can use any order.
+                _ if !pg_sys::bms_equal((*class).ec_relids, (*table).relids) => {
+                    let by_time = versions::path_key(root, class, DATETIME_OPS, Direction::Ascending, false);
+                    orders.push(TimeOrder { by_time, then: Vec::new(), id });
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The ID, a column of the table, whose time belongs to a class of equal expressions.
+///
+/// # Safety
+/// As [`add_paths`].
+unsafe fn id_of(class: *mut EquivalenceClass, table: *mut RelOptInfo) -> Option<*mut Node> {
+    // SAFETY: as above.
+    unsafe {
+        if !(*class).ec_merged.is_null() || (*class).ec_has_volatile || (*class).ec_has_const {
+            return None;
+        }
+        versions::members(class, table).find_map(|member| {
+            let time = IdTime::read((*member).em_expr.cast())?;
+            let is_column = cast::<pg_sys::Var>(without_labels(time.id)).is_some();
+            // Without a layout on record, an error must come from the rows.
+            (is_column && time.layout().is_some()).then_some(time.id)
+        })
+    }
+}
+
+/// # Safety
+/// As [`add_paths`].
+unsafe fn add_paths_in(root: *mut PlannerInfo, table: *mut RelOptInfo, order: &TimeOrder, nulls_first: bool) {
+    // SAFETY: as above.
+    unsafe {
+        let direction = versions::direction(order.by_time);
+        let known = versions::class_of(root, order.id, INTEGER_OPS, table, false);
+        let class = if known.is_null() { versions::class_of(root, order.id, INTEGER_OPS, table, true) } else { known };
+        let by_id = versions::path_key(root, class, INTEGER_OPS, direction, nulls_first);
+        // After the time, the query may want the ID itself.
+        let then = match order.then.split_first() {
+            Some((&second, rest)) if second == by_id => rest,
+            _ => &order.then[..],
+        };
+        let id_first = [&[by_id], then].concat();
+        let before = (*root).query_pathkeys;
+        (*root).query_pathkeys = list(&id_first);
+        pg_sys::create_index_paths(root, table);
+        (*root).query_pathkeys = before;
+
+        // What nobody else knows of, such as a parent of this table, must not be left in a path.
+        let is_known = !known.is_null();
+        for path in elements::<Path>((*table).pathlist).collect::<Vec<_>>() {
+            if let Some(path) = by_time(path, order, by_id, is_known) {
+                pg_sys::add_path(table, path);
+            }
+        }
+        for path in elements::<Path>((*table).partial_pathlist).collect::<Vec<_>>() {
+            if let Some(path) = by_time(path, order, by_id, is_known) {
+                pg_sys::add_partial_path(table, path);
+            }
+        }
+    }
+}
+
+/// The path as one in the order by the time, where it is in the order by the ID. A new path where others may want the order by the
+/// ID; else the same path is changed, and `None` returned.
+///
+/// # Safety
+/// As [`add_paths`]; a path of the table.
+unsafe fn by_time(path: *mut Path, order: &TimeOrder, by_id: *mut PathKey, is_known: bool) -> Option<*mut Path> {
+    // SAFETY: as above. PostgreSQL copies paths in the same way.
+    unsafe {
+        let keys: Vec<*mut PathKey> = elements((*path).pathkeys).collect();
+        let index_path = cast::<IndexPath>(path.cast())?;
+        if keys.first() != Some(&by_id) {
+            return None;
+        }
+        if !is_known {
+            // Others after it may be in the order of the ID alone, which is no order of the time.
+            index_path.path.pathkeys = list(&[order.by_time]);
+            return None;
+        }
+        let new = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<IndexPath>();
+        new.copy_from_nonoverlapping(index_path, 1);
+        (*new).path.pathkeys = list(&[&[order.by_time], &keys[..]].concat());
+        Some(new.cast())
+    }
+}
+
+/// Whether the ID, a column of the table, is declared NOT NULL.
+///
+/// # Safety
+/// As [`add_paths`].
+unsafe fn is_not_null(root: *mut PlannerInfo, table: *mut RelOptInfo, id: *mut Node) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let column = cast::<pg_sys::Var>(without_labels(id)).map_or(0, |column| column.varattno);
+        column > 0 && versions::is_not_null(root, table, column)
+    }
+}

@@ -79,9 +79,8 @@ fn decode(criterion: &mut Criterion) {
     let parts = layout.decode(id).unwrap();
     group.bench_function("encode", |bencher| bencher.iter(|| layout.encode(black_box(&parts)).unwrap()));
     let instant = UnixMicros::from_millis(1_795_000_000_000);
-    group.bench_function("lowest ID from", |bencher| {
-        bencher.iter(|| layout.lowest_id_from(black_box(instant)).unwrap())
-    });
+    group.bench_function("lowest ID from", |bencher| bencher.iter(|| layout.lowest_id_from(black_box(instant))));
+    group.bench_function("highest ID before", |bencher| bencher.iter(|| layout.highest_id_before(black_box(instant))));
     group.finish();
 }
 

@@ -15,7 +15,7 @@
 //! assert_eq!(twitter.encode(&parts)?, 1541815603606036480);
 //!
 //! // All IDs of a time or later are at or above one number, so an index on the ID serves as one on the time.
-//! let lowest = twitter.lowest_id_from(parts.timestamp)?;
+//! let lowest = twitter.lowest_id_from(parts.timestamp).unwrap();
 //! assert!(lowest <= 1541815603606036480);
 //! assert_eq!(twitter.timestamp(lowest)?, parts.timestamp);
 //! assert_eq!(twitter.field(lowest, Field::Worker)?, Some(0));
@@ -394,43 +394,39 @@ impl Layout {
         if id < 0 || id > self.max_id() { Err(NotAnId(id)) } else { Ok(id as u64) }
     }
 
-    // IDs that bound a range of time.
+    // IDs that bound a range of time. For every instant and every ID of the layout, comparing the ID with the bound is
+    // the same as comparing the ID's timestamp with the instant.
 
-    /// The lowest ID whose timestamp is at or after an instant.
-    ///
-    /// # Errors
-    /// Where the instant is before [`Self::epoch`], or after the start of the last tick, so that there is no such ID.
-    pub const fn lowest_id_from(&self, instant: UnixMicros) -> Result<i64, OutOfRange> {
-        if instant.0 < self.epoch.0 || instant.0 > self.start_of(self.last_tick()).0 {
-            return Err(OutOfRange(instant));
+    /// The lowest ID whose timestamp is at or after an instant: 0 before [`Self::epoch`], and `None` after the start of
+    /// the last tick, as no ID has a later timestamp.
+    pub const fn lowest_id_from(&self, instant: UnixMicros) -> Option<i64> {
+        if instant.0 <= self.epoch.0 {
+            Some(0)
+        } else if instant.0 > self.start_of(self.last_tick()).0 {
+            None
+        } else {
+            Some(self.timestamp.put(self.first_tick_from(instant).0 as u64) as i64)
         }
-        Ok(self.timestamp.put(self.first_tick_from(instant).0 as u64) as i64)
     }
 
-    /// The highest ID whose timestamp is at or before an instant.
-    ///
-    /// # Errors
-    /// Where the instant is before [`Self::epoch`], or not before [`Self::end`].
-    pub const fn highest_id_until(&self, instant: UnixMicros) -> Result<i64, OutOfRange> {
-        if instant.0 < self.epoch.0 || instant.0 >= self.end().0 {
-            return Err(OutOfRange(instant));
+    /// The highest ID whose timestamp is at or before an instant: -1 before [`Self::epoch`], as there is none, and
+    /// [`Self::max_id`] from [`Self::end`] on.
+    pub const fn highest_id_until(&self, instant: UnixMicros) -> i64 {
+        if instant.0 < self.epoch.0 {
+            -1
+        } else if instant.0 >= self.end().0 {
+            self.max_id()
+        } else {
+            let tick = self.tick_at(instant).0 as u64;
+            (self.timestamp.put(tick) | (self.timestamp.put(1) - 1)) as i64
         }
-        let tick = self.tick_at(instant).0 as u64;
-        Ok((self.timestamp.put(tick) | (self.timestamp.put(1) - 1)) as i64)
     }
 
-    /// The highest ID whose timestamp is before an instant; -1 for the epoch, before which there is none.
-    ///
-    /// # Errors
-    /// Where the instant is before [`Self::epoch`], or after [`Self::end`].
-    pub const fn highest_id_before(&self, instant: UnixMicros) -> Result<i64, OutOfRange> {
-        if instant.0 == self.epoch.0 {
-            return Ok(-1);
-        }
-        match self.highest_id_until(UnixMicros(instant.0.saturating_sub(1))) {
-            Err(_) => Err(OutOfRange(instant)),
-            found => found,
-        }
+    /// The highest ID whose timestamp is before an instant: -1 up to [`Self::epoch`] itself, as there is none, and
+    /// [`Self::max_id`] from [`Self::end`] on.
+    pub const fn highest_id_before(&self, instant: UnixMicros) -> i64 {
+        // Timestamps are whole microseconds.
+        self.highest_id_until(UnixMicros(instant.0.saturating_sub(1)))
     }
 }
 

@@ -16,7 +16,7 @@
 //! assert_eq!(months.len(), 6);
 //! assert_eq!(months[1].suffix, "_20260201");
 //! assert_eq!(months[1].ids.start, months[0].ids.end);
-//! assert_eq!(months[5].ids.end, layout.lowest_id_from(until)?);
+//! assert_eq!(Some(months[5].ids.end), layout.lowest_id_from(until));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -146,8 +146,13 @@ pub enum PiecesError {
 /// # Errors
 /// See [`PiecesError`].
 pub fn pieces(layout: &Layout, step: Step, since: UnixMicros, until: UnixMicros) -> Result<Vec<Piece>, PiecesError> {
-    layout.lowest_id_from(since).map_err(|_| PiecesError::SinceOutOfRange)?;
-    layout.lowest_id_from(until).map_err(|_| PiecesError::UntilOutOfRange)?;
+    let outside = |at: UnixMicros| at < layout.epoch() || layout.lowest_id_from(at).is_none();
+    if outside(since) {
+        return Err(PiecesError::SinceOutOfRange);
+    }
+    if outside(until) {
+        return Err(PiecesError::UntilOutOfRange);
+    }
     if since >= until {
         return Err(PiecesError::Empty);
     }
@@ -159,7 +164,7 @@ pub fn pieces(layout: &Layout, step: Step, since: UnixMicros, until: UnixMicros)
         return Err(PiecesError::TooMany(count));
     }
     let at_midnight = i128::from(since.0) % DAY == 0 && step.micros % DAY == 0;
-    let first_id = |at: i128| i64::try_from(at).ok().and_then(|at| layout.lowest_id_from(UnixMicros(at)).ok());
+    let first_id = |at: i128| i64::try_from(at).ok().and_then(|at| layout.lowest_id_from(UnixMicros(at)));
     (0..count)
         .map(|k| {
             let (start, end) = (step.after(since, k), step.after(since, k + 1));

@@ -77,8 +77,8 @@ fn bounds_of_instants_are_exact() {
     let default = layout("default");
     let epoch = default.epoch().0;
     let lowest = |us| default.lowest_id_from(UnixMicros(epoch + us)).unwrap();
-    let highest = |us| default.highest_id_until(UnixMicros(epoch + us)).unwrap();
-    let before = |us| default.highest_id_before(UnixMicros(epoch + us)).unwrap();
+    let highest = |us| default.highest_id_until(UnixMicros(epoch + us));
+    let before = |us| default.highest_id_before(UnixMicros(epoch + us));
     const TICK: i64 = 1 << 22;
     assert_eq!((lowest(0), lowest(1), lowest(1000), lowest(1001)), (0, TICK, TICK, 2 * TICK));
     assert_eq!((highest(0), highest(999), highest(1000)), (TICK - 1, TICK - 1, 2 * TICK - 1));
@@ -86,14 +86,27 @@ fn bounds_of_instants_are_exact() {
 
     let end = default.end().0 - epoch;
     assert_eq!(lowest(end - 1000), i64::MAX - TICK + 1);
-    assert!(default.lowest_id_from(UnixMicros(epoch + end - 999)).is_err(), "the next tick is past the end");
-    assert_eq!((highest(end - 1), before(end)), (i64::MAX, i64::MAX));
-    assert!(default.highest_id_until(default.end()).is_err());
-    assert!(default.highest_id_before(UnixMicros(epoch + end + 1)).is_err());
-    for instant in [UnixMicros(epoch - 1), UnixMicros(i64::MIN), UnixMicros(i64::MAX)] {
-        assert!(default.lowest_id_from(instant).is_err());
-        assert!(default.highest_id_until(instant).is_err());
-        assert!(default.highest_id_before(instant).is_err());
+    assert_eq!(default.lowest_id_from(UnixMicros(epoch + end - 999)), None, "the next tick is past the end");
+    assert_eq!((highest(end - 1001), before(end - 1000)), (i64::MAX - TICK, i64::MAX - TICK));
+    assert_eq!((highest(end - 1000), before(end - 999)), (i64::MAX, i64::MAX));
+}
+
+#[test]
+fn instants_outside_the_time_of_a_layout_have_bounds() {
+    for layout in [
+        layout("default"),
+        layout("timestamp=41 worker=3 sequence=9"),
+        layout("timestamp=41 worker=10 sequence=12 epoch=1970-01-01T00:00:00Z"),
+    ] {
+        for instant in [UnixMicros(layout.epoch().0 - 1), UnixMicros(-1), UnixMicros(i64::MIN)] {
+            assert_eq!(layout.lowest_id_from(instant), Some(0));
+            assert_eq!((layout.highest_id_until(instant), layout.highest_id_before(instant)), (-1, -1));
+        }
+        for instant in [layout.end(), UnixMicros(layout.end().0 + 1), UnixMicros(i64::MAX)] {
+            assert_eq!(layout.lowest_id_from(instant), None);
+            assert_eq!(layout.highest_id_until(instant), layout.max_id());
+            assert_eq!(layout.highest_id_before(instant), layout.max_id());
+        }
     }
 }
 
@@ -164,8 +177,8 @@ proptest! {
         prop_assert_eq!(layout.encode(&within_tick), Ok(id));
 
         prop_assert!(layout.lowest_id_from(start).unwrap() <= id);
-        prop_assert!(layout.highest_id_until(start).unwrap() >= id);
-        prop_assert!(layout.highest_id_before(start).unwrap() < id);
+        prop_assert!(layout.highest_id_until(start) >= id);
+        prop_assert!(layout.highest_id_before(start) < id);
     }
 
     #[test]
@@ -180,20 +193,31 @@ proptest! {
     }
 
     #[test]
-    fn ranges_of_ids_are_ranges_of_time((layout, tick, sequence, datacenter, worker) in any_id(), near in -3_i64..=3) {
+    fn ranges_of_ids_are_ranges_of_time(
+        (layout, tick, sequence, datacenter, worker) in any_id(),
+        near in -3_i64..=3,
+        any in any::<i64>(),
+    ) {
         let worker = layout.place_worker(datacenter.map(|v| v as u32), worker.map(|v| v as u32)).unwrap();
         let id = layout.compose(layout.position(Tick(tick as i64), sequence), worker);
         let timestamp = layout.timestamp(id).unwrap();
-        for instant in [UnixMicros(timestamp.0 + near), UnixMicros(timestamp.0 + near * layout.tick_length().0)] {
-            if let Ok(lowest) = layout.lowest_id_from(instant) {
-                prop_assert_eq!(id >= lowest, timestamp >= instant);
-            }
-            if let Ok(highest) = layout.highest_id_until(instant) {
-                prop_assert_eq!(id <= highest, timestamp <= instant);
-            }
-            if let Ok(highest) = layout.highest_id_before(instant) {
-                prop_assert_eq!(id <= highest, timestamp < instant);
-            }
+        for instant in [
+            timestamp.0 + near,
+            timestamp.0 + near * layout.tick_length().0,
+            layout.epoch().0 + near,
+            layout.end().0 + near,
+            layout.end().0 + near * layout.tick_length().0,
+            i64::MIN.saturating_add(near),
+            i64::MAX.saturating_add(near),
+            any,
+        ] {
+            let instant = UnixMicros(instant);
+            let (until, before) = (layout.highest_id_until(instant), layout.highest_id_before(instant));
+            prop_assert_eq!(id <= until, timestamp <= instant, "{}", instant.0);
+            prop_assert_eq!(id <= before, timestamp < instant, "{}", instant.0);
+            let at_or_after = layout.lowest_id_from(instant).is_some_and(|lowest| id >= lowest);
+            prop_assert_eq!(at_or_after, timestamp >= instant, "{}", instant.0);
+            prop_assert!((-1..=layout.max_id()).contains(&until) && (-1..=layout.max_id()).contains(&before));
         }
     }
 

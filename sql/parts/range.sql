@@ -1,4 +1,6 @@
--- Lowest and highest IDs of a range of time. With them, a query by time can use an index on the ID.
+-- Lowest and highest IDs of a range of time. With them, a query by time can use an index on the ID. They have a result
+-- for every instant: where no ID is at or before it, the highest such ID is -1, and where none is at or after it, the
+-- lowest such ID is the highest bigint.
 
 CREATE FUNCTION snowflake_min_id(at timestamptz) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1
@@ -18,11 +20,11 @@ CREATE FUNCTION snowflake_max_id_before(at timestamptz) RETURNS bigint
 COMMENT ON FUNCTION snowflake_max_id_before(timestamptz) IS
     'highest snowflake ID whose time is before the given one';
 
--- Not STRICT, so that the planner can inline it. The upper bound is the highest ID before until, compared with <=, because the
--- lowest ID at or after 'infinity' would be out of range for bigint.
+-- Not STRICT, so that the planner can inline it. Both bounds are the highest ID before an instant, a number from -1 to
+-- the layout's highest ID. So no number is between them that is no ID of the layout.
 CREATE FUNCTION snowflake_between(id bigint, since timestamptz, until timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 2
-    RETURN id >= snowflake_min_id(since) AND id <= snowflake_max_id_before(until);
+    RETURN id > snowflake_max_id_before(since) AND id <= snowflake_max_id_before(until);
 COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz) IS
     'whether the time of a snowflake ID is at or after since and before until; can use an index on the ID';
 
@@ -48,6 +50,6 @@ COMMENT ON FUNCTION snowflake_max_id_before(timestamptz, text) IS
 
 CREATE FUNCTION snowflake_between(id bigint, since timestamptz, until timestamptz, layout text) RETURNS boolean
     LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 3
-    RETURN id >= snowflake_min_id(since, layout) AND id <= snowflake_max_id_before(until, layout);
+    RETURN id > snowflake_max_id_before(since, layout) AND id <= snowflake_max_id_before(until, layout);
 COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz, text) IS
     'whether the time of a snowflake ID of the given layout is at or after since and before until; can use an index on the ID';

@@ -113,8 +113,6 @@ pub enum Error {
     },
     /// The number is no ID of the layout.
     NotAnId(NotAnId),
-    /// The bound of a range, a finite `timestamptz`, lies outside the layout's time.
-    Bound(i64),
     /// The time of an ID to be made, a finite `timestamptz`, lies outside the layout's time.
     Time(i64),
     /// `infinity` in place of an instant.
@@ -361,9 +359,6 @@ impl Error {
                 error(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, &format!("{id} is not a snowflake ID"))
                     .set_detail(format!("IDs of the layout \"{layout}\" range from 0 to {}.", layout.max_id()))
                     .set_hint("Leave such numbers out, for example with WHERE id >= 0.")
-            }
-            Self::Bound(instant) => {
-                outside(instant, layout).set_hint("For a range without a bound, use '-infinity' or 'infinity'.")
             }
             Self::Time(instant) => outside(instant, layout),
             Self::Infinite => error(ERRCODE_DATETIME_FIELD_OVERFLOW, "an ID cannot have an infinite time")

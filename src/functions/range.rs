@@ -1,12 +1,11 @@
-//! The lowest and highest IDs of a range of time. For an infinite instant, the result is at or beyond the last ID in
-//! that direction. Each function exists for the layout of the database and, with `_in`, for a layout that the caller
-//! names.
+//! The lowest and highest IDs of a range of time: each a number for every `timestamptz`, also for those outside the
+//! layout's time and for the infinite ones. Each function exists for the layout of the database and, with `_in`, for a
+//! layout that the caller names.
 
-use crate::errors::Error;
-use crate::time::timestamptz::Instant;
+use crate::time::timestamptz::to_unix;
 use crate::{database, named_layouts};
 use pgrx::prelude::*;
-use snowflake_core::{Layout, OutOfRange, UnixMicros};
+use snowflake_core::Layout;
 
 export!(
     snowflake_min_id_wrapper as snowflake_min_id,
@@ -17,28 +16,20 @@ export!(
     snowflake_max_id_before_in_wrapper as snowflake_max_id_before_in,
 );
 
-type Find = fn(&Layout, UnixMicros) -> Result<i64, OutOfRange>;
-
-/// The result of `find`; for `-infinity` it is `below_all`, and for `infinity` the highest `bigint`.
-fn bound(layout: &Layout, timestamptz: i64, find: Find, below_all: i64) -> i64 {
-    match Instant::from_datum(timestamptz) {
-        Instant::Past => below_all,
-        Instant::Future => i64::MAX,
-        Instant::At(instant) => find(layout, instant).unwrap_or_else(|_| Error::Bound(timestamptz).raise_in(layout)),
-    }
+/// The lowest ID of the layout whose time is at or after a `timestamptz`; the highest `bigint` where there is none. In
+/// a layout of 63 bits, the last ID of all is that number.
+fn min_id(layout: &Layout, at: i64) -> i64 {
+    layout.lowest_id_from(to_unix(at)).unwrap_or(i64::MAX)
 }
 
-/// The lowest ID of the layout whose time is at or after a `timestamptz`.
-pub fn min_id(layout: &Layout, at: i64) -> i64 {
-    bound(layout, at, Layout::lowest_id_from, 0)
+/// The highest ID of the layout whose time is at or before a `timestamptz`; -1 where there is none.
+pub fn max_id(layout: &Layout, at: i64) -> i64 {
+    layout.highest_id_until(to_unix(at))
 }
 
-fn max_id(layout: &Layout, at: i64) -> i64 {
-    bound(layout, at, Layout::highest_id_until, -1)
-}
-
-fn max_id_before(layout: &Layout, at: i64) -> i64 {
-    bound(layout, at, Layout::highest_id_before, -1)
+/// The highest ID of the layout whose time is before a `timestamptz`; -1 where there is none.
+pub fn max_id_before(layout: &Layout, at: i64) -> i64 {
+    layout.highest_id_before(to_unix(at))
 }
 
 #[pg_extern(sql = "")]

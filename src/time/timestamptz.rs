@@ -36,6 +36,12 @@ pub const fn to_datum(instant: UnixMicros) -> i64 {
     instant.0 - POSTGRES_EPOCH
 }
 
+/// The instant of a `timestamptz`. An infinite one becomes an instant before or after the time of every layout.
+#[inline]
+pub const fn to_unix(timestamptz: i64) -> UnixMicros {
+    UnixMicros(timestamptz.saturating_add(POSTGRES_EPOCH))
+}
+
 /// A `timestamptz` as the session's `timezone` and `datestyle` write it.
 pub fn display(timestamptz: i64) -> String {
     // SAFETY: returns a NUL-terminated string in a static buffer, which is copied at once.

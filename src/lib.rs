@@ -54,6 +54,7 @@ extension_sql_file!("../sql/parts/status.sql", requires = ["database"]);
 extension_sql_file!("../sql/parts/text.sql", requires = ["status"]);
 extension_sql_file!("../sql/parts/time.sql", requires = ["text"]);
 extension_sql_file!("../sql/parts/partitions.sql", requires = ["time"]);
+extension_sql_file!("../sql/parts/dates.sql", requires = ["partitions"]);
 
 /// Runs once in a process: in the postmaster where the library is preloaded, else in the session that first calls
 /// one of the functions. Without preloading there is no shared memory to claim from, but decoding works.

@@ -27,6 +27,7 @@ macro_rules! export {
 }
 
 mod database;
+mod dates;
 mod decode;
 mod layouts;
 mod next;

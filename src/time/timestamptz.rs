@@ -42,6 +42,41 @@ pub const fn to_unix(timestamptz: i64) -> UnixMicros {
     UnixMicros(timestamptz.saturating_add(POSTGRES_EPOCH))
 }
 
+/// The `timestamptz` of a `timestamp`, by the session's time zone; an infinite one where a finite one would overflow.
+/// PostgreSQL's comparisons of the two types convert so.
+pub fn from_timestamp(timestamp: i64) -> i64 {
+    // SAFETY: takes any timestamp, and raises no error, as the second argument receives what is wrong.
+    #[cfg(not(feature = "pg19"))]
+    unsafe {
+        pg_sys::timestamp2timestamptz_opt_overflow(timestamp, &mut 0)
+    }
+    #[cfg(feature = "pg19")]
+    // SAFETY: as above.
+    unsafe {
+        pg_sys::timestamp2timestamptz_safe(timestamp, (&raw mut soft_errors()).cast())
+    }
+}
+
+/// The `timestamptz` at which a `date` begins, likewise.
+pub fn from_date(date: i32) -> i64 {
+    // SAFETY: takes any date, and raises no error, as the second argument receives what is wrong.
+    #[cfg(not(feature = "pg19"))]
+    unsafe {
+        pg_sys::date2timestamptz_opt_overflow(date, &mut 0)
+    }
+    #[cfg(feature = "pg19")]
+    // SAFETY: as above.
+    unsafe {
+        pg_sys::date2timestamptz_safe(date, (&raw mut soft_errors()).cast())
+    }
+}
+
+/// What receives an error that is not to be raised, without its message.
+#[cfg(feature = "pg19")]
+fn soft_errors() -> pg_sys::ErrorSaveContext {
+    pg_sys::ErrorSaveContext { type_: pg_sys::NodeTag::T_ErrorSaveContext, ..Default::default() }
+}
+
 /// A `timestamptz` as the session's `timezone` and `datestyle` write it.
 pub fn display(timestamptz: i64) -> String {
     // SAFETY: returns a NUL-terminated string in a static buffer, which is copied at once.

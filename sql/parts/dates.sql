@@ -1,0 +1,51 @@
+-- The highest IDs at or before a timestamp or a date, and before one. For the planner, which replaces comparisons of
+-- an ID's time with a timestamp or a date by comparisons of the ID. STABLE, because they use the session's time zone,
+-- as PostgreSQL's operators do that compare these types with timestamptz.
+
+CREATE FUNCTION _snowflake.max_id(at timestamp) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_of_timestamp';
+COMMENT ON FUNCTION _snowflake.max_id(timestamp) IS
+    'internal: highest snowflake ID whose time is at or before the given timestamp in the session''s time zone';
+
+CREATE FUNCTION _snowflake.max_id(at date) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_of_date';
+COMMENT ON FUNCTION _snowflake.max_id(date) IS
+    'internal: highest snowflake ID whose time is at or before the start of the given date in the session''s time zone';
+
+CREATE FUNCTION _snowflake.max_id_before(at timestamp) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_before_timestamp';
+COMMENT ON FUNCTION _snowflake.max_id_before(timestamp) IS
+    'internal: highest snowflake ID whose time is before the given timestamp in the session''s time zone';
+
+CREATE FUNCTION _snowflake.max_id_before(at date) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_before_date';
+COMMENT ON FUNCTION _snowflake.max_id_before(date) IS
+    'internal: highest snowflake ID whose time is before the start of the given date in the session''s time zone';
+
+CREATE FUNCTION _snowflake.max_id(at timestamp, layout text) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_of_timestamp_in';
+COMMENT ON FUNCTION _snowflake.max_id(timestamp, text) IS
+    'internal: highest snowflake ID of the layout whose time is at or before the given timestamp in the session''s time zone';
+
+CREATE FUNCTION _snowflake.max_id(at date, layout text) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_of_date_in';
+COMMENT ON FUNCTION _snowflake.max_id(date, text) IS
+    'internal: highest snowflake ID of the layout whose time is at or before the start of the given date in the session''s time zone';
+
+CREATE FUNCTION _snowflake.max_id_before(at timestamp, layout text) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_before_timestamp_in';
+COMMENT ON FUNCTION _snowflake.max_id_before(timestamp, text) IS
+    'internal: highest snowflake ID of the layout whose time is before the given timestamp in the session''s time zone';
+
+CREATE FUNCTION _snowflake.max_id_before(at date, layout text) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_before_date_in';
+COMMENT ON FUNCTION _snowflake.max_id_before(date, text) IS
+    'internal: highest snowflake ID of the layout whose time is before the start of the given date in the session''s time zone';

@@ -1,0 +1,147 @@
+//! Runs a query in all ways, and compares what it returns.
+
+use crate::generator::{Order, Query};
+use postgres::{Client, SimpleQueryMessage};
+use std::fmt::Write as _;
+
+type Row = Vec<Option<String>>;
+
+/// What was found of a query whose results agree.
+pub struct Outcome {
+    pub plans_differ: bool,
+    pub rows: usize,
+}
+
+/// What one way to run a query gives.
+struct Run {
+    way: &'static str,
+    statements: Vec<String>,
+    plan: Vec<String>,
+    /// By statement.
+    results: Vec<Vec<Row>>,
+}
+
+const ON: &str = "with plan_by_time on";
+const OFF: &str = "with plan_by_time off";
+const TWIN: &str = "with a column for the time";
+
+/// Runs a query with the parameter on, with it off, and on the twins, in one transaction that is rolled back.
+///
+/// # Errors
+/// With a report where a way fails, or the ways do not agree.
+pub fn all_ways(client: &mut Client, query: &Query, hooked: bool, show: bool) -> Result<Outcome, String> {
+    let mut begin = "BEGIN".to_owned();
+    for (name, value) in &query.settings {
+        write!(begin, "; SET LOCAL {name} = '{value}'").unwrap();
+    }
+    client.batch_execute(&begin).map_err(|error| format!("{begin}: {error:?}"))?;
+    let mut runs = Vec::new();
+    for way in [ON, OFF, TWIN] {
+        if hooked || way != ON {
+            runs.push(run(client, query, way, hooked));
+        }
+    }
+    client.batch_execute("ROLLBACK; DEALLOCATE ALL").unwrap();
+
+    let mut done = Vec::new();
+    for run in runs {
+        done.push(run.map_err(|error| format!("{}\n{error}", settings(query)))?);
+    }
+    if show {
+        done.iter().for_each(|run| println!("{}", run.report()));
+    }
+    for pair in done.windows(2) {
+        if let Some(difference) = difference(&pair[0], &pair[1], query.order) {
+            let all: String = done.iter().map(Run::report).collect();
+            return Err(format!("{difference}\n\n{}\n{all}", settings(query)));
+        }
+    }
+    let rows = done[0].results.iter().map(Vec::len).sum();
+    Ok(Outcome { plans_differ: done[0].way == ON && done[0].plan != done[1].plan, rows })
+}
+
+fn settings(query: &Query) -> String {
+    query.settings.iter().map(|(name, value)| format!("SET {name} = '{value}';\n")).collect()
+}
+
+fn run(client: &mut Client, query: &Query, way: &'static str, hooked: bool) -> Result<Run, String> {
+    let (statements, explained) = query.statements(way == TWIN, "EXPLAIN (COSTS OFF)");
+    let mut all = vec!["SAVEPOINT way".to_owned()];
+    if hooked {
+        let value = if way == ON { "on" } else { "off" };
+        all.push(format!("SET LOCAL pg_snowflake.plan_by_time = {value}"));
+    }
+    let before = all.len() + explained;
+    all.extend(statements.iter().cloned());
+    all.push("ROLLBACK TO way".to_owned());
+    all.push("DEALLOCATE ALL".to_owned());
+    let text = all.join(";\n");
+    let messages = client.simple_query(&text).map_err(|error| {
+        let said = error.as_db_error().map_or_else(|| format!("{error:?}"), |error| format!("{error} ({error:?})"));
+        format!("{way}, the query fails: {said}\n{text}")
+    })?;
+    let mut results = vec![Vec::new()];
+    for message in messages {
+        match message {
+            SimpleQueryMessage::Row(row) => {
+                let row = (0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect();
+                results.last_mut().unwrap().push(row);
+            }
+            SimpleQueryMessage::CommandComplete(_) => results.push(Vec::new()),
+            _ => {}
+        }
+    }
+    let mut results = results.split_off(before);
+    results.truncate(statements.len() - explained);
+    let plan = results.remove(0).into_iter().map(|mut row: Row| row.remove(0).unwrap()).collect();
+    Ok(Run { way, statements, plan, results })
+}
+
+/// What differs between two ways, if anything does.
+fn difference(one: &Run, other: &Run, order: Order) -> Option<String> {
+    let of = |row: &Row| {
+        let columns: Vec<&str> = row.iter().map(|column| column.as_deref().unwrap_or("NULL")).collect();
+        columns.join(" | ")
+    };
+    let title = format!("{} / {}", one.way, other.way);
+    for (number, (ours, theirs)) in one.results.iter().zip(&other.results).enumerate() {
+        let keys = match order {
+            Order::Any => 0,
+            Order::Keys(keys) => keys,
+            Order::Total => usize::MAX,
+        };
+        let key = |row: &Row| row[..keys.min(row.len())].to_vec();
+        let in_order = ours.iter().zip(theirs).position(|(ours, theirs)| key(ours) != key(theirs));
+        if let Some(at) = in_order {
+            let (ours, theirs) = (of(&ours[at]), of(&theirs[at]));
+            return Some(format!("{title}: result {number} differs in order from row {at} on:\n  {ours}\n  {theirs}"));
+        }
+        let sorted = |rows: &[Row]| {
+            let mut rows = rows.to_vec();
+            rows.sort_unstable();
+            rows
+        };
+        let (ours, theirs) = (sorted(ours), sorted(theirs));
+        if ours != theirs {
+            let only = |these: &[Row], those: &[Row]| {
+                let only: Vec<String> = these.iter().filter(|row| !those.contains(row)).take(5).map(of).collect();
+                only.join("\n  ")
+            };
+            return Some(format!(
+                "{title}: result {number} has {} and {} rows\nonly in the first:\n  {}\nonly in the second:\n  {}",
+                ours.len(),
+                theirs.len(),
+                only(&ours, &theirs),
+                only(&theirs, &ours)
+            ));
+        }
+    }
+    None
+}
+
+impl Run {
+    fn report(&self) -> String {
+        let rows: Vec<usize> = self.results.iter().map(Vec::len).collect();
+        format!("-- {}: {rows:?} rows\n{};\n{}\n\n", self.way, self.statements.join(";\n"), self.plan.join("\n"))
+    }
+}

@@ -1,0 +1,69 @@
+//! The same rows, always: random queries over the times of IDs return the same with `pg_snowflake.plan_by_time` on,
+//! with it off, and on a twin table that has the time as a column of its own.
+//!
+//! * `QUERIES=20000`: how many; 1,000 by default
+//! * `SEED=7`: which; 1 by default
+//! * `ONLY=123`: only the query of this number, with its plans and results
+//!
+//! A query is made from the seed and its number alone. What it says of the current time depends on when the test began.
+
+mod compare;
+mod conditions;
+mod generator;
+mod instants;
+mod settings;
+mod shapes;
+mod sources;
+mod tables;
+
+use compare::Outcome;
+use generator::Generator;
+use snowflake_test::Cluster;
+use std::collections::BTreeMap;
+use std::env;
+use tables::Schema;
+
+fn number(name: &str) -> Option<u64> {
+    env::var(name).ok().filter(|text| !text.is_empty()).map(|text| text.parse().unwrap())
+}
+
+#[test]
+fn the_same_rows() {
+    let (queries, seed, only) = (number("QUERIES").unwrap_or(1000), number("SEED").unwrap_or(1), number("ONLY"));
+    let cluster = Cluster::options().set("autovacuum = off").set("jit = off").set("max_worker_processes = 32").start();
+    let mut client = cluster.client();
+    let schema = Schema::create(&mut client, seed);
+    let known = settings::known(&mut client);
+    // Until the parameter exists, only two of the three ways can be compared.
+    let hooked =
+        known.contains("pg_snowflake.plan_by_time") || client.simple_query("SHOW pg_snowflake.plan_by_time").is_ok();
+
+    let (mut differ, mut with_rows) = (0, 0);
+    let mut shapes = BTreeMap::<&str, [usize; 2]>::new();
+    let numbers = only.map_or(1..=queries, |number| number..=number);
+    for number in numbers.clone() {
+        let query = Generator::new(&schema, &known, seed, number).query();
+        let Outcome { plans_differ, rows } = compare::all_ways(&mut client, &query, hooked, only.is_some())
+            .unwrap_or_else(|report| panic!("SEED={seed}, query {number}:\n{report}"));
+        let count = shapes.entry(query.shape).or_default();
+        count[0] += 1;
+        count[1] += usize::from(plans_differ);
+        differ += usize::from(plans_differ);
+        with_rows += usize::from(rows > 0);
+        // What was rolled back is still in the tables.
+        if number % 500 == 0 {
+            client.batch_execute("VACUUM").unwrap();
+        }
+    }
+    let all = numbers.count();
+    println!(
+        "{all} queries agree; {with_rows} return rows; {differ} have another plan with the parameter than without"
+    );
+    for (shape, [count, differ]) in shapes {
+        println!("{shape:>12}: {count}, of which {differ} are planned in another way");
+    }
+    if only.is_none() {
+        assert!(with_rows * 2 > all, "too few queries return rows");
+        assert!(!hooked || differ * 3 > all, "the parameter changes too few plans");
+    }
+}

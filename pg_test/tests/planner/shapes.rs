@@ -281,7 +281,8 @@ impl<'a> Generator<'a> {
         match self.rng.u8(..10) {
             0..3 => {
                 let text = format!(
-                    "SELECT * FROM (SELECT ‹a.t› AS t, a.id, a.tenant, row_number() OVER {total} AS w FROM ‹a›{filter}) AS numbered WHERE w <= 5"
+                    "SELECT * FROM (SELECT ‹a.t› AS t, a.id, a.tenant, row_number() OVER {total} AS w FROM ‹a›{filter}) \
+                     AS numbered WHERE w <= 5"
                 );
                 self.finish("window", text, Vec::new(), Order::Any)
             }
@@ -293,8 +294,8 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Adds a second item: `moments`, or another one with IDs. Returns it as an item of FROM, the columns that a time can
-    /// be compared with, and a list of its columns.
+    /// Adds a second item: `moments`, or another one with IDs. Returns it as an item of FROM, the columns that a time
+    /// can be compared with, and a list of its columns.
     fn partner(&mut self, alias: &'static str) -> (String, Vec<(String, Kind)>, String) {
         if self.chance(60) {
             return (
@@ -452,7 +453,8 @@ impl<'a> Generator<'a> {
                 let returning = if major >= 17 { returning } else { "" };
                 format!(
                     "MERGE INTO ‹a› USING (SELECT * FROM moments WHERE k = {k}) AS b ON {on} \
-                     WHEN MATCHED AND {when} THEN UPDATE SET n = coalesce(a.n, 0) + 10 WHEN MATCHED AND a.n > 4 THEN DELETE{rest} {returning}"
+                     WHEN MATCHED AND {when} THEN UPDATE SET n = coalesce(a.n, 0) + 10 \
+                     WHEN MATCHED AND a.n > 4 THEN DELETE{rest} {returning}"
                 )
             }
             3..7 => {

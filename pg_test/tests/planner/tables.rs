@@ -259,8 +259,8 @@ impl Schema {
     }
 }
 
-/// Times of rows: many in a few seconds, some that other tables have too, some of the last two days, and the ends of the
-/// layout.
+/// Times of rows: many in a few seconds, some that other tables have too, some of the last two days, and the ends of
+/// the layout.
 fn times(rng: &mut Rng, layout: &Layout, count: usize, common: &[i64], now: i64) -> Vec<i64> {
     let edges = [layout.epoch, layout.epoch + layout.tick, layout.end() - 1, layout.end() - layout.tick - 1];
     let mut times: Vec<i64> = edges.into();

@@ -23,6 +23,8 @@ struct TimeOrder {
     then: Vec<*mut PathKey>,
     /// The ID.
     id: *mut Node,
+    /// Whether the query has a use of its own for the order by the ID.
+    has_id_order: bool,
 }
 
 /// Adds index paths of a table in the order of its IDs' time.
@@ -57,15 +59,16 @@ unsafe fn useful_orders(root: *mut PlannerInfo, table: *mut RelOptInfo) -> Vec<T
             }
             let class: *mut EquivalenceClass = (*(*(*root).eq_classes).elements.add(next as usize)).ptr_value.cast();
             let Some(id) = id_of(class, table) else { continue };
+            let has_id_order = !versions::class_of(root, id, INTEGER_OPS, table, false).is_null();
             let mut wanted = elements::<PathKey>((*root).query_pathkeys);
             match wanted.next() {
                 Some(first) if (*first).pk_eclass == class => {
-                    orders.push(TimeOrder { by_time: first, then: wanted.collect(), id });
+                    orders.push(TimeOrder { by_time: first, then: wanted.collect(), id, has_id_order });
                 }
                 // Equal to the time of another table: a merge join can use any order.
                 _ if !pg_sys::bms_equal((*class).ec_relids, (*table).relids) => {
                     let by_time = versions::path_key(root, class, DATETIME_OPS, Direction::Ascending, false);
-                    orders.push(TimeOrder { by_time, then: Vec::new(), id });
+                    orders.push(TimeOrder { by_time, then: Vec::new(), id, has_id_order });
                 }
                 _ => {}
             }
@@ -98,8 +101,7 @@ unsafe fn add_paths_in(root: *mut PlannerInfo, table: *mut RelOptInfo, order: &T
     // SAFETY: as above.
     unsafe {
         let direction = versions::direction(order.by_time);
-        let known = versions::class_of(root, order.id, INTEGER_OPS, table, false);
-        let class = if known.is_null() { versions::class_of(root, order.id, INTEGER_OPS, table, true) } else { known };
+        let class = versions::class_of(root, order.id, INTEGER_OPS, table, true);
         let by_id = versions::path_key(root, class, INTEGER_OPS, direction, nulls_first);
         // After the time, the query may want the ID itself.
         let then = match order.then.split_first() {
@@ -112,27 +114,25 @@ unsafe fn add_paths_in(root: *mut PlannerInfo, table: *mut RelOptInfo, order: &T
         pg_sys::create_index_paths(root, table);
         (*root).query_pathkeys = before;
 
-        // What nobody else knows of, such as a parent of this table, must not be left in a path.
-        let is_known = !known.is_null();
         for path in elements::<Path>((*table).pathlist).collect::<Vec<_>>() {
-            if let Some(path) = by_time(path, order, by_id, is_known) {
+            if let Some(path) = by_time(path, order, by_id) {
                 pg_sys::add_path(table, path);
             }
         }
         for path in elements::<Path>((*table).partial_pathlist).collect::<Vec<_>>() {
-            if let Some(path) = by_time(path, order, by_id, is_known) {
+            if let Some(path) = by_time(path, order, by_id) {
                 pg_sys::add_partial_path(table, path);
             }
         }
     }
 }
 
-/// The path as one in the order by the time, where it is in the order by the ID. A new path where others may want the order by the
-/// ID; else the same path is changed, and `None` returned.
+/// The path as one in the order by the time, where it is in the order by the ID. A new path where the query has a use for the order
+/// by the ID; else the same path is changed, and `None` returned.
 ///
 /// # Safety
 /// As [`add_paths`]; a path of the table.
-unsafe fn by_time(path: *mut Path, order: &TimeOrder, by_id: *mut PathKey, is_known: bool) -> Option<*mut Path> {
+unsafe fn by_time(path: *mut Path, order: &TimeOrder, by_id: *mut PathKey) -> Option<*mut Path> {
     // SAFETY: as above. PostgreSQL copies paths in the same way.
     unsafe {
         let keys: Vec<*mut PathKey> = elements((*path).pathkeys).collect();
@@ -140,8 +140,8 @@ unsafe fn by_time(path: *mut Path, order: &TimeOrder, by_id: *mut PathKey, is_kn
         if keys.first() != Some(&by_id) {
             return None;
         }
-        if !is_known {
-            // Others after it may be in the order of the ID alone, which is no order of the time.
+        if !order.has_id_order {
+            // The order by the ID was made up for this table. Its parent, which sorts what its other children have, does not know it.
             index_path.path.pathkeys = list(&[order.by_time]);
             return None;
         }

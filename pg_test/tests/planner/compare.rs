@@ -29,18 +29,13 @@ const TWIN: &str = "with a column for the time";
 ///
 /// # Errors
 /// With a report where a way fails, or the ways do not agree.
-pub fn all_ways(client: &mut Client, query: &Query, hooked: bool, show: bool) -> Result<Outcome, String> {
+pub fn all_ways(client: &mut Client, query: &Query, show: bool) -> Result<Outcome, String> {
     let mut begin = "BEGIN".to_owned();
     for (name, value) in &query.settings {
         write!(begin, "; SET LOCAL {name} = '{value}'").unwrap();
     }
     client.batch_execute(&begin).map_err(|error| format!("{begin}: {error:?}"))?;
-    let mut runs = Vec::new();
-    for way in [ON, OFF, TWIN] {
-        if hooked || way != ON {
-            runs.push(run(client, query, way, hooked));
-        }
-    }
+    let runs = [ON, OFF, TWIN].map(|way| run(client, query, way));
     client.batch_execute("ROLLBACK; DEALLOCATE ALL").unwrap();
 
     let mut done = Vec::new();
@@ -57,20 +52,17 @@ pub fn all_ways(client: &mut Client, query: &Query, hooked: bool, show: bool) ->
         }
     }
     let rows = done[0].results.iter().map(Vec::len).sum();
-    Ok(Outcome { plans_differ: done[0].way == ON && done[0].plan != done[1].plan, rows })
+    Ok(Outcome { plans_differ: done[0].plan != done[1].plan, rows })
 }
 
 fn settings(query: &Query) -> String {
     query.settings.iter().map(|(name, value)| format!("SET {name} = '{value}';\n")).collect()
 }
 
-fn run(client: &mut Client, query: &Query, way: &'static str, hooked: bool) -> Result<Run, String> {
+fn run(client: &mut Client, query: &Query, way: &'static str) -> Result<Run, String> {
     let (statements, explained) = query.statements(way == TWIN, "EXPLAIN (COSTS OFF)");
-    let mut all = vec!["SAVEPOINT way".to_owned()];
-    if hooked {
-        let value = if way == ON { "on" } else { "off" };
-        all.push(format!("SET LOCAL pg_snowflake.plan_by_time = {value}"));
-    }
+    let value = if way == ON { "on" } else { "off" };
+    let mut all = vec!["SAVEPOINT way".to_owned(), format!("SET LOCAL pg_snowflake.plan_by_time = {value}")];
     let before = all.len() + explained;
     all.extend(statements.iter().cloned());
     all.push("ROLLBACK TO way".to_owned());

@@ -64,7 +64,7 @@ pub fn random(rng: &mut Rng, known: &HashSet<String>) -> (Vec<(String, String)>,
             settings.push(set(name, values[rng.usize(..values.len())]));
         }
     }
-    if rng.u8(..100) < 8 {
+    if rng.u8(..100) < 5 {
         settings.extend(PARALLEL.map(|(name, value)| set(name, value)));
     } else {
         settings.push(set("max_parallel_workers_per_gather", "0"));

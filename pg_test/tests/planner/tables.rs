@@ -99,7 +99,7 @@ const fn table(
 
 /// `{t}` is the table or its twin, `{time}` the time of its IDs.
 const TABLES: [Definition; 20] = [
-    table("plain", &DEFAULT, 2000, "bigint PRIMARY KEY", ""),
+    table("plain", &DEFAULT, 1200, "bigint PRIMARY KEY", ""),
     table("descending", &DEFAULT, 300, "bigint NOT NULL", "CREATE INDEX ON {t} (id DESC)"),
     table("by_tenant", &DEFAULT, 400, "bigint NOT NULL", "CREATE INDEX ON {t} (tenant, id)"),
     table("by_tenant_down", &DEFAULT, 300, "bigint NOT NULL", "CREATE INDEX ON {t} (tenant DESC, id DESC, n)"),
@@ -113,7 +113,7 @@ const TABLES: [Definition; 20] = [
     table("gaps_down", &DEFAULT, 300, "bigint", "CREATE INDEX ON {t} (id DESC NULLS LAST, n)"),
     table("expressed", &DEFAULT, 300, "bigint PRIMARY KEY", "CREATE INDEX ON {t} (({time}))"),
     table("guarded", &DEFAULT, 400, "bigint PRIMARY KEY", GUARD),
-    table("pieces", &DEFAULT, 800, "bigint PRIMARY KEY", ""),
+    table("pieces", &DEFAULT, 500, "bigint PRIMARY KEY", ""),
     table("deep_pieces", &SONYFLAKE, 400, "bigint NOT NULL", "CREATE INDEX ON {t} (id)"),
     table("sony", &SONYFLAKE, 400, "bigint PRIMARY KEY", ""),
     table("baidu", &BAIDU, 400, "bigint PRIMARY KEY", ""),
@@ -237,7 +237,7 @@ impl Schema {
         let far_d = ["5874897-12-31", "4714-11-24 BC", "infinity", "-infinity"];
         let quoted = |text: &str| if text == "NULL" { text.to_owned() } else { format!("'{text}'") };
         let mut rows = Vec::new();
-        for k in 1..=60 {
+        for k in 1..=40 {
             let mut ordinary = |zone: &str| {
                 if rng.u8(..100) < 15 {
                     return quoted(near[rng.usize(..near.len())]);
@@ -254,7 +254,7 @@ impl Schema {
             let (far_at, far_ts, far_d) = (far(&far_at, &at), far(&far_ts, &ts), far(&far_d, &d));
             rows.push(format!("({k}, {}, {at}, {ts}, {d}, {far_at}, {far_ts}, {far_d}, {until})", k % 5));
         }
-        self.moments = 60;
+        self.moments = 40;
         client.batch_execute(&format!("INSERT INTO moments VALUES {}", rows.join(", "))).unwrap();
     }
 }

@@ -45,6 +45,7 @@
 //! * [`reservation`]: what must be durable before a claim
 //! * [`clock`]: which time to believe when the clock leaps
 //! * [`pieces`]: a range of time in pieces, for partitions
+//! * [`statistics`]: how many different values a sample stands for
 //! * [`text`]: IDs as text
 
 #![forbid(unsafe_code)]
@@ -56,6 +57,7 @@ pub mod notation;
 pub mod pieces;
 mod record;
 pub mod reservation;
+pub mod statistics;
 pub mod text;
 pub mod time;
 

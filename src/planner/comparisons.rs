@@ -46,6 +46,11 @@ const AT_LEAST: (u32, u32) = (415, 472);
 const ABOVE: (u32, u32) = (413, 470);
 const AT_MOST: (u32, u32) = (414, 471);
 
+/// Whether an operator compares `bigint`, as those of the bounds do.
+pub const fn is_bound(operator: u32) -> bool {
+    operator == AT_LEAST.0 || operator == ABOVE.0 || operator == AT_MOST.0 || operator == 412
+}
+
 /// Rewrites all conditions of a query.
 ///
 /// # Safety

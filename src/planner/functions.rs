@@ -5,7 +5,7 @@ use crate::database;
 use pgrx::pg_catalog::pg_proc::PgProc;
 use pgrx::pg_sys::{self, Node};
 use pgrx::{IntoDatum, direct_function_call};
-use snowflake_core::Layout;
+use snowflake_core::{Field, Layout};
 use std::ffi::CStr;
 
 /// The first OID that is not PostgreSQL's own.
@@ -39,20 +39,10 @@ impl IdTime {
     /// The pointer is to an expression.
     pub unsafe fn read(node: *mut Node) -> Option<Self> {
         // SAFETY: as above.
-        let call = unsafe { cast::<pg_sys::FuncExpr>(node) }?;
-        if call.funcid.to_u32() < FIRST_OF_USERS {
-            return None;
+        match unsafe { read(node) }? {
+            (time, Field::Timestamp) => Some(time),
+            _ => None,
         }
-        // SAFETY: the arguments of a call are expressions.
-        let mut arguments = unsafe { elements::<Node>(call.args) };
-        let (id, name) = (arguments.next()?, arguments.next());
-        let named = match (symbol(call.funcid)?.as_str(), name) {
-            ("snowflake_timestamp", None) => None,
-            // SAFETY: as above.
-            ("snowflake_timestamp_in", Some(name)) => Some((name, unsafe { named_layout(name) }?)),
-            _ => return None,
-        };
-        Some(Self { id, named, function: call.funcid, collation: call.inputcollid })
     }
 
     /// The layout of the IDs; `None` where the database has none on record.
@@ -103,6 +93,33 @@ impl IdTime {
             Some(call.cast())
         }
     }
+}
+
+/// Reads the call of an accessor, and which part of an ID it returns: as [`IdTime::read`], which holds the ID and its layout here,
+/// too.
+///
+/// # Safety
+/// The pointer is to an expression.
+pub unsafe fn read(node: *mut Node) -> Option<(IdTime, Field)> {
+    // SAFETY: as above.
+    let call = unsafe { cast::<pg_sys::FuncExpr>(node) }?;
+    if call.funcid.to_u32() < FIRST_OF_USERS {
+        return None;
+    }
+    // SAFETY: the arguments of a call are expressions.
+    let mut arguments = unsafe { elements::<Node>(call.args) };
+    let (id, name) = (arguments.next()?, arguments.next());
+    let symbol = symbol(call.funcid)?;
+    let accessor = symbol.strip_prefix("snowflake_")?;
+    let named = match (accessor.strip_suffix("_in"), name) {
+        (None, None) => None,
+        // SAFETY: as above.
+        (Some(_), Some(name)) => Some((name, unsafe { named_layout(name) }?)),
+        _ => return None,
+    };
+    let accessor = accessor.strip_suffix("_in").unwrap_or(accessor);
+    let field = Field::ALL.into_iter().find(|field| field.name() == accessor)?;
+    Some((IdTime { id, named, function: call.funcid, collation: call.inputcollid }, field))
 }
 
 /// The C symbol of a function, where it is one of this library.

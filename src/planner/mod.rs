@@ -5,6 +5,7 @@
 //! the operators of its conditions.
 
 mod comparisons;
+mod estimates;
 mod functions;
 mod nodes;
 mod order;
@@ -22,6 +23,7 @@ use pg_sys::{get_relation_info_hook as table_hook, get_relation_info_hook_type a
 /// The hooks of others, which are called, too.
 static PREVIOUS_TABLE_HOOK: OnceCell<TableHook> = OnceCell::new();
 static PREVIOUS_PATHS_HOOK: OnceCell<pg_sys::set_rel_pathlist_hook_type> = OnceCell::new();
+static PREVIOUS_STATISTICS_HOOK: OnceCell<pg_sys::get_index_stats_hook_type> = OnceCell::new();
 
 /// Installs the hooks. Called once in a process; the postmaster's children inherit them.
 pub fn init() {
@@ -31,6 +33,8 @@ pub fn init() {
         table_hook = Some(on_table);
         PREVIOUS_PATHS_HOOK.get_or_init(|| pg_sys::set_rel_pathlist_hook);
         pg_sys::set_rel_pathlist_hook = Some(on_paths);
+        PREVIOUS_STATISTICS_HOOK.get_or_init(|| pg_sys::get_index_stats_hook);
+        pg_sys::get_index_stats_hook = Some(on_statistics);
     }
 }
 
@@ -48,7 +52,7 @@ unsafe extern "C-unwind" fn on_table(
         if let Some(Some(previous)) = PREVIOUS_TABLE_HOOK.get() {
             previous(root, relation, is_parent, table);
         }
-        rewrite_once(root, table);
+        prepare(root, table);
     }
 }
 
@@ -65,22 +69,29 @@ unsafe extern "C-unwind" fn on_table(
         if let Some(Some(previous)) = PREVIOUS_TABLE_HOOK.get() {
             previous(root, table, entry);
         }
-        rewrite_once(root, table);
+        prepare(root, table);
     }
 }
 
-/// Rewrites the conditions when the first table of the query is looked at.
+/// Rewrites the conditions when the first table of the query is looked at, and prepares the estimates of each.
 ///
 /// # Safety
 /// As [`on_table`].
-unsafe fn rewrite_once(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) {
+unsafe fn prepare(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) {
+    if !settings::plan_by_time() {
+        return;
+    }
     // SAFETY: as above; the array has so many elements, which are NULL for what was not looked at yet.
     unsafe {
+        let is_table = (*table).rtekind == pg_sys::RTEKind::RTE_RELATION;
+        if is_table && (*table).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL {
+            estimates::add_index(root, table);
+        }
         let others = (1..(*root).simple_rel_array_size as usize).map(|at| *(*root).simple_rel_array.add(at));
         let is_first = others
             .filter(|&other| !other.is_null() && other != table)
             .all(|other| (*other).rtekind != pg_sys::RTEKind::RTE_RELATION);
-        if is_first && settings::plan_by_time() {
+        if is_first {
             comparisons::rewrite(root);
         }
     }
@@ -103,6 +114,26 @@ unsafe extern "C-unwind" fn on_paths(
         let may_be_ordered = !(*table).indexlist.is_null() && !(*table).eclass_indexes.is_null();
         if is_table && may_be_ordered && settings::plan_by_time() {
             order::add_paths(root, table);
+        }
+    }
+}
+
+/// Called for the statistics of an expression that an index has.
+#[pg_guard]
+unsafe extern "C-unwind" fn on_statistics(
+    root: *mut pg_sys::PlannerInfo,
+    index: pg_sys::Oid,
+    column: pg_sys::AttrNumber,
+    data: *mut pg_sys::VariableStatData,
+) -> bool {
+    // SAFETY: as PostgreSQL calls it.
+    unsafe {
+        if estimates::supply(root, index, &mut *data) {
+            return true;
+        }
+        match PREVIOUS_STATISTICS_HOOK.get() {
+            Some(Some(previous)) => previous(root, index, column, data),
+            _ => false,
         }
     }
 }

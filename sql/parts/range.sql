@@ -20,11 +20,12 @@ CREATE FUNCTION snowflake_max_id_before(at timestamptz) RETURNS bigint
 COMMENT ON FUNCTION snowflake_max_id_before(timestamptz) IS
     'highest snowflake ID whose time is before the given one';
 
--- Not STRICT, so that the planner can inline it. Both bounds are the highest ID before an instant, a number from -1 to
--- the layout's highest ID. So no number is between them that is no ID of the layout.
+-- Not STRICT, so that the planner can inline it. Exact for all instants and numbers: both bounds are IDs whose time is in
+-- the range, or the upper one is -1 where no ID has such a time. With >= for the lower one, a partition that ends where
+-- the range begins is not read; with > it would be.
 CREATE FUNCTION snowflake_between(id bigint, since timestamptz, until timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 2
-    RETURN id > snowflake_max_id_before(since) AND id <= snowflake_max_id_before(until);
+    RETURN id >= snowflake_min_id(since) AND id <= _snowflake.max_id_between(since, until);
 COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz) IS
     'whether the time of a snowflake ID is at or after since and before until; can use an index on the ID';
 
@@ -50,6 +51,6 @@ COMMENT ON FUNCTION snowflake_max_id_before(timestamptz, text) IS
 
 CREATE FUNCTION snowflake_between(id bigint, since timestamptz, until timestamptz, layout text) RETURNS boolean
     LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 3
-    RETURN id > snowflake_max_id_before(since, layout) AND id <= snowflake_max_id_before(until, layout);
+    RETURN id >= snowflake_min_id(since, layout) AND id <= _snowflake.max_id_between(since, until, layout);
 COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz, text) IS
     'whether the time of a snowflake ID of the given layout is at or after since and before until; can use an index on the ID';

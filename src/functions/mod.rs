@@ -26,8 +26,8 @@ macro_rules! export {
     };
 }
 
+mod bounds;
 mod database;
-mod dates;
 mod decode;
 mod layouts;
 mod next;

@@ -1,6 +1,7 @@
 //! The lowest and highest IDs of a range of time: each a number for every `timestamptz`, also for those outside the
 //! layout's time and for the infinite ones. Each function exists for the layout of the database and, with `_in`, for a
-//! layout that the caller names. For `timestamp` and `date` see [`super::dates`].
+//! layout that the caller names. More of them, for the
+//! extension's own use, are in [`super::bounds`].
 
 use crate::time::timestamptz::to_unix;
 use crate::{database, named_layouts};

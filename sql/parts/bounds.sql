@@ -1,0 +1,102 @@
+-- Bounds of ranges of time for the extension's own use: for the planner, which replaces comparisons of an ID's time by
+-- comparisons of the ID, and for snowflake_between(). Those of a timestamp or a date are STABLE, because they use the
+-- session's time zone, as PostgreSQL's operators do that compare these types with timestamptz.
+
+CREATE FUNCTION _snowflake.min_id(at timestamptz) RETURNS bigint
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_min_id_of_timestamptz';
+COMMENT ON FUNCTION _snowflake.min_id(timestamptz) IS
+    'internal: lowest snowflake ID whose time is at or after the given one; NULL if there is none';
+
+CREATE FUNCTION _snowflake.min_id(at timestamp) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_min_id_of_timestamp';
+COMMENT ON FUNCTION _snowflake.min_id(timestamp) IS
+    'internal: lowest snowflake ID whose time is at or after the given timestamp in the session''s time zone; NULL if there is none';
+
+CREATE FUNCTION _snowflake.min_id(at date) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_min_id_of_date';
+COMMENT ON FUNCTION _snowflake.min_id(date) IS
+    'internal: lowest snowflake ID whose time is at or after the start of the given date in the session''s time zone; NULL if there is none';
+
+CREATE FUNCTION _snowflake.max_id(at timestamp) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_of_timestamp';
+COMMENT ON FUNCTION _snowflake.max_id(timestamp) IS
+    'internal: highest snowflake ID whose time is at or before the given timestamp in the session''s time zone; -1 if there is none';
+
+CREATE FUNCTION _snowflake.max_id(at date) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_of_date';
+COMMENT ON FUNCTION _snowflake.max_id(date) IS
+    'internal: highest snowflake ID whose time is at or before the start of the given date in the session''s time zone; -1 if there is none';
+
+CREATE FUNCTION _snowflake.max_id_before(at timestamp) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_before_timestamp';
+COMMENT ON FUNCTION _snowflake.max_id_before(timestamp) IS
+    'internal: highest snowflake ID whose time is before the given timestamp in the session''s time zone; -1 if there is none';
+
+CREATE FUNCTION _snowflake.max_id_before(at date) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_before_date';
+COMMENT ON FUNCTION _snowflake.max_id_before(date) IS
+    'internal: highest snowflake ID whose time is before the start of the given date in the session''s time zone; -1 if there is none';
+
+-- Not STRICT: a number that is not before until is outside the range, even if since is NULL.
+CREATE FUNCTION _snowflake.max_id_between(since timestamptz, until timestamptz) RETURNS bigint
+    LANGUAGE c IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_between';
+COMMENT ON FUNCTION _snowflake.max_id_between(timestamptz, timestamptz) IS
+    'internal: highest snowflake ID whose time is at or after since and before until; -1 if there is none';
+
+-- The same functions for a layout that the caller names.
+
+CREATE FUNCTION _snowflake.min_id(at timestamptz, layout text) RETURNS bigint
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_min_id_of_timestamptz_in';
+COMMENT ON FUNCTION _snowflake.min_id(timestamptz, text) IS
+    'internal: lowest snowflake ID of the layout whose time is at or after the given one; NULL if there is none';
+
+CREATE FUNCTION _snowflake.min_id(at timestamp, layout text) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_min_id_of_timestamp_in';
+COMMENT ON FUNCTION _snowflake.min_id(timestamp, text) IS
+    'internal: lowest snowflake ID of the layout whose time is at or after the given timestamp in the session''s time zone; NULL if there is none';
+
+CREATE FUNCTION _snowflake.min_id(at date, layout text) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_min_id_of_date_in';
+COMMENT ON FUNCTION _snowflake.min_id(date, text) IS
+    'internal: lowest snowflake ID of the layout whose time is at or after the start of the given date in the session''s time zone; NULL if there is none';
+
+CREATE FUNCTION _snowflake.max_id(at timestamp, layout text) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_of_timestamp_in';
+COMMENT ON FUNCTION _snowflake.max_id(timestamp, text) IS
+    'internal: highest snowflake ID of the layout whose time is at or before the given timestamp in the session''s time zone; -1 if there is none';
+
+CREATE FUNCTION _snowflake.max_id(at date, layout text) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_of_date_in';
+COMMENT ON FUNCTION _snowflake.max_id(date, text) IS
+    'internal: highest snowflake ID of the layout whose time is at or before the start of the given date in the session''s time zone; -1 if there is none';
+
+CREATE FUNCTION _snowflake.max_id_before(at timestamp, layout text) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_before_timestamp_in';
+COMMENT ON FUNCTION _snowflake.max_id_before(timestamp, text) IS
+    'internal: highest snowflake ID of the layout whose time is before the given timestamp in the session''s time zone; -1 if there is none';
+
+CREATE FUNCTION _snowflake.max_id_before(at date, layout text) RETURNS bigint
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_before_date_in';
+COMMENT ON FUNCTION _snowflake.max_id_before(date, text) IS
+    'internal: highest snowflake ID of the layout whose time is before the start of the given date in the session''s time zone; -1 if there is none';
+
+CREATE FUNCTION _snowflake.max_id_between(since timestamptz, until timestamptz, layout text) RETURNS bigint
+    LANGUAGE c IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_max_id_between_in';
+COMMENT ON FUNCTION _snowflake.max_id_between(timestamptz, timestamptz, text) IS
+    'internal: highest snowflake ID of the layout whose time is at or after since and before until; -1 if there is none';

@@ -1,8 +1,8 @@
 \echo Use "ALTER EXTENSION pg_snowflake UPDATE TO '0.2.0'" to load this file. \quit
 
--- Bounds of ranges of time for the extension's own use: for the planner, which replaces comparisons of an ID's time by
--- comparisons of the ID, and for snowflake_between(). Those of a timestamp or a date are STABLE, because they use the
--- session's time zone, as PostgreSQL's operators do that compare these types with timestamptz.
+-- Bounds of ranges of time for the planner, which replaces comparisons of an ID's time by comparisons of the ID. Those
+-- of a timestamp or a date are STABLE, because they use the session's time zone, as PostgreSQL's operators do that
+-- compare these types with timestamptz.
 
 CREATE FUNCTION _snowflake.min_id(at timestamptz) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1
@@ -45,13 +45,6 @@ CREATE FUNCTION _snowflake.max_id_before(at date) RETURNS bigint
     AS 'MODULE_PATHNAME', 'snowflake_max_id_before_date';
 COMMENT ON FUNCTION _snowflake.max_id_before(date) IS
     'internal: highest snowflake ID whose time is before the start of the given date in the session''s time zone; -1 if there is none';
-
--- Not STRICT: a number that is not before until is outside the range, even if since is NULL.
-CREATE FUNCTION _snowflake.max_id_between(since timestamptz, until timestamptz) RETURNS bigint
-    LANGUAGE c IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 1
-    AS 'MODULE_PATHNAME', 'snowflake_max_id_between';
-COMMENT ON FUNCTION _snowflake.max_id_between(timestamptz, timestamptz) IS
-    'internal: highest snowflake ID whose time is at or after since and before until; -1 if there is none';
 
 -- The same functions for a layout that the caller names.
 
@@ -96,20 +89,3 @@ CREATE FUNCTION _snowflake.max_id_before(at date, layout text) RETURNS bigint
     AS 'MODULE_PATHNAME', 'snowflake_max_id_before_date_in';
 COMMENT ON FUNCTION _snowflake.max_id_before(date, text) IS
     'internal: highest snowflake ID of the layout whose time is before the start of the given date in the session''s time zone; -1 if there is none';
-
-CREATE FUNCTION _snowflake.max_id_between(since timestamptz, until timestamptz, layout text) RETURNS bigint
-    LANGUAGE c IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 2
-    AS 'MODULE_PATHNAME', 'snowflake_max_id_between_in';
-COMMENT ON FUNCTION _snowflake.max_id_between(timestamptz, timestamptz, text) IS
-    'internal: highest snowflake ID of the layout whose time is at or after since and before until; -1 if there is none';
-
--- Not STRICT, so that the planner can inline it. Exact for all instants and numbers: both bounds are IDs whose time is in
--- the range, or the upper one is -1 where no ID has such a time. With >= for the lower one, a partition that ends where
--- the range begins is not read; with > it would be.
-CREATE OR REPLACE FUNCTION snowflake_between(id bigint, since timestamptz, until timestamptz) RETURNS boolean
-    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 2
-    RETURN id >= snowflake_min_id(since) AND id <= _snowflake.max_id_between(since, until);
-
-CREATE OR REPLACE FUNCTION snowflake_between(id bigint, since timestamptz, until timestamptz, layout text) RETURNS boolean
-    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 3
-    RETURN id >= snowflake_min_id(since, layout) AND id <= _snowflake.max_id_between(since, until, layout);

@@ -47,14 +47,14 @@ pgrx::pg_module_magic!(name, version);
 // install`, by scripts/install-script.
 extension_sql_file!("../sql/parts/decode.sql");
 extension_sql_file!("../sql/parts/layouts.sql", requires = ["decode"]);
-extension_sql_file!("../sql/parts/database.sql", requires = ["layouts"]);
-extension_sql_file!("../sql/parts/bounds.sql", requires = ["database"]);
-extension_sql_file!("../sql/parts/range.sql", requires = ["bounds"]);
+extension_sql_file!("../sql/parts/range.sql", requires = ["layouts"]);
 extension_sql_file!("../sql/parts/next.sql", requires = ["range"]);
-extension_sql_file!("../sql/parts/status.sql", requires = ["next"]);
+extension_sql_file!("../sql/parts/database.sql", requires = ["next"]);
+extension_sql_file!("../sql/parts/status.sql", requires = ["database"]);
 extension_sql_file!("../sql/parts/text.sql", requires = ["status"]);
 extension_sql_file!("../sql/parts/time.sql", requires = ["text"]);
 extension_sql_file!("../sql/parts/partitions.sql", requires = ["time"]);
+extension_sql_file!("../sql/parts/bounds.sql", requires = ["partitions"]);
 
 /// Runs once in a process: in the postmaster where the library is preloaded, else in the session that first calls
 /// one of the functions. Without preloading there is no shared memory to claim from, but decoding works.

@@ -428,15 +428,6 @@ impl Layout {
         // Timestamps are whole microseconds.
         self.highest_id_until(UnixMicros(instant.0.saturating_sub(1)))
     }
-
-    /// The highest ID whose timestamp is at or after one instant and before another: -1 where there is none.
-    pub const fn highest_id_between(&self, since: UnixMicros, until: UnixMicros) -> i64 {
-        let highest = self.highest_id_before(until);
-        match self.lowest_id_from(since) {
-            Some(lowest) if lowest <= highest => highest,
-            _ => -1,
-        }
-    }
 }
 
 /// Why there can be no such layout.

@@ -1,6 +1,6 @@
--- Bounds of ranges of time for the extension's own use: for the planner, which replaces comparisons of an ID's time by
--- comparisons of the ID, and for snowflake_between(). Those of a timestamp or a date are STABLE, because they use the
--- session's time zone, as PostgreSQL's operators do that compare these types with timestamptz.
+-- Bounds of ranges of time for the planner, which replaces comparisons of an ID's time by comparisons of the ID. Those
+-- of a timestamp or a date are STABLE, because they use the session's time zone, as PostgreSQL's operators do that
+-- compare these types with timestamptz.
 
 CREATE FUNCTION _snowflake.min_id(at timestamptz) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1
@@ -43,13 +43,6 @@ CREATE FUNCTION _snowflake.max_id_before(at date) RETURNS bigint
     AS 'MODULE_PATHNAME', 'snowflake_max_id_before_date';
 COMMENT ON FUNCTION _snowflake.max_id_before(date) IS
     'internal: highest snowflake ID whose time is before the start of the given date in the session''s time zone; -1 if there is none';
-
--- Not STRICT: a number that is not before until is outside the range, even if since is NULL.
-CREATE FUNCTION _snowflake.max_id_between(since timestamptz, until timestamptz) RETURNS bigint
-    LANGUAGE c IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 1
-    AS 'MODULE_PATHNAME', 'snowflake_max_id_between';
-COMMENT ON FUNCTION _snowflake.max_id_between(timestamptz, timestamptz) IS
-    'internal: highest snowflake ID whose time is at or after since and before until; -1 if there is none';
 
 -- The same functions for a layout that the caller names.
 
@@ -94,9 +87,3 @@ CREATE FUNCTION _snowflake.max_id_before(at date, layout text) RETURNS bigint
     AS 'MODULE_PATHNAME', 'snowflake_max_id_before_date_in';
 COMMENT ON FUNCTION _snowflake.max_id_before(date, text) IS
     'internal: highest snowflake ID of the layout whose time is before the start of the given date in the session''s time zone; -1 if there is none';
-
-CREATE FUNCTION _snowflake.max_id_between(since timestamptz, until timestamptz, layout text) RETURNS bigint
-    LANGUAGE c IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 2
-    AS 'MODULE_PATHNAME', 'snowflake_max_id_between_in';
-COMMENT ON FUNCTION _snowflake.max_id_between(timestamptz, timestamptz, text) IS
-    'internal: highest snowflake ID of the layout whose time is at or after since and before until; -1 if there is none';

@@ -20,12 +20,12 @@ CREATE FUNCTION snowflake_max_id_before(at timestamptz) RETURNS bigint
 COMMENT ON FUNCTION snowflake_max_id_before(timestamptz) IS
     'highest snowflake ID whose time is before the given one';
 
--- Not STRICT, so that the planner can inline it. Exact for all instants and numbers: both bounds are IDs whose time is in
--- the range, or the upper one is -1 where no ID has such a time. With >= for the lower one, a partition that ends where
--- the range begins is not read; with > it would be.
+-- Not STRICT, so that the planner can inline it. Each time is used once: a subquery that is used twice is not inlined.
+-- The lower bound is compared with >=, because by > PostgreSQL would also read the partition that ends where the range
+-- begins; the upper one with <=, because the lowest ID at or after 'infinity' would be out of range for bigint.
 CREATE FUNCTION snowflake_between(id bigint, since timestamptz, until timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 2
-    RETURN id >= snowflake_min_id(since) AND id <= _snowflake.max_id_between(since, until);
+    RETURN id >= snowflake_min_id(since) AND id <= snowflake_max_id_before(until);
 COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz) IS
     'whether the time of a snowflake ID is at or after since and before until; can use an index on the ID';
 
@@ -51,6 +51,6 @@ COMMENT ON FUNCTION snowflake_max_id_before(timestamptz, text) IS
 
 CREATE FUNCTION snowflake_between(id bigint, since timestamptz, until timestamptz, layout text) RETURNS boolean
     LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 3
-    RETURN id >= snowflake_min_id(since, layout) AND id <= _snowflake.max_id_between(since, until, layout);
+    RETURN id >= snowflake_min_id(since, layout) AND id <= snowflake_max_id_before(until, layout);
 COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz, text) IS
     'whether the time of a snowflake ID of the given layout is at or after since and before until; can use an index on the ID';

@@ -1,10 +1,10 @@
-//! Bounds of ranges of time for the extension's own use: for the planner, which replaces comparisons of an ID's time by
-//! comparisons of the ID, and for `snowflake_between()`. Those for users are in [`super::range`]. Each function exists
-//! for the layout of the database and, with `_in`, for a layout that the caller names.
+//! Bounds of ranges of time for the planner, which replaces comparisons of an ID's time by comparisons of the ID. Those
+//! for users are in [`super::range`]. Each function exists for the layout of the database and, with `_in`, for a layout
+//! that the caller names.
 //!
-//! A range that begins at an instant is best compared with `id >= min_id`. By `id > max_id_before`, which accepts the
-//! same IDs, PostgreSQL would also read the partition that ends at that instant, as it does not know that no number
-//! lies between the two bounds.
+//! For a range that begins at an instant, `id >= min_id` is better than `id > max_id_before`, which accepts the same
+//! IDs: PostgreSQL does not know that no number lies between the two bounds, and would also read the partition that
+//! ends at that instant.
 //!
 //! A `timestamp` or a `date` is converted as PostgreSQL's operators do that compare it with a `timestamptz`: by the
 //! session's time zone, and without an error.
@@ -30,23 +30,12 @@ export!(
     snowflake_max_id_before_timestamp_in_wrapper as snowflake_max_id_before_timestamp_in,
     snowflake_max_id_before_date_wrapper as snowflake_max_id_before_date,
     snowflake_max_id_before_date_in_wrapper as snowflake_max_id_before_date_in,
-    snowflake_max_id_between_wrapper as snowflake_max_id_between,
-    snowflake_max_id_between_in_wrapper as snowflake_max_id_between_in,
 );
 
-/// The lowest ID of the layout whose time is at or after a `timestamptz`. NULL where there is none, so that no number is
-/// at or above it: the highest `bigint` is an ID in a layout of 63 bits.
+/// The lowest ID of the layout whose time is at or after a `timestamptz`. NULL where there is none, as the highest
+/// `bigint` is an ID in a layout of 63 bits.
 fn min_id(layout: &Layout, at: i64) -> Option<i64> {
     layout.lowest_id_from(to_unix(at))
-}
-
-/// The highest ID of the layout whose time is at or after `since`, where that is given, and before `until`; -1 where
-/// there is none.
-fn max_id_between(layout: &Layout, since: Option<i64>, until: i64) -> i64 {
-    match since {
-        Some(since) => layout.highest_id_between(to_unix(since), to_unix(until)),
-        None => max_id_before(layout, until),
-    }
 }
 
 #[pg_extern(sql = "")]
@@ -117,15 +106,4 @@ fn snowflake_max_id_before_date(at: i32) -> i64 {
 #[pg_extern(sql = "")]
 fn snowflake_max_id_before_date_in(at: i32, layout: &str) -> i64 {
     max_id_before(&named_layouts::find(layout), from_date(at))
-}
-
-/// Not STRICT: a number that is not before `until` is outside the range, whatever `since` is.
-#[pg_extern(sql = "")]
-fn snowflake_max_id_between(since: Option<i64>, until: Option<i64>) -> Option<i64> {
-    Some(max_id_between(database::layout(), since, until?))
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_max_id_between_in(since: Option<i64>, until: Option<i64>, layout: Option<&str>) -> Option<i64> {
-    Some(max_id_between(&named_layouts::find(layout?), since, until?))
 }

@@ -1,7 +1,6 @@
 //! The lowest and highest IDs of a range of time: each a number for every `timestamptz`, also for those outside the
 //! layout's time and for the infinite ones. Each function exists for the layout of the database and, with `_in`, for a
-//! layout that the caller names. More of them, for the
-//! extension's own use, are in [`super::bounds`].
+//! layout that the caller names. Those for the planner are in [`super::bounds`].
 
 use crate::time::timestamptz::to_unix;
 use crate::{database, named_layouts};
@@ -17,8 +16,8 @@ export!(
     snowflake_max_id_before_in_wrapper as snowflake_max_id_before_in,
 );
 
-/// The lowest ID of the layout whose time is at or after a `timestamptz`; the highest `bigint` where there is none. In
-/// a layout of 63 bits, the last ID of all is that number.
+/// The lowest ID of the layout whose time is at or after a `timestamptz`; the highest `bigint` where there is none,
+/// which is also the last ID of a layout of 63 bits.
 fn min_id(layout: &Layout, at: i64) -> i64 {
     layout.lowest_id_from(to_unix(at)).unwrap_or(i64::MAX)
 }

@@ -109,19 +109,21 @@ impl<'a> Generator<'a> {
     /// A stable expression, which is not far from now, or far from all rows.
     fn stable(&mut self, table: &Table, kind: Kind) -> String {
         match kind {
-            Kind::Timestamptz => match self.rng.u8(..8) {
+            Kind::Timestamptz => match self.rng.u8(..9) {
                 0 => "now()".to_owned(),
                 1 => format!("('{}+00'::text)::timestamptz", written(self.instant(table))),
                 2 => format!("to_timestamp({})", self.instant(table).div_euclid(SECOND)),
                 3 => format!("date_trunc('day', now() - interval '{} hours')", self.rng.u8(..50)),
                 4 => format!("('{}+00'::timestamptz - interval '1 day')", written(self.instant(table))),
+                7 => "current_setting('test.bound')::timestamptz".to_owned(),
                 5 => "(clock_timestamp() + interval '2 years')".to_owned(),
                 6 => format!("({} + random() * interval '0')", self.literal(table, kind)),
                 _ => format!("(now() - interval '{} minutes')", self.rng.u16(..3000)),
             },
-            Kind::Timestamp => match self.rng.u8(..4) {
+            Kind::Timestamp => match self.rng.u8(..5) {
                 0 => "localtimestamp".to_owned(),
-                1 => format!("(now()::timestamp - interval '{} minutes')", self.rng.u16(..3000)),
+                1 => "current_setting('test.bound')::timestamp".to_owned(),
+                3 => format!("(now()::timestamp - interval '{} minutes')", self.rng.u16(..3000)),
                 2 => format!("('{}'::text)::timestamp", written(self.instant(table))),
                 _ => format!("(localtimestamp - interval '{} hours')", self.rng.u8(..50)),
             },

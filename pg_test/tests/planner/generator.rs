@@ -25,8 +25,12 @@ pub struct Query<'a> {
     pub settings: Vec<(String, String)>,
     /// The statement that is explained; it may have parameters.
     pub statement: String,
+    /// Whether it is a prepared one, even where it has no parameters.
+    pub prepared: bool,
     /// The parameters: types and values.
     pub parameters: Vec<(&'static str, String)>,
+    /// What changes before the statement runs again, so often.
+    pub again: Vec<String>,
     /// Further statements, without parameters.
     pub then: Vec<String>,
     pub order: Order,
@@ -38,17 +42,20 @@ impl Query<'_> {
     pub fn statements(&self, twin: bool, explain: &str) -> (Vec<String>, usize) {
         let put = |text: &str| self.sources.iter().fold(text.to_owned(), |text, source| source.put(&text, twin));
         let statement = put(&self.statement);
-        let (mut statements, run) = if self.parameters.is_empty() {
-            (Vec::new(), statement)
-        } else {
+        let (mut statements, run) = if self.prepared {
             let (types, values): (Vec<&str>, Vec<&str>) =
                 self.parameters.iter().map(|(kind, value)| (*kind, value.as_str())).unzip();
-            let prepare = format!("PREPARE query ({}) AS {statement}", types.join(", "));
-            (vec![prepare], format!("EXECUTE query ({})", values.join(", ")))
+            let list =
+                |items: &[&str]| if items.is_empty() { String::new() } else { format!(" ({})", items.join(", ")) };
+            let prepare = format!("PREPARE query{} AS {statement}", list(&types));
+            (vec![prepare], format!("EXECUTE query{}", list(&values)))
+        } else {
+            (Vec::new(), statement)
         };
         let explained = statements.len();
         statements.push(format!("{explain} {run}"));
-        statements.push(run);
+        statements.push(run.clone());
+        statements.extend(self.again.iter().flat_map(|change| [change.clone(), run.clone()]));
         statements.extend(self.then.iter().map(|text| put(text)));
         (statements, explained)
     }
@@ -78,9 +85,12 @@ impl<'a> Generator<'a> {
     }
 
     /// Ends the query.
-    pub fn finish(self, shape: &'static str, statement: String, then: Vec<String>, order: Order) -> Query<'a> {
-        let Self { sources, parameters, settings, .. } = self;
-        Query { shape, settings, statement, parameters, then, order, sources }
+    pub fn finish(mut self, shape: &'static str, statement: String, then: Vec<String>, order: Order) -> Query<'a> {
+        // What a plan that is kept must not have as a constant. After five runs, a plan may become a generic one.
+        let runs = if self.prepared { self.one_of(&[0, 0, 0, 1, 1, 2, 6]) } else { 0 };
+        let again = (0..runs).map(|_| settings::change(&mut self.rng)).collect();
+        let Self { sources, prepared, parameters, settings, .. } = self;
+        Query { shape, settings, statement, prepared, parameters, again, then, order, sources }
     }
 
     /// True so many times of 100.

@@ -51,12 +51,22 @@ pub fn known(client: &mut Client) -> HashSet<String> {
     client.query("SELECT name FROM pg_settings", &[]).unwrap().iter().map(|row| row.get(0)).collect()
 }
 
+/// Changes what stable expressions depend on.
+pub fn change(rng: &mut Rng) -> String {
+    if rng.bool() {
+        format!("SET LOCAL timezone = '{}'", ZONES[rng.usize(..ZONES.len())])
+    } else {
+        format!("SET LOCAL test.bound = '2024-0{}-10 00:00:0{}+00'", rng.u8(2..5), rng.u8(..6))
+    }
+}
+
 /// Settings for one query, those that the server knows; and its time zone.
 pub fn random(rng: &mut Rng, known: &HashSet<String>) -> (Vec<(String, String)>, &'static str) {
     let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let zone = ZONES[rng.usize(..ZONES.len())];
     let mode = ["auto", "force_generic_plan", "force_custom_plan"][rng.usize(..3)];
-    let mut settings = vec![set("timezone", zone), set("plan_cache_mode", mode)];
+    let mut settings =
+        vec![set("timezone", zone), set("plan_cache_mode", mode), set("test.bound", "2024-03-10 00:00:01.5+00")];
     // Half of all queries run as the planner would have it, but for its costs.
     let enabled = rng.bool();
     for (name, percent, values) in PLANNER {

@@ -13,7 +13,7 @@ type Shape<'a> = fn(Generator<'a>) -> Query<'a>;
 impl<'a> Generator<'a> {
     /// Makes the query.
     pub fn query(mut self) -> Query<'a> {
-        let shapes: [(u8, Shape<'a>); 13] = [
+        let shapes: [(u8, Shape<'a>); 15] = [
             (20, Self::rows),
             (8, Self::aggregate),
             (8, Self::group),
@@ -27,6 +27,8 @@ impl<'a> Generator<'a> {
             (4, Self::set_operation),
             (4, Self::scalar),
             (4, Self::paging),
+            (4, Self::calendar),
+            (4, Self::using),
         ];
         let all: u8 = shapes.iter().map(|(weight, _)| weight).sum();
         let mut draw = self.rng.u8(..all);
@@ -332,6 +334,9 @@ impl<'a> Generator<'a> {
         let on = match kind {
             // Of its conditions, one must be fit for merging or hashing.
             "FULL JOIN" if self.chance(50) => format!("{time} = {equal}"),
+            _ if !partner.starts_with("moments") && self.chance(20) => {
+                format!("a.id = b.id AND {}", self.condition(&subject))
+            }
             "FULL JOIN" => format!("a.tenant = b.tenant AND {}", self.condition(&subject)),
             _ if self.chance(25) => format!("{time} = {equal}"),
             _ if self.chance(30) => format!("{time} >= {equal} AND {time} < {equal} + interval '1 hour'"),
@@ -357,9 +362,16 @@ impl<'a> Generator<'a> {
         };
         if self.chance(25) {
             let direction = self.direction();
-            let text =
-                format!("SELECT {time} AS t FROM {from}{filter} ORDER BY t{direction} LIMIT {}", self.rng.u8(1..80));
-            return self.finish("join", text, Vec::new(), Order::Keys(1));
+            let (keys, count) = match self.rng.u8(..4) {
+                0 => (format!("{time} AS t, a.id"), 2),
+                1 => (format!("a.id, {time} AS t"), 2),
+                2 => (format!("{time} AS t, {equal}"), 2),
+                _ => (format!("{time} AS t"), 1),
+            };
+            let order: Vec<_> = (1..=count).map(|key| format!("{key}{direction}")).collect();
+            let (order, limit) = (order.join(", "), self.rng.u8(1..80));
+            let text = format!("SELECT {keys} FROM {from}{filter} ORDER BY {order} LIMIT {limit}");
+            return self.finish("join", text, Vec::new(), Order::Keys(count));
         }
         if self.chance(15) {
             let text =
@@ -445,7 +457,18 @@ impl<'a> Generator<'a> {
         let major = self.schema.major;
         let merges = if self.sources[0].is_table { major >= 15 } else { major >= 17 };
         let returning = "RETURNING a.id, ‹a.t› AS t, a.n";
-        let text = match self.rng.u8(..10) {
+        let text = match self.rng.u8(..12) {
+            10 => {
+                let condition = self.condition(&subject);
+                let from = if joined { ", moments AS b" } else { "" };
+                format!("INSERT INTO sink SELECT a.id, ‹a.t› FROM ‹a›{from} WHERE {condition} RETURNING *")
+            }
+            11 => {
+                let condition = self.condition(&alone);
+                format!(
+                    "WITH gone AS (DELETE FROM ‹a› WHERE {condition} {returning}) SELECT * FROM gone WHERE t IS NOT NULL"
+                )
+            }
             0..3 if merges => {
                 subject.others = columns_of_moments("b");
                 let (on, when, k) =
@@ -536,6 +559,53 @@ impl<'a> Generator<'a> {
         ]);
         let text = format!("SELECT b.k, ({inner} {condition}) AS found FROM moments AS b WHERE b.k <= 20 ORDER BY b.k");
         self.finish("scalar", text, Vec::new(), Order::Total)
+    }
+
+    /// A count for each day, also for those without rows.
+    fn calendar(mut self) -> Query<'a> {
+        self.source("a");
+        let alone = self.subject("a");
+        let (step, days) = self.one_of(&[("1 day", 20), ("6 hours", 5), ("1 month", 300), ("1 second", 0)]);
+        let since = ["2024-02-20", "2024-03-09 12:00", "2024-03-10"][self.rng.usize(..3)];
+        let kind = self.one_of(&["timestamptz", "timestamptz", "timestamp"]);
+        let day = self.one_of(&["d", "d", "d::date"]);
+        let day = if step == "1 day" { day } else { "d" };
+        let and = if self.chance(40) { format!(" AND {}", self.condition(&alone)) } else { String::new() };
+        let join = self.one_of(&["LEFT JOIN", "JOIN"]);
+        let text = format!(
+            "SELECT {day}, count(‹a.t›), sum(a.n), max(‹a.t›) FROM generate_series('{since}'::{kind}, \
+             '{since}'::{kind} + interval '{days} days 10 seconds', interval '{step}') AS d \
+             {join} ‹a› ON ‹a.t› >= {day} AND ‹a.t› < {day} + interval '{step}'{and} GROUP BY {day} ORDER BY {day}"
+        );
+        self.finish("calendar", text, Vec::new(), Order::Total)
+    }
+
+    /// Tables that are joined by a common column of the time.
+    fn using(mut self) -> Query<'a> {
+        self.column_source("a");
+        self.column_source("b");
+        let subject = self.subject("a");
+        let subject = Subject { time: "created_at".to_owned(), others: Vec::new(), ..subject };
+        let filter = self.filter(&subject);
+        let join = self.one_of(&["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]);
+        let (direction, limit) = (self.direction(), self.limit());
+        let from = format!("‹a› {join} ‹b› USING (created_at){filter}");
+        match self.rng.u8(..3) {
+            0 => {
+                let text = format!("SELECT created_at FROM {from} ORDER BY created_at{direction}{limit}");
+                self.finish("using", text, Vec::new(), Order::Total)
+            }
+            1 => {
+                let text = format!(
+                    "SELECT created_at, count(*) FROM {from} GROUP BY created_at ORDER BY created_at{direction}{limit}"
+                );
+                self.finish("using", text, Vec::new(), Order::Total)
+            }
+            _ => {
+                let text = self.reduced(format!("SELECT created_at, a.id AS a, b.id AS b FROM {from}"));
+                self.finish("using", text, Vec::new(), Order::Total)
+            }
+        }
     }
 
     /// The page after a row.

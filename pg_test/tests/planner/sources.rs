@@ -49,10 +49,33 @@ impl<'a> Generator<'a> {
     /// Adds an item to the query.
     pub fn source(&mut self, alias: &'static str) {
         let table = self.table();
-        let source = match self.rng.u8(..100) {
+        self.add(alias, table, 100);
+    }
+
+    /// Adds a view or subquery, which has the time as `created_at`.
+    pub fn column_source(&mut self, alias: &'static str) {
+        let table = self.table();
+        self.add(alias, table, 60);
+    }
+
+    fn add(&mut self, alias: &'static str, table: &'a Table, kinds: u8) {
+        let source = match 99 - self.rng.u8(..kinds) {
             0..40 => self.table_itself(alias, table),
-            40..75 => {
-                let views = ["v", "v", "v", "d", "n", "b", "m", "u", "o", "i"];
+            40..80 => {
+                let views = [
+                    "v",
+                    "v",
+                    "v",
+                    "d",
+                    "n",
+                    "b",
+                    "m",
+                    "u",
+                    "o",
+                    "i",
+                    "since('2024-02-10+00')",
+                    "since(now() - interval '2 years')",
+                ];
                 let view = self.one_of(&views);
                 self.view(alias, table, view)
             }
@@ -73,8 +96,11 @@ impl<'a> Generator<'a> {
         self.sources.push(source);
     }
 
-    /// A table; as the database's layout is the default one, half of them have that.
+    /// Any table; a second item has often the one of the first.
     fn table(&mut self) -> &'a Table {
+        if !self.sources.is_empty() && self.chance(30) {
+            return self.sources[0].table;
+        }
         &self.schema.tables[self.rng.usize(..self.schema.tables.len())]
     }
 
@@ -117,7 +143,12 @@ impl<'a> Generator<'a> {
         if table.mixed {
             return plain_time(table, id);
         }
-        match (table.layout.name, self.rng.u8(..10)) {
+        match (table.layout.name, self.rng.u8(..12)) {
+            (_, 11) => plain_time(table, &format!("{id} + 0")),
+            (Some(name), 10) if self.prepared => {
+                self.parameters.push(("text", format!("'{name}'")));
+                format!("snowflake_timestamp({id}, ${})", self.parameters.len())
+            }
             (None, 0) => format!("snowflake_timestamp({id}, 'default')"),
             (None, 1) => format!("snowflake_timestamp(id => {id})"),
             (None, 2..4) => format!("(snowflake_decode({id})).timestamp"),

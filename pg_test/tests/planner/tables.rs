@@ -126,19 +126,18 @@ const GUARD: &str = "
     CREATE POLICY seen ON {t} USING ({time} < '2024-03-20+00' OR tenant = 1);
     CREATE POLICY not_seen ON {t} AS RESTRICTIVE USING ({time} >= '2024-02-10' AND n IS NOT NULL)";
 
-/// Views of every table, by the suffix of their names. `{columns}` are the table's and the time.
-const VIEWS: [(&str, &str); 8] = [
-    ("d", "CREATE VIEW {t}_d AS SELECT {decoded} FROM {t}"),
-    ("v", "CREATE VIEW {t}_v AS SELECT {columns} FROM {t}"),
-    (
-        "n",
-        "CREATE VIEW {t}_n AS SELECT * FROM (SELECT * FROM {t}_v WHERE n IS DISTINCT FROM 3) AS kept WHERE tenant >= 0",
-    ),
-    ("b", "CREATE VIEW {t}_b WITH (security_barrier) AS SELECT {columns} FROM {t} WHERE tenant <> 2"),
-    ("m", "CREATE VIEW {t}_m WITH (security_barrier) AS SELECT * FROM {t}_v WHERE created_at >= '2024-02-20+00'"),
-    ("u", "CREATE VIEW {t}_u AS SELECT * FROM {t}_v WHERE n > 5 UNION ALL SELECT {plain} FROM plain{twin}"),
-    ("i", "CREATE VIEW {t}_i {invoker} AS SELECT {columns} FROM {t}"),
-    ("o", "CREATE VIEW {t}_o AS SELECT * FROM (SELECT {columns} FROM {t} OFFSET 0) AS fenced"),
+/// Views of every table, and a function like a view. `{columns}` are the table's and the time.
+const VIEWS: [&str; 9] = [
+    "CREATE VIEW {t}_d AS SELECT {decoded} FROM {t}",
+    "CREATE VIEW {t}_v AS SELECT {columns} FROM {t}",
+    "CREATE VIEW {t}_n AS SELECT * FROM (SELECT * FROM {t}_v WHERE n IS DISTINCT FROM 3) AS kept WHERE tenant >= 0",
+    "CREATE VIEW {t}_b WITH (security_barrier) AS SELECT {columns} FROM {t} WHERE tenant <> 2",
+    "CREATE VIEW {t}_m WITH (security_barrier) AS SELECT * FROM {t}_v WHERE created_at >= '2024-02-20+00'",
+    "CREATE VIEW {t}_u AS SELECT * FROM {t}_v WHERE n > 5 UNION ALL SELECT {plain} FROM plain{twin}",
+    "CREATE VIEW {t}_i {invoker} AS SELECT {columns} FROM {t}",
+    "CREATE VIEW {t}_o AS SELECT * FROM (SELECT {columns} FROM {t} OFFSET 0) AS fenced",
+    "CREATE FUNCTION {t}_since(since timestamptz) RETURNS SETOF {t}_v LANGUAGE sql STABLE \
+     AS 'SELECT * FROM {t}_v WHERE created_at >= since'",
 ];
 
 /// The suffixes of views through which rows can be changed.
@@ -171,7 +170,8 @@ impl Schema {
         let major: i64 = value(client, "SELECT current_setting('server_version_num')::bigint / 10000");
         client
             .batch_execute(
-                "CREATE ROLE reader; CREATE DOMAIN event_id AS bigint CHECK (VALUE >= 0);
+                "CREATE ROLE reader; CREATE TABLE sink (id bigint, t timestamptz); GRANT ALL ON sink TO reader;
+                 CREATE DOMAIN event_id AS bigint CHECK (VALUE >= 0);
                  ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO reader",
             )
             .unwrap();
@@ -364,7 +364,7 @@ fn create_views(client: &mut Client, table: &Table, major: i64) {
         ("", time.as_str(), &format!("({decoded}).timestamp"), "snowflake_timestamp(id)"),
         ("_twin", "created_at", &"created_at".to_owned(), "created_at"),
     ] {
-        for (_, view) in VIEWS {
+        for view in VIEWS {
             let columns = |time: &str| format!("id::bigint AS id, tenant, n, due, {time} AS created_at");
             let view = view
                 .replace("{t}", &format!("{}{twin}", table.name))

@@ -113,11 +113,37 @@ unsafe fn rewritten(root: *mut pg_sys::PlannerInfo, conditions: *mut pg_sys::Lis
         if !elements::<Node>(conditions).any(|condition| is_candidate(condition)) {
             return None;
         }
-        let bounds = elements::<Node>(conditions).map(|condition| match cast::<pg_sys::OpExpr>(condition) {
-            Some(operation) => bounds(root, operation).unwrap_or_else(|| vec![condition]),
-            None => vec![condition],
-        });
-        Some(list(&bounds.flatten().collect::<Vec<_>>()))
+        let (mut new, mut made) = (Vec::new(), Vec::new());
+        for condition in elements::<Node>(conditions) {
+            match cast::<pg_sys::OpExpr>(condition).and_then(|operation| bounds(root, operation)) {
+                Some(bounds) => {
+                    new.extend(&bounds);
+                    made.extend(bounds);
+                }
+                None => new.push(condition),
+            }
+        }
+        // Where an ID is above a bound, it need not be compared with the lowest one as well.
+        let is_implied = |condition| made.contains(&condition) && made.iter().any(|&other| implies(other, condition));
+        new.retain(|&condition| !is_implied(condition));
+        Some(list(&new))
+    }
+}
+
+/// Whether a bound, `id > bound`, implies that the ID is at least the lowest one: `id >= 0`.
+///
+/// # Safety
+/// Two of the operations that [`bounds`] makes.
+unsafe fn implies(bound: *mut Node, lowest: *mut Node) -> bool {
+    // SAFETY: as above; an operation has two operands.
+    unsafe {
+        let (Some(bound), Some(lowest)) = (cast::<pg_sys::OpExpr>(bound), cast::<pg_sys::OpExpr>(lowest)) else {
+            return false;
+        };
+        let id = |operation: &pg_sys::OpExpr| elements::<Node>(operation.args).next();
+        let is_above = bound.opno.to_u32() == ABOVE.0 && lowest.opno.to_u32() == AT_LEAST.0;
+        is_above
+            && matches!((id(bound), id(lowest)), (Some(one), Some(other)) if pg_sys::equal(one.cast(), other.cast()))
     }
 }
 

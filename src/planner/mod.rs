@@ -112,7 +112,8 @@ unsafe extern "C-unwind" fn on_paths(
         }
         let is_table = (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION && !(*entry).inh;
         let may_be_ordered = !(*table).indexlist.is_null() && !(*table).eclass_indexes.is_null();
-        if is_table && may_be_ordered && settings::plan_by_time() {
+        // One that was proved to be empty must stay so.
+        if is_table && may_be_ordered && settings::plan_by_time() && !pg_sys::is_dummy_rel(table) {
             order::add_paths(root, table);
         }
     }

@@ -59,16 +59,20 @@ impl IdTime {
     /// # Safety
     /// The pointer is to an expression of the type.
     pub unsafe fn bound(&self, bound: Bound, time: *mut Node, time_type: pg_sys::Oid) -> Option<*mut Node> {
-        let (schema, name) = match time_type {
-            // SAFETY: look-ups in the catalog.
-            pg_sys::TIMESTAMPTZOID => unsafe {
-                let name = if bound == Bound::Before { c"snowflake_max_id_before" } else { c"snowflake_max_id" };
-                (pg_sys::get_func_namespace(self.function), name)
-            },
-            _ => unsafe {
-                let name = if bound == Bound::Before { c"max_id_before" } else { c"max_id" };
-                (pg_sys::get_namespace_oid(c"_snowflake".as_ptr(), true), name)
-            },
+        let is_exact = time_type == pg_sys::TIMESTAMPTZOID;
+        let name = match (bound, is_exact) {
+            (Bound::Before, true) => c"snowflake_max_id_before",
+            (Bound::At, true) => c"snowflake_max_id",
+            (Bound::Before, false) => c"max_id_before",
+            (Bound::At, false) => c"max_id",
+        };
+        // SAFETY: look-ups in the catalog.
+        let schema = unsafe {
+            if is_exact {
+                pg_sys::get_func_namespace(self.function)
+            } else {
+                pg_sys::get_namespace_oid(c"_snowflake".as_ptr(), true)
+            }
         };
         let types = [time_type, pg_sys::TEXTOID];
         let count = if self.named.is_some() { 2 } else { 1 };

@@ -114,16 +114,11 @@ unsafe fn add_paths_in(root: *mut PlannerInfo, table: *mut RelOptInfo, order: &T
         pg_sys::create_index_paths(root, table);
         (*root).query_pathkeys = before;
 
-        for path in elements::<Path>((*table).pathlist).collect::<Vec<_>>() {
-            if let Some(path) = by_time(path, order, by_id) {
-                pg_sys::add_path(table, path);
-            }
-        }
-        for path in elements::<Path>((*table).partial_pathlist).collect::<Vec<_>>() {
-            if let Some(path) = by_time(path, order, by_id) {
-                pg_sys::add_partial_path(table, path);
-            }
-        }
+        // All are made before the first is added: that may free others.
+        let new: Vec<_> = elements((*table).pathlist).filter_map(|path| by_time(path, order, by_id)).collect();
+        new.into_iter().for_each(|path| pg_sys::add_path(table, path));
+        let new: Vec<_> = elements((*table).partial_pathlist).filter_map(|path| by_time(path, order, by_id)).collect();
+        new.into_iter().for_each(|path| pg_sys::add_partial_path(table, path));
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Plan {
     pub inserted: u32,
     /// Rows of the table that is decoded.
     pub decoded: u32,
+    /// Rows of the tables that are queried by time.
+    pub analysed: u32,
     /// Numbers of databases.
     pub databases: &'static [usize],
     /// Numbers of clients where growth is measured; 2, which has all cores busy, is one of them.
@@ -48,6 +50,7 @@ impl Plan {
         sustained: 4,
         inserted: 1_000_000,
         decoded: 10_000_000,
+        analysed: 10_000_000,
         databases: &[1, 10, 100],
         connections: &[1, 2, 64, 200],
         once: 30,
@@ -66,6 +69,7 @@ impl Plan {
         sustained: 1,
         inserted: 100_000,
         decoded: 1_000_000,
+        analysed: 100_000,
         databases: &[1, 10],
         connections: &[2, 200],
         once: 5,

@@ -1,5 +1,6 @@
 //! What is measured. Each module gives one or more groups of results, of type [`crate::results::Group`].
 
+pub mod analytics;
 pub mod calls;
 pub mod ceiling;
 pub mod clients;

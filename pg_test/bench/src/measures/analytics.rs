@@ -1,0 +1,178 @@
+//! The analyst's ten: queries by time, on a table whose only index is that of its snowflake key, compared with the same
+//! rows with a `created_at` column and its index.
+
+use crate::contenders::OURS;
+use crate::plan::Plan;
+use crate::results::{Goal, Group};
+use crate::rounds::{Trial, interleave};
+use crate::servers::{Servers, time};
+use std::cell::RefCell;
+use std::time::Duration;
+
+/// The names of the two contenders.
+const KEY: &str = "snowflake key";
+const COLUMN: &str = "created_at and its index";
+
+/// The tables of the two, and what is queried: for a table with a snowflake key, a view that decodes it.
+const CONTENDERS: [(&str, &str); 2] = [(KEY, "keyed_events"), (COLUMN, "timed_events")];
+
+/// A title, and the query. `{events}` is the view or table. `{day}` is a day, which begins a month of 30 days; `{gone}` is another day.
+const QUERIES: [(&str, &str); 10] = [
+    ("the last hour", "SELECT count(*), sum(n) FROM {events} WHERE created_at >= now() - interval '1 hour'"),
+    (
+        "one day",
+        "SELECT count(*), sum(n), avg(n) FROM {events} \
+         WHERE created_at >= date '{day}' AND created_at < date '{day}' + 1",
+    ),
+    ("the newest 10 rows", "SELECT * FROM {events} ORDER BY created_at DESC LIMIT 10"),
+    ("the oldest and the newest", "SELECT min(created_at), max(created_at) FROM {events}"),
+    (
+        "count per day of a month",
+        "SELECT date_trunc('day', created_at) AS day, count(*) FROM {events} \
+         WHERE created_at >= '{day}' AND created_at < timestamptz '{day}' + interval '30 days' GROUP BY day ORDER BY day",
+    ),
+    (
+        "sum per hour of a day",
+        "SELECT date_bin('1 hour', created_at, '{day}') AS hour, count(*), sum(n) FROM {events} \
+         WHERE created_at BETWEEN '{day}' AND timestamptz '{day}' + interval '1 day' GROUP BY hour ORDER BY hour",
+    ),
+    (
+        "a join with ranges of time",
+        "SELECT incident, count(*), sum(n) FROM incidents JOIN {events} ON created_at BETWEEN since AND until \
+         GROUP BY incident ORDER BY incident",
+    ),
+    (
+        "a semi join with ranges of time",
+        "SELECT count(*) FROM incidents WHERE EXISTS \
+         (SELECT FROM {events} WHERE created_at >= since AND created_at < until AND n = 7)",
+    ),
+    (
+        "a page of 50 rows",
+        "SELECT * FROM {events} WHERE created_at < timestamptz '{day}' + interval '7 hours' \
+         ORDER BY created_at DESC LIMIT 50",
+    ),
+    (
+        "DELETE of a day, rolled back",
+        "BEGIN; DELETE FROM {events} WHERE created_at >= date '{gone}' AND created_at < date '{gone}' + 1; ROLLBACK",
+    ),
+];
+
+/// For how long a query that takes less is repeated, so that the round trip and the clock do not count.
+const AT_LEAST: Duration = Duration::from_millis(30);
+
+/// How many days the rows cover. The last of them is made while the tables are filled.
+const DAYS: u32 = 90;
+
+/// The ten queries.
+pub fn queries(servers: &Servers, plan: &Plan) -> Group {
+    let rows = plan.analysed;
+    let client = RefCell::new(servers.default.client());
+    fill(&mut client.borrow_mut(), rows);
+    let day = |ago: u32| -> String {
+        client.borrow_mut().query_one(&format!("SELECT (current_date - {ago})::text"), &[]).unwrap().get(0)
+    };
+    let (day, gone) = (day(60), day(75));
+    let mut trials = Vec::new();
+    for (title, query) in QUERIES {
+        let query = query.replace("{day}", &day).replace("{gone}", &gone);
+        let of = |events: &str| query.replace("{events}", events);
+        let repeats = repeats(&mut client.borrow_mut(), &of(CONTENDERS[1].1));
+        for (contender, events) in CONTENDERS {
+            let (client, query) = (&client, of(events));
+            trials.push(Trial::new(named(title, contender), move || {
+                let all: Duration = (0..repeats).map(|_| time(&mut client.borrow_mut(), &query)).sum();
+                vec![("ms", all.as_secs_f64() * 1000.0 / f64::from(repeats))]
+            }));
+        }
+    }
+    let about = format!(
+        "Milliseconds, round trip included, over {rows} rows of {DAYS} days. With a snowflake key: `(id bigint PRIMARY KEY, \
+         n integer)`, through a view with `snowflake_timestamp(id) AS created_at`. With `created_at` and its index: `(id bigint \
+         PRIMARY KEY, created_at timestamptz, n integer)` and a btree index on `created_at`; `id` is from a sequence. The \
+         queries are the same, word by word; shorter ones are repeated for {} ms. `incidents` has 20 ranges of 10 minutes.",
+        AT_LEAST.as_millis()
+    );
+    let mut group = Group::new("The analyst's ten", about, interleave(plan.short_rounds, trials));
+    for (title, _) in QUERIES {
+        group.compare(&named(title, KEY), &named(title, COLUMN), "ms", Goal::AtMost(1.1));
+    }
+    group
+}
+
+fn named(title: &str, contender: &str) -> String {
+    format!("{title}: {contender}")
+}
+
+/// The same rows in both tables, in the order in which they were made.
+fn fill(client: &mut postgres::Client, rows: u32) {
+    let fill = format!(
+        "CREATE TABLE made AS
+         SELECT i, date_trunc('milliseconds', now() - interval '{DAYS} days' * (1 - i / {rows}.0)) AS at, i % 100 AS n
+         FROM generate_series(1, {rows}) AS i;
+         CREATE TABLE keyed (id bigint, n integer);
+         INSERT INTO keyed SELECT snowflake_encode(at, 1, i % 4096), n FROM made ORDER BY i;
+         CREATE VIEW keyed_events AS SELECT id, snowflake_timestamp(id) AS created_at, n FROM keyed;
+         CREATE TABLE timed_events (id bigint, created_at timestamptz, n integer);
+         INSERT INTO timed_events SELECT i, at, n FROM made ORDER BY i;
+         DROP TABLE made;
+         ALTER TABLE keyed ADD PRIMARY KEY (id);
+         ALTER TABLE timed_events ADD PRIMARY KEY (id);
+         CREATE INDEX ON timed_events (created_at);
+         CREATE TABLE incidents AS
+         SELECT incident, since, since + interval '10 minutes' AS until
+         FROM generate_series(1, 20) AS incident, LATERAL (SELECT now() - incident * interval '100 hours' AS since) AS times"
+    );
+    client.batch_execute(&fill).unwrap();
+    for table in ["keyed", "timed_events", "incidents"] {
+        client.batch_execute(&format!("VACUUM (FREEZE, ANALYZE) {table}")).unwrap();
+    }
+}
+
+/// How often a query runs in [`AT_LEAST`].
+fn repeats(client: &mut postgres::Client, query: &str) -> u32 {
+    time(client, query);
+    let once = time(client, query);
+    (AT_LEAST.as_secs_f64() / once.as_secs_f64()).ceil().clamp(1.0, 100.0) as u32
+}
+
+/// What the column and its index cost: room, and time when rows are inserted. The tables are those of [`queries`].
+pub fn costs(servers: &Servers, plan: &Plan) -> Group {
+    let count = plan.inserted;
+    let size = |table: &str| -> f64 {
+        let query = format!("SELECT pg_total_relation_size('{table}')::float8 / 1048576");
+        servers.default.client().query_one(&query, &[]).unwrap().get(0)
+    };
+    let trial = |name: &'static str, filled: &str, columns: &'static str, index: &'static str| {
+        let size = size(filled);
+        Trial::new(name, move || {
+            let mut client = servers.default.client();
+            let create =
+                format!("DROP TABLE IF EXISTS new_events; CREATE TABLE new_events ({columns}); {index}; CHECKPOINT");
+            client.batch_execute(&create).unwrap();
+            let insert = format!("INSERT INTO new_events (n) SELECT n FROM generate_series(1, {count}) AS n");
+            let seconds = time(&mut client, &insert).as_secs_f64();
+            vec![("rows/s", f64::from(count) / seconds), ("MiB", size)]
+        })
+    };
+    let trials = vec![
+        trial(KEY, "keyed", "id bigint PRIMARY KEY DEFAULT snowflake_next(), n integer", ""),
+        trial(
+            COLUMN,
+            "timed_events",
+            "id bigserial PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), n integer",
+            "CREATE INDEX ON new_events (created_at)",
+        ),
+    ];
+    let about = format!(
+        "Rows a second of `INSERT ... SELECT` of {count} rows into an empty table, and the size of the tables of the analyst's \
+         ten with their indexes. The keys are by default {OURS} and from a sequence, and `created_at` is `now()`, the same for \
+         all rows of a statement, which is the fastest that there is for its index."
+    );
+    let mut group =
+        Group::new("What created_at and its index cost", about, interleave(plan.long_rounds.max(3), trials));
+    group.compare(KEY, COLUMN, "rows/s", Goal::AtLeast(1.15));
+    group.compare(KEY, COLUMN, "MiB", Goal::AtMost(0.72));
+    let drop = "DROP VIEW keyed_events; DROP TABLE keyed, timed_events, incidents, new_events";
+    servers.default.client().batch_execute(drop).unwrap();
+    group
+}

@@ -4,7 +4,8 @@ use crate::generator::{Order, Query};
 use postgres::{Client, SimpleQueryMessage};
 use std::fmt::Write as _;
 
-type Row = Vec<Option<String>>;
+/// A row, each of its columns as text.
+pub type Row = Vec<Option<String>>;
 
 /// What was found of a query whose results agree.
 pub struct Outcome {
@@ -13,33 +14,26 @@ pub struct Outcome {
 }
 
 /// What one way to run a query gives.
-struct Run {
+pub struct Run {
     way: &'static str,
     statements: Vec<String>,
     plan: Vec<String>,
     /// By statement.
-    results: Vec<Vec<Row>>,
+    pub results: Vec<Vec<Row>>,
 }
 
-const ON: &str = "with plan_by_time on";
-const OFF: &str = "with plan_by_time off";
-const TWIN: &str = "with a column for the time";
+/// The three ways.
+pub const ON: &str = "with plan_by_time on";
+pub const OFF: &str = "with plan_by_time off";
+pub const TWIN: &str = "with a column for the time";
 
 /// Runs a query with the parameter on, with it off, and on the twins, in one transaction that is rolled back.
 ///
 /// # Errors
 /// With a report where a way fails, or the ways do not agree.
 pub fn all_ways(client: &mut Client, query: &Query, show: bool) -> Result<Outcome, String> {
-    let mut begin = "BEGIN".to_owned();
-    for (name, value) in &query.settings {
-        write!(begin, "; SET LOCAL {name} = '{value}'").unwrap();
-    }
-    client.batch_execute(&begin).map_err(|error| format!("{begin}: {error:?}"))?;
-    let runs = [ON, OFF, TWIN].map(|way| run(client, query, way));
-    client.batch_execute("ROLLBACK; DEALLOCATE ALL").unwrap();
-
     let mut done = Vec::new();
-    for run in runs {
+    for run in each_way(client, query) {
         done.push(run.map_err(|error| format!("{}\n{error}", settings(query)))?);
     }
     if show {
@@ -55,18 +49,34 @@ pub fn all_ways(client: &mut Client, query: &Query, show: bool) -> Result<Outcom
     Ok(Outcome { plans_differ: done[0].plan != done[1].plan, rows })
 }
 
-fn settings(query: &Query) -> String {
+/// Runs a query in each way, in one transaction that is rolled back. A way that fails gives a report.
+pub fn each_way(client: &mut Client, query: &Query) -> [Result<Run, String>; 3] {
+    let mut begin = "BEGIN".to_owned();
+    for (name, value) in &query.settings {
+        write!(begin, "; SET LOCAL {name} = '{value}'").unwrap();
+    }
+    client.batch_execute(&begin).unwrap_or_else(|error| panic!("{begin}: {error:?}"));
+    let runs = [ON, OFF, TWIN].map(|way| {
+        client.batch_execute("SAVEPOINT way").unwrap();
+        let run = run(client, query, way);
+        client.batch_execute("ROLLBACK TO way; DEALLOCATE ALL").unwrap();
+        run
+    });
+    client.batch_execute("ROLLBACK").unwrap();
+    runs
+}
+
+/// The settings of a query, as SQL.
+pub fn settings(query: &Query) -> String {
     query.settings.iter().map(|(name, value)| format!("SET {name} = '{value}';\n")).collect()
 }
 
 fn run(client: &mut Client, query: &Query, way: &'static str) -> Result<Run, String> {
     let (statements, explained) = query.statements(way == TWIN, "EXPLAIN (COSTS OFF)");
     let value = if way == ON { "on" } else { "off" };
-    let mut all = vec!["SAVEPOINT way".to_owned(), format!("SET LOCAL pg_snowflake.plan_by_time = {value}")];
+    let mut all = vec![format!("SET LOCAL pg_snowflake.plan_by_time = {value}")];
     let before = all.len() + explained;
     all.extend(statements.iter().cloned());
-    all.push("ROLLBACK TO way".to_owned());
-    all.push("DEALLOCATE ALL".to_owned());
     let text = all.join(";\n");
     let messages = client.simple_query(&text).map_err(|error| {
         let said = error.as_db_error().map_or_else(|| format!("{error:?}"), |error| format!("{error} ({error:?})"));
@@ -132,7 +142,8 @@ fn difference(one: &Run, other: &Run, order: Order) -> Option<String> {
 }
 
 impl Run {
-    fn report(&self) -> String {
+    /// What was run, how it was planned, and how much it returned.
+    pub fn report(&self) -> String {
         let rows: Vec<usize> = self.results.iter().map(Vec::len).collect();
         format!("-- {}: {rows:?} rows\n{};\n{}\n\n", self.way, self.statements.join(";\n"), self.plan.join("\n"))
     }

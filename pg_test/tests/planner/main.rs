@@ -6,8 +6,12 @@
 //! * `ONLY=123`: only the query of this number, with its plans and the numbers of its rows
 //! * `FAILURES=20`: ends after so many failures; 1 by default
 //!
+//! Two further tests: numbers that are no IDs are never included ([`strangers`]), and nothing is evaluated for a row that a
+//! view hides ([`barriers`]).
+//!
 //! A query is made from the seed and its number alone. What it says of the current time depends on when the test began.
 
+mod barriers;
 mod compare;
 mod conditions;
 mod generator;
@@ -15,6 +19,7 @@ mod instants;
 mod settings;
 mod shapes;
 mod sources;
+mod strangers;
 mod tables;
 
 use compare::Outcome;

@@ -42,7 +42,7 @@ impl<'a> Generator<'a> {
     }
 
     /// What conditions on an item's time may use: its columns alone.
-    fn subject(&mut self, alias: &'static str) -> Subject<'a> {
+    pub fn subject(&mut self, alias: &'static str) -> Subject<'a> {
         let table = self.sources.iter().find(|source| source.alias == alias).unwrap().table;
         let others = if self.chance(10) { vec![(format!("{alias}.due"), Kind::Timestamptz)] } else { Vec::new() };
         Subject { time: time_of(alias), alias, table, others }

@@ -52,6 +52,16 @@ impl<'a> Generator<'a> {
         self.add(alias, table, 100);
     }
 
+    /// Adds the table of this number, or its view with this suffix.
+    pub fn source_of(&mut self, alias: &'static str, number: usize, view: Option<&str>) {
+        let table = &self.schema.tables[number];
+        let source = match view {
+            Some(view) => self.view(alias, table, view),
+            None => self.table_itself(alias, table),
+        };
+        self.sources.push(source);
+    }
+
     /// Adds a view or subquery, which has the time as `created_at`.
     pub fn column_source(&mut self, alias: &'static str) {
         let table = self.table();

@@ -18,7 +18,9 @@ pub struct Layout {
     lower_bits: u32,
 }
 
-const DEFAULT: Layout = Layout { name: None, epoch: day(2024, 1, 1), tick: 1000, timestamp_bits: 41, lower_bits: 22 };
+/// That of the database.
+pub const DEFAULT: Layout =
+    Layout { name: None, epoch: day(2024, 1, 1), tick: 1000, timestamp_bits: 41, lower_bits: 22 };
 const SONYFLAKE: Layout =
     Layout { name: Some("sonyflake"), epoch: day(2014, 9, 1), tick: 10_000, timestamp_bits: 39, lower_bits: 24 };
 /// Its last ID is of November 2024.
@@ -32,7 +34,7 @@ const BAIDU: Layout = Layout {
 const COCKROACH: Layout =
     Layout { name: Some("cockroach"), epoch: day(2015, 1, 1), tick: 10, timestamp_bits: 48, lower_bits: 15 };
 /// 53 bits, and a tick that divides no second.
-const OWN: Layout = Layout {
+pub const OWN: Layout = Layout {
     name: Some("timestamp=37 worker=6 sequence=10 tick=7ms epoch=2020-01-01T00:00:00Z"),
     epoch: day(2020, 1, 1),
     tick: 7000,
@@ -78,7 +80,8 @@ pub struct Table {
     pub mixed: bool,
 }
 
-struct Definition {
+/// How a table is created.
+pub struct Definition {
     name: &'static str,
     layout: &'static Layout,
     rows: usize,
@@ -87,7 +90,9 @@ struct Definition {
     after: &'static str,
 }
 
-const fn table(
+/// A table of a layout: its name, number of rows, the definition of the ID, and what follows, where `{t}` is the table or
+/// its twin, and `{time}` the time of its IDs.
+pub const fn table(
     name: &'static str,
     layout: &'static Layout,
     rows: usize,
@@ -97,7 +102,6 @@ const fn table(
     Definition { name, layout, rows, id, after }
 }
 
-/// `{t}` is the table or its twin, `{time}` the time of its IDs.
 const TABLES: [Definition; 20] = [
     table("plain", &DEFAULT, 1200, "bigint PRIMARY KEY", ""),
     table("descending", &DEFAULT, 300, "bigint NOT NULL", "CREATE INDEX ON {t} (id DESC)"),
@@ -121,7 +125,8 @@ const TABLES: [Definition; 20] = [
     table("own", &OWN, 400, "bigint PRIMARY KEY", ""),
 ];
 
-const GUARD: &str = "
+/// Row-level security that uses the time.
+pub const GUARD: &str = "
     ALTER TABLE {t} ENABLE ROW LEVEL SECURITY;
     CREATE POLICY seen ON {t} USING ({time} < '2024-03-20+00' OR tenant = 1);
     CREATE POLICY not_seen ON {t} AS RESTRICTIVE USING ({time} >= '2024-02-10' AND n IS NOT NULL)";
@@ -179,18 +184,31 @@ impl Schema {
         let mut rng = Rng::with_seed(seed);
         let common: Vec<i64> = (0..60).map(|_| rng.i64(SINCE / SECOND..UNTIL / SECOND) * SECOND).collect();
         for definition in &TABLES {
-            let times = times(&mut rng, definition.layout, definition.rows, &common, now);
-            let table = Table { name: definition.name, layout: definition.layout, times, mixed: false };
-            let nullable = matches!(definition.id, "bigint" | "bigint UNIQUE");
-            let ids = ids(&mut rng, &table, nullable);
-            create_with_twin(client, &mut rng, &table, definition, &ids);
-            create_views(client, &table, major);
-            schema.tables.push(table);
+            schema.create_table(client, &mut rng, definition, &common, now);
         }
         schema.create_mixed(client, &mut rng);
         schema.create_moments(client, &mut rng, &common);
         client.batch_execute("VACUUM ANALYZE").unwrap();
         schema
+    }
+
+    /// Creates further tables, and leaves only these to the generator.
+    pub fn only(&mut self, client: &mut Client, definitions: &[Definition]) {
+        self.tables.clear();
+        let common = [day(2024, 3, 1), day(2024, 3, 10)];
+        for definition in definitions {
+            self.create_table(client, &mut Rng::with_seed(1), definition, &common, UNTIL);
+        }
+    }
+
+    fn create_table(&mut self, client: &mut Client, rng: &mut Rng, definition: &Definition, common: &[i64], now: i64) {
+        let times = times(rng, definition.layout, definition.rows, common, now);
+        let table = Table { name: definition.name, layout: definition.layout, times, mixed: false };
+        let nullable = matches!(definition.id, "bigint" | "bigint UNIQUE");
+        let ids = ids(rng, &table, nullable);
+        create_with_twin(client, rng, &table, definition, &ids);
+        create_views(client, &table, self.major);
+        self.tables.push(table);
     }
 
     /// A table whose rows are of different layouts.

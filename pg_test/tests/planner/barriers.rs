@@ -1,0 +1,69 @@
+//! A security-barrier view and row-level security hide rows from functions that are not leakproof: a condition of the
+//! query with such a function is not evaluated for a hidden row, whatever becomes of it.
+
+use crate::compare;
+use crate::conditions::Kind;
+use crate::generator::{Generator, Order};
+use crate::settings;
+use crate::tables::{DEFAULT, Definition, GUARD, OWN, Schema, table};
+use snowflake_test::{Cluster, value};
+
+/// A table, the view that hides some of its rows, if that is not done by row-level security, and which it hides.
+const HIDING: [(&str, Option<&str>, &str); 4] = [
+    ("veiled", Some("b"), "tenant = 2"),
+    ("veiled_times", Some("m"), "created_at < '2024-02-20+00'"),
+    ("veiled_own", Some("b"), "tenant = 2"),
+    ("kept", None, "NOT (created_at < '2024-03-20+00' OR tenant = 1) OR created_at < '2024-02-10+00' OR n IS NULL"),
+];
+
+const TABLES: [Definition; 4] = [
+    table("veiled", &DEFAULT, 300, "bigint PRIMARY KEY", ""),
+    table("veiled_times", &DEFAULT, 300, "bigint PRIMARY KEY", ""),
+    table("veiled_own", &OWN, 300, "bigint NOT NULL", "CREATE INDEX ON {t} (tenant, id)"),
+    table("kept", &DEFAULT, 300, "bigint PRIMARY KEY", GUARD),
+];
+
+/// Cheap, so that the planner would evaluate it first.
+const REVEAL: &str = "
+    CREATE FUNCTION reveal(due timestamptz) RETURNS timestamptz LANGUAGE plpgsql STABLE COST 0.0001 AS $$
+    BEGIN
+        IF due = '1999-12-31+00' THEN RAISE 'a hidden row is revealed'; END IF;
+        RETURN due;
+    END $$";
+
+#[test]
+fn nothing_is_evaluated_for_hidden_rows() {
+    let cluster = Cluster::options().set("autovacuum = off").set("jit = off").start();
+    let mut client = cluster.client();
+    let mut schema = Schema::create(&mut client, 1);
+    schema.only(&mut client, &TABLES);
+    client.batch_execute(REVEAL).unwrap();
+    for (table, _, hides) in HIDING {
+        let mark = format!(
+            "UPDATE {table}_twin SET due = '1999-12-31+00' WHERE {hides};
+             UPDATE {table} SET due = twin.due FROM {table}_twin AS twin WHERE twin.id = {table}.id"
+        );
+        client.batch_execute(&mark).unwrap();
+    }
+    client.batch_execute("VACUUM ANALYZE").unwrap();
+    let hidden: i64 = value(&mut client, "SELECT count(*) FROM kept WHERE due = '1999-12-31+00'");
+    assert!(hidden > 20);
+
+    let known = settings::known(&mut client);
+    let mut differ = 0;
+    for number in 1..=500 {
+        let mut generator = Generator::new(&schema, &known, 2, number);
+        let at = number as usize % HIDING.len();
+        generator.source_of("a", at, HIDING[at].1);
+        let mut subject = generator.subject("a");
+        subject.others = vec![("reveal(a.due)".to_owned(), Kind::Timestamptz)];
+        let [first, second] = [(); 2].map(|()| generator.condition(&subject));
+        let text = format!("SELECT a.id, ‹a.t› AS t FROM ‹a› WHERE {first} AND ({second}) ORDER BY t, id");
+        let mut query = generator.finish("barriers", text, Vec::new(), Order::Total);
+        query.settings.push(("role".to_owned(), "reader".to_owned()));
+        let outcome =
+            compare::all_ways(&mut client, &query, false).unwrap_or_else(|report| panic!("{number}: {report}"));
+        differ += usize::from(outcome.plans_differ);
+    }
+    assert!(differ > 150, "only {differ} plans differ");
+}

@@ -1,0 +1,79 @@
+//! How many rows the planner expects: of conditions on the times of IDs, and of groups by them. At least as near to the truth as
+//! with an analysed column for the time.
+
+use postgres::Client;
+use snowflake_test::{Cluster, value};
+
+/// How far an estimate may be from the truth where that of a column is nearer, as a factor.
+const NEAR: f64 = 1.5;
+
+fn rows(client: &mut Client, query: &str) -> f64 {
+    let plan: String = value(client, &format!("SELECT plan('{}')", query.replace('\'', "''")));
+    plan.parse().unwrap()
+}
+
+/// How far an estimate is from the truth, as a factor.
+fn error(estimate: f64, truth: f64) -> f64 {
+    let (estimate, truth) = (estimate.max(1.0), truth.max(1.0));
+    (estimate / truth).max(truth / estimate)
+}
+
+#[test]
+fn they_are_as_near_as_those_of_a_column() {
+    let cluster = Cluster::options().set("timezone = 'UTC'").start();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE FUNCTION plan(query text) RETURNS text LANGUAGE plpgsql AS $$
+                 DECLARE found json;
+                 BEGIN
+                     EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO found;
+                     RETURN found->0->'Plan'->>'Plan Rows';
+                 END $$;
+             CREATE TABLE ids (id bigint PRIMARY KEY, n integer NOT NULL);
+             -- A year, more and more a day, by four workers.
+             INSERT INTO ids
+             SELECT snowflake_encode('2026-01-01'::timestamptz + sqrt(i) * interval '96 minutes', i / 1000 % 4, 0), i
+             FROM generate_series(1, 30000000, 1000) i;
+             CREATE VIEW ours AS
+             SELECT *, snowflake_timestamp(id) AS created_at, snowflake_worker(id) AS worker FROM ids;
+             CREATE TABLE columns AS SELECT * FROM ours;
+             ALTER TABLE columns ADD PRIMARY KEY (id);
+             CREATE INDEX ON columns (created_at);
+             ANALYZE ids, columns",
+        )
+        .unwrap();
+    let mut nearer = 0;
+    for query in [
+        "SELECT * FROM rows WHERE created_at >= '2026-06-01'",
+        "SELECT * FROM rows WHERE created_at >= '2026-06-01' AND created_at < '2026-06-02'",
+        "SELECT * FROM rows WHERE created_at BETWEEN '2026-11-30' AND '2026-12-01 12:00'",
+        "SELECT * FROM rows WHERE created_at < '2026-01-15'::date OR created_at > '2026-12-20'::timestamp",
+        "SELECT * FROM rows WHERE created_at < '1970-01-01'",
+        "SELECT * FROM rows WHERE created_at > '3000-01-01'",
+        "SELECT * FROM rows WHERE created_at < 'infinity'",
+        "SELECT * FROM rows WHERE created_at = '2026-06-01'",
+        "SELECT * FROM rows WHERE NOT created_at < '2026-12-24' AND n % 2 = 0",
+        "SELECT worker FROM rows GROUP BY 1",
+        "SELECT DISTINCT worker FROM rows WHERE created_at > '2026-06-01'",
+        "SELECT created_at FROM rows GROUP BY 1",
+        "SELECT created_at::date FROM rows GROUP BY 1",
+        "SELECT date_trunc('day', created_at) FROM rows GROUP BY 1",
+        "SELECT date_trunc('month', created_at), worker FROM rows GROUP BY 1, 2",
+        "SELECT date_trunc('week', created_at AT TIME ZONE 'Europe/Berlin') FROM rows GROUP BY 1",
+        "SELECT date_bin('6 hours', created_at, '2026-01-01') FROM rows GROUP BY 1",
+        "SELECT extract(hour FROM created_at) FROM rows GROUP BY 1",
+        "SELECT date_trunc('hour', created_at) FROM rows WHERE created_at BETWEEN '2026-06-01' AND '2026-06-08' GROUP BY 1",
+    ] {
+        let of = |table: &str| query.replace("rows", table);
+        let truth: i64 = value(&mut client, &format!("SELECT count(*) FROM ({}) AS query", of("columns")));
+        let [ours, column] = ["ours", "columns"].map(|table| rows(&mut client, &of(table)));
+        let [our_error, its_error] = [ours, column].map(|estimate| error(estimate, truth as f64));
+        let report = format!("{ours} rows are expected, with a column {column}, and there are {truth}: {query}");
+        assert!(our_error <= its_error.max(NEAR), "{report}");
+        nearer += usize::from(our_error * 2.0 < its_error);
+        println!("{report}");
+    }
+    // PostgreSQL knows nothing of the groups that a column has by hours or days.
+    assert!(nearer >= 6, "only {nearer} are much nearer");
+}

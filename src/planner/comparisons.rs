@@ -10,6 +10,10 @@
 //! A number that is no ID has no time, and `snowflake_timestamp()` ends the query with an error. No such number may pass a
 //! comparison: so the ID is compared with the lowest and the highest of the layout, too, where the bound alone does not do that.
 //!
+//! Two tables may be joined by equal times. That condition stays, as a hash or merge join needs it. The bounds are added to it, so
+//! that an index on the ID can serve a nested loop. They say nothing new, which the planner's estimates must take into account:
+//! see [`set_selectivities`].
+//!
 //! This happens when views are inlined and constants are folded, and before the planner distributes the conditions to the
 //! tables. Outer joins, EXISTS, and UPDATE and DELETE have nothing special then.
 
@@ -41,6 +45,22 @@ impl Accepts {
     }
 }
 
+/// Where a condition stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In a list of conditions that are combined by AND.
+    List,
+    /// The same, of a FULL JOIN, which can use only conditions of equality.
+    FullJoin,
+    /// In an OR.
+    Alternative,
+}
+
+/// The location in the query's text of the bounds that are added to an equality, and of the equality itself. PostgreSQL uses -1 for
+/// nodes that have none, and treats all negative numbers alike.
+const IMPLIED: i32 = -2;
+const HAS_BOUNDS: i32 = -3;
+
 /// Comparisons of `bigint` with `bigint`: operator and function, as in PostgreSQL's `pg_operator.dat`.
 const AT_LEAST: (u32, u32) = (415, 472);
 const ABOVE: (u32, u32) = (413, 470);
@@ -63,7 +83,8 @@ pub unsafe fn rewrite(root: *mut pg_sys::PlannerInfo) {
         for table in elements::<pg_sys::RangeTblEntry>((*query).rtable) {
             // Of row-level security: a list of lists.
             for (at, conditions) in elements::<Node>((*table).securityQuals).enumerate() {
-                (*(*(*table).securityQuals).elements.add(at)).ptr_value = rewritten_conditions(root, conditions).cast();
+                (*(*(*table).securityQuals).elements.add(at)).ptr_value =
+                    rewritten_conditions(root, conditions, Place::List).cast();
             }
         }
     }
@@ -76,21 +97,23 @@ unsafe fn rewrite_join_tree(root: *mut pg_sys::PlannerInfo, node: *mut Node) {
     unsafe {
         if let Some(from) = cast::<pg_sys::FromExpr>(node) {
             elements(from.fromlist).for_each(|part| rewrite_join_tree(root, part));
-            from.quals = rewritten_conditions(root, from.quals);
+            from.quals = rewritten_conditions(root, from.quals, Place::List);
         } else if let Some(join) = cast::<pg_sys::JoinExpr>(node) {
             rewrite_join_tree(root, join.larg);
             rewrite_join_tree(root, join.rarg);
-            join.quals = rewritten_conditions(root, join.quals);
+            let is_full = join.jointype == pg_sys::JoinType::JOIN_FULL;
+            let place = if is_full { Place::FullJoin } else { Place::List };
+            join.quals = rewritten_conditions(root, join.quals, place);
         }
     }
 }
 
 /// # Safety
 /// As [`rewrite`]; the conditions of a part of the join tree.
-unsafe fn rewritten_conditions(root: *mut pg_sys::PlannerInfo, conditions: *mut Node) -> *mut Node {
+unsafe fn rewritten_conditions(root: *mut pg_sys::PlannerInfo, conditions: *mut Node, place: Place) -> *mut Node {
     // SAFETY: as above.
     unsafe {
-        match cast::<pg_sys::List>(conditions).and_then(|conditions| rewritten(root, conditions)) {
+        match cast::<pg_sys::List>(conditions).and_then(|conditions| rewritten(root, conditions, place)) {
             Some(new) => new.cast(),
             None => conditions,
         }
@@ -101,7 +124,11 @@ unsafe fn rewritten_conditions(root: *mut pg_sys::PlannerInfo, conditions: *mut 
 ///
 /// # Safety
 /// As [`rewrite`].
-unsafe fn rewritten(root: *mut pg_sys::PlannerInfo, conditions: *mut pg_sys::List) -> Option<*mut pg_sys::List> {
+unsafe fn rewritten(
+    root: *mut pg_sys::PlannerInfo,
+    conditions: *mut pg_sys::List,
+    place: Place,
+) -> Option<*mut pg_sys::List> {
     // SAFETY: as above.
     unsafe {
         for condition in elements::<Node>(conditions) {
@@ -115,7 +142,7 @@ unsafe fn rewritten(root: *mut pg_sys::PlannerInfo, conditions: *mut pg_sys::Lis
         }
         let (mut new, mut made) = (Vec::new(), Vec::new());
         for condition in elements::<Node>(conditions) {
-            match cast::<pg_sys::OpExpr>(condition).and_then(|operation| bounds(root, operation)) {
+            match cast::<pg_sys::OpExpr>(condition).and_then(|operation| bounds(root, operation, place)) {
                 Some(bounds) => {
                     new.extend(&bounds);
                     made.extend(bounds);
@@ -163,7 +190,7 @@ unsafe fn rewrite_combination(root: *mut pg_sys::PlannerInfo, combination: &mut 
     unsafe {
         match combination.boolop {
             pg_sys::BoolExprType::AND_EXPR => {
-                if let Some(new) = rewritten(root, combination.args) {
+                if let Some(new) = rewritten(root, combination.args, Place::Alternative) {
                     combination.args = new;
                 }
             }
@@ -171,8 +198,8 @@ unsafe fn rewrite_combination(root: *mut pg_sys::PlannerInfo, combination: &mut 
                 for (at, alternative) in elements::<Node>(combination.args).enumerate() {
                     if let Some(combination) = cast::<pg_sys::BoolExpr>(alternative) {
                         rewrite_combination(root, combination);
-                    } else if let Some(bounds) =
-                        cast::<pg_sys::OpExpr>(alternative).and_then(|operation| bounds(root, operation))
+                    } else if let Some(bounds) = cast::<pg_sys::OpExpr>(alternative)
+                        .and_then(|operation| bounds(root, operation, Place::Alternative))
                     {
                         let new = match bounds[..] {
                             [only] => only,
@@ -193,15 +220,64 @@ unsafe fn rewrite_combination(root: *mut pg_sys::PlannerInfo, combination: &mut 
 ///
 /// # Safety
 /// As [`rewrite`].
-unsafe fn bounds(root: *mut pg_sys::PlannerInfo, operation: &pg_sys::OpExpr) -> Option<Vec<*mut Node>> {
+unsafe fn bounds(
+    root: *mut pg_sys::PlannerInfo,
+    operation: &mut pg_sys::OpExpr,
+    place: Place,
+) -> Option<Vec<*mut Node>> {
     let (accepts, left_type, right_type) = comparison(operation.opno.to_u32())?;
     // SAFETY: as above; a comparison has two operands.
     unsafe {
         let mut operands = elements::<Node>(operation.args);
         let (left, right) = (operands.next()?, operands.next()?);
+        if accepts == Accepts::Equal && joins(root, left, right) {
+            if place != Place::List || operation.location == HAS_BOUNDS {
+                return None;
+            }
+            let by_left = || bounds_of(root, accepts, &time_of(copy(left), left_type)?, copy(right), right_type);
+            let by_right = || bounds_of(root, accepts, &time_of(copy(right), right_type)?, copy(left), left_type);
+            let implied: Vec<*mut Node> = [by_left(), by_right()].into_iter().flatten().flatten().collect();
+            if implied.is_empty() {
+                return None;
+            }
+            for &bound in &implied {
+                (*bound.cast::<pg_sys::OpExpr>()).location = IMPLIED;
+            }
+            operation.location = HAS_BOUNDS;
+            return Some([&[std::ptr::from_mut(operation).cast()], &implied[..]].concat());
+        }
         let by_left = || bounds_of(root, accepts, &time_of(left, left_type)?, right, right_type);
         let by_right = || bounds_of(root, accepts.commuted(), &time_of(right, right_type)?, left, left_type);
         by_left().or_else(by_right)
+    }
+}
+
+/// Whether two expressions are of different tables.
+///
+/// # Safety
+/// As [`rewrite`].
+unsafe fn joins(root: *mut pg_sys::PlannerInfo, left: *mut Node, right: *mut Node) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let (left, right) = (pg_sys::pull_varnos(root, left), pg_sys::pull_varnos(root, right));
+        !left.is_null() && !right.is_null() && !pg_sys::bms_overlap(left, right)
+    }
+}
+
+/// Says that the bounds which are added to an equality exclude nothing that the equality does not exclude.
+///
+/// # Safety
+/// A table of the planner whose conditions are distributed.
+pub unsafe fn set_selectivities(table: *mut pg_sys::RelOptInfo) {
+    // SAFETY: as above.
+    unsafe {
+        for restriction in elements::<pg_sys::RestrictInfo>((*table).joininfo) {
+            let operation = cast::<pg_sys::OpExpr>((*restriction).clause.cast());
+            if operation.is_some_and(|operation| operation.location == IMPLIED) {
+                (*restriction).norm_selec = 1.0;
+                (*restriction).outer_selec = 1.0;
+            }
+        }
     }
 }
 
@@ -232,8 +308,8 @@ unsafe fn bounds_of(
         {
             return None;
         }
-        // Two tables may be joined by equal times: by hash, which has no use for bounds.
-        if accepts == Accepts::Equal && (pg_sys::contain_var_clause(other) || pg_sys::contain_subplans(other)) {
+        // It would be evaluated twice.
+        if accepts == Accepts::Equal && pg_sys::contain_subplans(other) {
             return None;
         }
         let bound = |bound, other| {

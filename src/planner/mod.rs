@@ -110,6 +110,7 @@ unsafe extern "C-unwind" fn on_paths(
         if let Some(Some(previous)) = PREVIOUS_PATHS_HOOK.get() {
             previous(root, table, index, entry);
         }
+        comparisons::set_selectivities(table);
         let is_table = (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION && !(*entry).inh;
         let may_be_ordered = !(*table).indexlist.is_null() && !(*table).eclass_indexes.is_null();
         // One that was proved to be empty must stay so.

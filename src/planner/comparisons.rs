@@ -264,6 +264,30 @@ unsafe fn joins(root: *mut pg_sys::PlannerInfo, left: *mut Node, right: *mut Nod
     }
 }
 
+/// The sides of the equalities that bounds were added to.
+///
+/// # Safety
+/// As [`rewrite`], which was called before; a part of the query's join tree.
+pub unsafe fn joined(node: *mut Node) -> Vec<*mut Node> {
+    // SAFETY: as above.
+    unsafe {
+        let (parts, conditions) = if let Some(from) = cast::<pg_sys::FromExpr>(node) {
+            (elements::<Node>(from.fromlist).flat_map(|part| joined(part)).collect(), from.quals)
+        } else if let Some(join) = cast::<pg_sys::JoinExpr>(node) {
+            ([joined(join.larg), joined(join.rarg)].concat(), join.quals)
+        } else {
+            return Vec::new();
+        };
+        let mut sides: Vec<*mut Node> = parts;
+        if let Some(conditions) = cast::<pg_sys::List>(conditions) {
+            let operations = elements::<Node>(conditions).filter_map(|condition| cast::<pg_sys::OpExpr>(condition));
+            let equalities = operations.filter(|operation| operation.location == HAS_BOUNDS);
+            sides.extend(equalities.flat_map(|equality| elements::<Node>(equality.args)));
+        }
+        sides
+    }
+}
+
 /// Says that the bounds which are added to an equality exclude nothing that the equality does not exclude.
 ///
 /// # Safety

@@ -1,4 +1,4 @@
-//! How many groups `GROUP BY` has, where it groups by a part of an ID, or by a length of time:
+//! How many different values there are of what a query groups by, or joins by: a part of an ID, or a length of time.
 //!
 //! ```sql
 //! SELECT date_trunc('day', created_at), count(*) FROM v GROUP BY 1
@@ -9,8 +9,9 @@
 //! ID tell it: its histogram is a sample of workers, and its first and last value bound the time.
 //!
 //! Statistics of expressions are looked up by way of the indexes that have them. So the planner is given an index over the
-//! expressions of GROUP BY, which nothing else can use: it is partial, and its condition is false.
+//! expressions in question, which nothing else can use: it is partial, and its condition is false.
 
+use super::comparisons;
 use super::functions::{self, IdTime};
 use super::nodes::{cast, elements, list, without_labels};
 use pg_sys::{IndexOptInfo, Node, PlannerInfo, RelOptInfo, VariableStatData};
@@ -162,7 +163,7 @@ fn groups_of_part(part: &str) -> Option<Groups> {
     })
 }
 
-/// Gives the planner an index over those expressions of GROUP BY and DISTINCT that are about IDs of this table.
+/// Gives the planner an index over those expressions of GROUP BY, DISTINCT and joins by equal times that are about IDs of this table.
 ///
 /// # Safety
 /// The planner's state, and a table of it whose indexes are known.
@@ -170,14 +171,13 @@ pub unsafe fn add_index(root: *mut PlannerInfo, table: *mut RelOptInfo) {
     // SAFETY: as above.
     unsafe {
         let query = (*root).parse;
-        if (*query).groupClause.is_null() && (*query).distinctClause.is_null() {
-            return;
+        let mut expressions = comparisons::joined((*query).jointree.cast());
+        if !(*query).groupClause.is_null() || !(*query).distinctClause.is_null() {
+            let wanted =
+                elements::<pg_sys::TargetEntry>((*query).targetList).filter(|&entry| (*entry).ressortgroupref > 0);
+            expressions.extend(wanted.map(|entry| (*entry).expr.cast::<Node>()));
         }
-        let expressions: Vec<*mut Node> = elements::<pg_sys::TargetEntry>((*query).targetList)
-            .filter(|&entry| (*entry).ressortgroupref > 0)
-            .map(|entry| (*entry).expr.cast())
-            .filter(|&expression| is_about(expression, table))
-            .collect();
+        expressions.retain(|&expression| is_about(expression, table));
         if expressions.is_empty() {
             return;
         }
@@ -310,7 +310,7 @@ unsafe fn is_bounded(table: *mut RelOptInfo, column: *mut Node) -> bool {
     unsafe {
         elements::<pg_sys::RestrictInfo>((*table).baserestrictinfo).any(|restriction| {
             cast::<pg_sys::OpExpr>((*restriction).clause.cast()).is_some_and(|operation| {
-                let is_bound = super::comparisons::is_bound(operation.opno.to_u32());
+                let is_bound = comparisons::is_bound(operation.opno.to_u32());
                 is_bound && elements::<Node>(operation.args).any(|side| pg_sys::equal(side.cast(), column.cast()))
             })
         })

@@ -83,16 +83,16 @@ unsafe fn prepare(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo
     }
     // SAFETY: as above; the array has so many elements, which are NULL for what was not looked at yet.
     unsafe {
-        let is_table = (*table).rtekind == pg_sys::RTEKind::RTE_RELATION;
-        if is_table && (*table).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL {
-            estimates::add_index(root, table);
-        }
         let others = (1..(*root).simple_rel_array_size as usize).map(|at| *(*root).simple_rel_array.add(at));
         let is_first = others
             .filter(|&other| !other.is_null() && other != table)
             .all(|other| (*other).rtekind != pg_sys::RTEKind::RTE_RELATION);
         if is_first {
             comparisons::rewrite(root);
+        }
+        let is_table = (*table).rtekind == pg_sys::RTEKind::RTE_RELATION;
+        if is_table && (*table).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL {
+            estimates::add_index(root, table);
         }
     }
 }

@@ -94,7 +94,7 @@ DECLARE line text;
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
         IF line LIKE '%Index Cond%' THEN
-            RETURN NEXT regexp_replace(trim(line), '\$\d|\(InitPlan \d\)\.col1', 'subquery', 'g');
+            RETURN NEXT regexp_replace(trim(line), '\$\d|\(InitPlan \w+\)\.col1', 'subquery', 'g');
         END IF;
     END LOOP;
 END $$;

@@ -4,6 +4,8 @@
 use pgrx::pg_sys;
 use snowflake_core::UnixMicros;
 use std::ffi::CStr;
+#[cfg(feature = "pg19")]
+use std::ptr;
 
 /// 2000-01-01T00:00:00Z, PostgreSQL's epoch, in microseconds since 1970.
 const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
@@ -53,7 +55,7 @@ pub fn from_timestamp(timestamp: i64) -> i64 {
     #[cfg(feature = "pg19")]
     // SAFETY: as above.
     unsafe {
-        pg_sys::timestamp2timestamptz_safe(timestamp, (&raw mut soft_errors()).cast())
+        pg_sys::timestamp2timestamptz_safe(timestamp, ptr::from_mut(&mut soft_errors()).cast())
     }
 }
 
@@ -67,7 +69,7 @@ pub fn from_date(date: i32) -> i64 {
     #[cfg(feature = "pg19")]
     // SAFETY: as above.
     unsafe {
-        pg_sys::date2timestamptz_safe(date, (&raw mut soft_errors()).cast())
+        pg_sys::date2timestamptz_safe(date, ptr::from_mut(&mut soft_errors()).cast())
     }
 }
 

@@ -53,7 +53,7 @@ pub fn known(client: &mut Client) -> HashSet<String> {
 
 /// Changes what stable expressions depend on.
 pub fn change(rng: &mut Rng) -> String {
-    if rng.bool() {
+    if rng.u8(..3) > 0 {
         format!("SET LOCAL timezone = '{}'", ZONES[rng.usize(..ZONES.len())])
     } else {
         format!("SET LOCAL test.bound = '2024-0{}-10 00:00:0{}+00'", rng.u8(2..5), rng.u8(..6))

@@ -109,10 +109,12 @@ unsafe fn add_paths_in(root: *mut PlannerInfo, table: *mut RelOptInfo, order: &T
             _ => &order.then[..],
         };
         let id_first = [&[by_id], then].concat();
-        let before = (*root).query_pathkeys;
+        // Up to 18, indexes are matched with what the query wants first; in 19, with its ORDER BY.
+        let before = ((*root).query_pathkeys, (*root).sort_pathkeys);
         (*root).query_pathkeys = list(&id_first);
+        (*root).sort_pathkeys = (*root).query_pathkeys;
         pg_sys::create_index_paths(root, table);
-        (*root).query_pathkeys = before;
+        ((*root).query_pathkeys, (*root).sort_pathkeys) = before;
 
         // All are made before the first is added: that may free others.
         let new: Vec<_> = elements((*table).pathlist).filter_map(|path| by_time(path, order, by_id)).collect();

@@ -59,6 +59,25 @@ pub unsafe fn elements<T>(list: *mut pg_sys::List) -> impl DoubleEndedIterator<I
     (0..length).map(move |at| unsafe { (*(*list).elements.add(at)).ptr_value.cast() })
 }
 
+/// The numbers of a set, in order. As quick as a look at its bits; a call of PostgreSQL has a price.
+///
+/// # Safety
+/// The pointer is NULL, or to a set, which stays as it is meanwhile.
+#[inline]
+pub unsafe fn numbers(set: *mut pg_sys::Bitmapset) -> impl Iterator<Item = usize> {
+    // SAFETY: as above; a set has so many words.
+    let count = if set.is_null() { 0 } else { unsafe { (*set).nwords as usize } };
+    (0..count).flat_map(move |at| {
+        // SAFETY: as above.
+        let mut word: pg_sys::bitmapword = unsafe { *(*set).words.as_ptr().add(at) };
+        std::iter::from_fn(move || {
+            let bit = word.trailing_zeros();
+            word &= word.wrapping_sub(1);
+            (bit < pg_sys::bitmapword::BITS).then_some(at * pg_sys::bitmapword::BITS as usize + bit as usize)
+        })
+    })
+}
+
 /// A list of these.
 ///
 /// # Safety

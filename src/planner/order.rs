@@ -5,7 +5,7 @@
 //! Those in this order are offered as paths in the order by the time, too. IDs of the same time are in the order of the IDs.
 
 use super::functions::IdTime;
-use super::nodes::{cast, elements, list, without_labels};
+use super::nodes::{cast, elements, list, numbers, without_labels};
 use super::versions::{self, Direction};
 use pgrx::pg_sys::{self, EquivalenceClass, IndexPath, Node, Path, PathKey, PlannerInfo, RelOptInfo};
 
@@ -51,13 +51,8 @@ unsafe fn useful_orders(root: *mut PlannerInfo, table: *mut RelOptInfo) -> Vec<T
     let mut orders = Vec::new();
     // SAFETY: as above.
     unsafe {
-        let mut next = -1;
-        loop {
-            next = pg_sys::bms_next_member((*table).eclass_indexes, next);
-            if next < 0 {
-                return orders;
-            }
-            let class: *mut EquivalenceClass = (*(*(*root).eq_classes).elements.add(next as usize)).ptr_value.cast();
+        for number in numbers((*table).eclass_indexes) {
+            let class: *mut EquivalenceClass = (*(*(*root).eq_classes).elements.add(number)).ptr_value.cast();
             let Some(id) = id_of(class, table) else { continue };
             let has_id_order = !versions::class_of(root, id, INTEGER_OPS, table, false).is_null();
             let mut wanted = elements::<PathKey>((*root).query_pathkeys);
@@ -74,6 +69,7 @@ unsafe fn useful_orders(root: *mut PlannerInfo, table: *mut RelOptInfo) -> Vec<T
             }
         }
     }
+    orders
 }
 
 /// The ID, a column of the table, whose time belongs to a class of equal expressions.

@@ -98,7 +98,8 @@ pub unsafe fn class_of(
     }
 }
 
-/// Those of a class of equal expressions that are of this table alone, and are not made NULL by an outer join.
+/// The calls of functions in a class of equal expressions, as far as they are of this table alone, and are not made NULL by an
+/// outer join.
 ///
 /// # Safety
 /// A class of the planner, and a table.
@@ -118,6 +119,10 @@ pub unsafe fn members(
     });
     // SAFETY: as above.
     all.filter(move |&member| unsafe {
+        // Almost all queries have nothing but columns here.
+        if (*(*member).em_expr).type_ != pg_sys::NodeTag::T_FuncExpr {
+            return false;
+        }
         #[cfg(any(feature = "pg14", feature = "pg15"))]
         if !(*member).em_nullable_relids.is_null() {
             return false;

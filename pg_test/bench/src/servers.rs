@@ -108,6 +108,12 @@ pub fn cpu(pid: u32) -> f64 {
     cpu_times(pid)[..2].iter().sum()
 }
 
+/// The processor time that a process has used so far, in microseconds: to the nanosecond, where the kernel counts it.
+pub fn cpu_micros(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
+    stat.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok()).unwrap() / 1000.0
+}
+
 /// The processor time of a process's children that have ended, in seconds. For a postmaster, these are the past
 /// sessions.
 pub fn cpu_of_ended(pid: u32) -> f64 {
@@ -150,10 +156,35 @@ pub fn pgbench_mixed(
     seconds: u32,
     options: &str,
 ) -> Vec<Load> {
+    pgbench_by(cluster, Protocol::Prepared, statements, clients, seconds, options)
+}
+
+/// How pgbench sends statements.
+#[derive(Clone, Copy, Debug)]
+pub enum Protocol {
+    /// As text, which is parsed and planned each time.
+    Simple,
+    /// As prepared statements.
+    Prepared,
+}
+
+/// The same by one of the protocols.
+pub fn pgbench_by(
+    cluster: &Cluster,
+    protocol: Protocol,
+    statements: &[String],
+    clients: usize,
+    seconds: u32,
+    options: &str,
+) -> Vec<Load> {
     let directory = cluster.socket();
     let mut pgbench = cluster.program("pgbench");
     pgbench.env("PGOPTIONS", options);
-    pgbench.args(["--no-vacuum", "--protocol=prepared", "--jobs=2", "--log"]);
+    let protocol = match protocol {
+        Protocol::Simple => "--protocol=simple",
+        Protocol::Prepared => "--protocol=prepared",
+    };
+    pgbench.args(["--no-vacuum", protocol, "--jobs=2", "--log"]);
     pgbench.arg("--log-prefix").arg(directory.join("latency"));
     pgbench.arg(format!("--time={seconds}")).arg(format!("--client={clients}"));
     for (number, statement) in statements.iter().enumerate() {

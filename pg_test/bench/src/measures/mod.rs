@@ -8,3 +8,4 @@ pub mod decoding;
 pub mod growth;
 pub mod inserts;
 pub mod once;
+pub mod planning;

@@ -19,6 +19,7 @@
 
 use super::functions::{Bound, IdTime};
 use super::nodes::{cast, copy, elements, list};
+use crate::time::timestamptz;
 use pgrx::pg_sys::{self, Node, Oid};
 use snowflake_core::Layout;
 
@@ -336,9 +337,9 @@ unsafe fn bounds_of(
         if accepts == Accepts::Equal && pg_sys::contain_subplans(other) {
             return None;
         }
-        let bound = |bound, other| {
-            let call = time.bound(bound, other, other_type)?;
-            Some(pg_sys::eval_const_expressions(root, call))
+        let bound = |bound, other| match known_bound(&layout, time, bound, other, other_type) {
+            Some(known) => Some(known),
+            None => Some(pg_sys::eval_const_expressions(root, time.bound(bound, other, other_type)?)),
         };
         let above = |bound| operation(ABOVE, time.id, bound);
         let at_most = |id, bound| operation(AT_MOST, id, bound);
@@ -353,6 +354,30 @@ unsafe fn bounds_of(
             Accepts::GreaterOrEqual => with_highest(&layout, time.id, above(bound(Bound::Before, other)?)),
             Accepts::Greater => with_highest(&layout, time.id, above(bound(Bound::At, other)?)),
         })
+    }
+}
+
+/// The bound by a constant. The planner would fold the call of the function, too, but takes ten times as long.
+///
+/// # Safety
+/// As [`rewrite`].
+unsafe fn known_bound(
+    layout: &Layout,
+    time: &IdTime,
+    bound: Bound,
+    other: *mut Node,
+    of_type: Oid,
+) -> Option<*mut Node> {
+    // SAFETY: as above; an expression of this type.
+    let other = unsafe { cast::<pg_sys::Const>(other) }?;
+    if of_type != pg_sys::TIMESTAMPTZOID || other.constisnull || !time.may_be_called() {
+        return None;
+    }
+    let instant = timestamptz::to_unix(other.constvalue.value() as i64);
+    match bound {
+        Bound::From => layout.lowest_id_from(instant).map(constant),
+        Bound::Before => Some(constant(layout.highest_id_before(instant))),
+        Bound::At => Some(constant(layout.highest_id_until(instant))),
     }
 }
 

@@ -53,6 +53,11 @@ impl IdTime {
         }
     }
 
+    /// Whether the user may call the accessor. Where not, the call must stay as it is, and fail.
+    pub fn may_be_called(&self) -> bool {
+        may_call(self.function)
+    }
+
     /// The call of a bound by a time, an expression of this type; `None` where the function is missing, or where the user may call
     /// one of both and not the other.
     ///
@@ -77,7 +82,8 @@ impl IdTime {
         let types = [time_type, pg_sys::TEXTOID];
         let count = if self.named.is_some() { 2 } else { 1 };
         let function = find(schema, name, &types[..count])?;
-        if !symbol(function)?.starts_with("snowflake_max_id") || !may_call(function) || !may_call(self.function) {
+        let is_ours = symbol(function)?.starts_with("snowflake_m");
+        if !is_ours || !may_call(function) || !self.may_be_called() {
             return None;
         }
         // SAFETY: the function takes these arguments.

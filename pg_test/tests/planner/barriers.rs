@@ -1,5 +1,6 @@
-//! A security-barrier view and row-level security hide rows from functions that are not leakproof: a condition of the
-//! query with such a function is not evaluated for a hidden row, whatever becomes of it.
+//! What a condition calls is called when it would be without the planner's help. A security-barrier view and row-level
+//! security hide rows from functions that are not leakproof: a condition with such a function is not evaluated for a
+//! hidden row. One with a volatile function is evaluated for every row.
 
 use crate::compare;
 use crate::conditions::Kind;
@@ -66,4 +67,25 @@ fn nothing_is_evaluated_for_hidden_rows() {
         differ += usize::from(outcome.plans_differ);
     }
     assert!(differ > 150, "only {differ} plans differ");
+}
+
+/// Every other call returns a time before all others.
+const TURNS: &str = "
+    CREATE SEQUENCE turns;
+    CREATE FUNCTION turn() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+        $$ SELECT CASE WHEN nextval('turns') % 2 = 0 THEN 'infinity' ELSE '-infinity' END::timestamptz $$;
+    CREATE TABLE timed (id bigint PRIMARY KEY);
+    INSERT INTO timed SELECT snowflake_next() FROM generate_series(1, 100);
+    SET enable_seqscan = off";
+
+#[test]
+fn a_volatile_function_is_called_for_every_row() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    client.batch_execute(TURNS).unwrap();
+    for condition in ["time >= turn()", "turn() < time", "time BETWEEN turn() AND 'infinity'", "NOT time < turn()"] {
+        let condition = condition.replace("time", "snowflake_timestamp(id)");
+        let found: i64 = value(&mut client, &format!("SELECT count(*) FROM timed WHERE {condition}"));
+        assert_eq!(found, 50, "{condition}");
+    }
 }

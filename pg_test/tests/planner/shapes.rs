@@ -93,13 +93,11 @@ impl<'a> Generator<'a> {
                 self.finish("rows", format!("SELECT {list} FROM ‹a›{filter}"), Vec::new(), Order::Any)
             }
             3..7 => {
-                let second = self.one_of(&["", "", "a.id", "a.n", "a.tenant"]);
+                let then: &[&str] = self.one_of(&[&[], &[], &["a.id"], &["a.n"], &["a.n", "a.id"], &["a.tenant"]]);
                 let mut keys = vec![time];
-                if !second.is_empty() {
-                    keys.push(second.to_owned());
-                    if self.chance(20) {
-                        keys.swap(0, 1);
-                    }
+                keys.extend(then.iter().map(|&key| key.to_owned()));
+                if keys.len() > 1 && self.chance(20) {
+                    keys.swap(0, 1);
                 }
                 let order: Vec<_> = keys.iter().map(|key| format!("{key}{}", self.direction())).collect();
                 let (order, count) = (order.join(", "), keys.len());

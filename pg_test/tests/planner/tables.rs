@@ -277,7 +277,7 @@ impl Schema {
     }
 }
 
-/// Times of rows: many in a few seconds, some that other tables have too, some of the last two days, and the ends of
+/// Times of rows: many in a few seconds, several in the same tick, some that other tables have too, some of the last two days, and the ends of
 /// the layout.
 fn times(rng: &mut Rng, layout: &Layout, count: usize, common: &[i64], now: i64) -> Vec<i64> {
     let edges = [layout.epoch, layout.epoch + layout.tick, layout.end() - 1, layout.end() - layout.tick - 1];
@@ -287,8 +287,8 @@ fn times(rng: &mut Rng, layout: &Layout, count: usize, common: &[i64], now: i64)
             0..30 => common[rng.usize(..common.len())],
             30..50 => day(2024, 3, 10) + rng.i64(0..5 * SECOND),
             50..65 if now < layout.end() => now - rng.i64(0..2 * DAY),
-            65..68 => *times.last().unwrap(),
-            68..70 => layout.epoch + rng.i64(0..layout.end() - layout.epoch),
+            65..78 => *times.last().unwrap(),
+            78..80 => layout.epoch + rng.i64(0..layout.end() - layout.epoch),
             _ => SINCE + rng.i64(0..UNTIL - SINCE),
         };
         times.push(layout.start_of(layout.tick_at(time)));

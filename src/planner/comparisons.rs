@@ -3,10 +3,11 @@
 //! ```sql
 //! WHERE snowflake_timestamp(id) >= now() - interval '1 hour'
 //! -- is planned as
-//! WHERE id > snowflake_max_id_before(now() - interval '1 hour')
+//! WHERE id >= _snowflake.min_id(now() - interval '1 hour')
 //! ```
 //!
 //! The bounds exist for every instant, and are exact: an ID has a time before `t` if it is at most the highest ID before `t`.
+//! (Where no ID is at or after `t`, the lowest one is NULL, and so is the comparison, which excludes all.)
 //! A number that is no ID has no time, and `snowflake_timestamp()` ends the query with an error. No such number may pass a
 //! comparison: so the ID is compared with the lowest and the highest of the layout, too, where the bound alone does not do that.
 //!
@@ -63,7 +64,8 @@ const IMPLIED: i32 = -2;
 const HAS_BOUNDS: i32 = -3;
 
 /// Comparisons of `bigint` with `bigint`: operator and function, as in PostgreSQL's `pg_operator.dat`.
-const AT_LEAST: (u32, u32) = (415, 472);
+const AT_LEAST: (u32, u32) = (AT_LEAST_OPERATOR, 472);
+const AT_LEAST_OPERATOR: u32 = 415;
 const ABOVE: (u32, u32) = (413, 470);
 const AT_MOST: (u32, u32) = (414, 471);
 
@@ -158,20 +160,28 @@ unsafe fn rewritten(
     }
 }
 
-/// Whether a bound, `id > bound`, implies that the ID is at least the lowest one: `id >= 0`.
+/// Whether a bound, `id >= bound` or `id > bound`, implies that the ID is at least the lowest one: `id >= 0`.
 ///
 /// # Safety
 /// Two of the operations that [`bounds`] makes.
 unsafe fn implies(bound: *mut Node, lowest: *mut Node) -> bool {
     // SAFETY: as above; an operation has two operands.
     unsafe {
-        let (Some(bound), Some(lowest)) = (cast::<pg_sys::OpExpr>(bound), cast::<pg_sys::OpExpr>(lowest)) else {
+        let sides = |operation: *mut Node| {
+            let operation = cast::<pg_sys::OpExpr>(operation)?;
+            let mut operands = elements::<Node>(operation.args);
+            let (id, bound) = (operands.next()?, operands.next()?);
+            let is_zero = cast::<pg_sys::Const>(bound).is_some_and(|bound| {
+                let is_null = bound.constisnull;
+                !is_null && bound.constvalue.value() == 0
+            });
+            Some((operation.opno.to_u32(), id, is_zero))
+        };
+        let (Some((above, id, false)), Some((AT_LEAST_OPERATOR, lowest_id, true))) = (sides(bound), sides(lowest))
+        else {
             return false;
         };
-        let id = |operation: &pg_sys::OpExpr| elements::<Node>(operation.args).next();
-        let is_above = bound.opno.to_u32() == ABOVE.0 && lowest.opno.to_u32() == AT_LEAST.0;
-        is_above
-            && matches!((id(bound), id(lowest)), (Some(one), Some(other)) if pg_sys::equal(one.cast(), other.cast()))
+        [AT_LEAST.0, ABOVE.0].contains(&above) && pg_sys::equal(id.cast(), lowest_id.cast())
     }
 }
 
@@ -342,6 +352,7 @@ unsafe fn bounds_of(
             None => Some(pg_sys::eval_const_expressions(root, time.bound(bound, other, other_type)?)),
         };
         let above = |bound| operation(ABOVE, time.id, bound);
+        let from = |bound| operation(AT_LEAST, time.id, bound);
         let at_most = |id, bound| operation(AT_MOST, id, bound);
         let lowest = || operation(AT_LEAST, copy(time.id), constant(0));
         Some(match accepts {
@@ -349,9 +360,9 @@ unsafe fn bounds_of(
             Accepts::LessOrEqual => vec![lowest(), at_most(time.id, bound(Bound::At, other)?)],
             Accepts::Equal => {
                 let at = bound(Bound::At, copy(other))?;
-                vec![above(bound(Bound::Before, other)?), at_most(copy(time.id), at)]
+                vec![from(bound(Bound::From, other)?), at_most(copy(time.id), at)]
             }
-            Accepts::GreaterOrEqual => with_highest(&layout, time.id, above(bound(Bound::Before, other)?)),
+            Accepts::GreaterOrEqual => with_highest(&layout, time.id, from(bound(Bound::From, other)?)),
             Accepts::Greater => with_highest(&layout, time.id, above(bound(Bound::At, other)?)),
         })
     }

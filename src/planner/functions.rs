@@ -22,12 +22,14 @@ pub struct IdTime {
     collation: pg_sys::Oid,
 }
 
-/// Which of the two functions that bound IDs by a time.
+/// A function that bounds IDs by a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// The highest ID whose time is before it.
+    /// The lowest ID whose time is at or after it; NULL where there is none.
+    From,
+    /// The highest ID whose time is before it; -1 where there is none.
     Before,
-    /// The highest ID whose time is at or before it.
+    /// The highest ID whose time is at or before it; -1 where there is none.
     At,
 }
 
@@ -64,19 +66,20 @@ impl IdTime {
     /// # Safety
     /// The pointer is to an expression of the type.
     pub unsafe fn bound(&self, bound: Bound, time: *mut Node, time_type: pg_sys::Oid) -> Option<*mut Node> {
-        let is_exact = time_type == pg_sys::TIMESTAMPTZOID;
-        let name = match (bound, is_exact) {
-            (Bound::Before, true) => c"snowflake_max_id_before",
-            (Bound::At, true) => c"snowflake_max_id",
-            (Bound::Before, false) => c"max_id_before",
-            (Bound::At, false) => c"max_id",
+        // Those of the schema `_snowflake` are for `timestamp` and `date`, too.
+        let (is_internal, name) = match (bound, time_type) {
+            (Bound::From, _) => (true, c"min_id"),
+            (Bound::Before, pg_sys::TIMESTAMPTZOID) => (false, c"snowflake_max_id_before"),
+            (Bound::At, pg_sys::TIMESTAMPTZOID) => (false, c"snowflake_max_id"),
+            (Bound::Before, _) => (true, c"max_id_before"),
+            (Bound::At, _) => (true, c"max_id"),
         };
         // SAFETY: look-ups in the catalog.
         let schema = unsafe {
-            if is_exact {
-                pg_sys::get_func_namespace(self.function)
-            } else {
+            if is_internal {
                 pg_sys::get_namespace_oid(c"_snowflake".as_ptr(), true)
+            } else {
+                pg_sys::get_func_namespace(self.function)
             }
         };
         let types = [time_type, pg_sys::TEXTOID];

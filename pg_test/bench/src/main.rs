@@ -13,7 +13,7 @@ mod results;
 mod rounds;
 mod servers;
 
-use measures::{calls, ceiling, clients, decoding, growth, inserts, once, planning};
+use measures::{analytics, calls, ceiling, clients, decoding, growth, inserts, once, planning};
 use plan::Plan;
 use results::{Group, Results};
 use servers::Servers;
@@ -53,6 +53,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     add(inserts::single_rows(&servers, &plan, &contenders));
     add(inserts::mixed_rows(&servers, &plan, &contenders));
     add(decoding::decoding(&servers, &plan));
+    add(analytics::queries(&servers, &plan));
+    add(analytics::costs(&servers, &plan));
     add(planning::planning(&servers, &plan));
     add(growth::databases(&servers, &plan));
     add(growth::connections(&servers, &plan));

@@ -166,6 +166,44 @@ CREATE VIEW both_tables AS SELECT snowflake_timestamp(id) AS created_at, id FROM
                  UNION ALL SELECT snowflake_timestamp(id), id FROM loose WHERE id IS NOT NULL;
 SELECT explain($$SELECT * FROM both_tables WHERE created_at < '2026-01-01 00:05+00'$$);
 SELECT explain($$SELECT * FROM both_tables ORDER BY created_at, id LIMIT 3$$);
+-- The same without conditions of its own: one of its tables has partitions, and a column of another type.
+CREATE VIEW all_tables AS SELECT snowflake_timestamp(id) AS created_at, what FROM events
+                UNION ALL SELECT snowflake_timestamp(id), item FROM orders;
+SELECT explain($$SELECT count(what) FROM all_tables WHERE created_at >= '2026-01-03 23:58+00' AND created_at < '2026-01-04 00:02+00'$$);
+SELECT explain($$SELECT * FROM all_tables WHERE created_at < '2026-01-01 00:02+00' OR created_at = '2026-01-07 22:38+00'$$);
+SELECT explain($$SELECT * FROM all_tables WHERE created_at >= (SELECT '2026-01-07 22:38+00'::timestamptz)$$);
+SELECT explain($$SELECT * FROM all_tables WHERE created_at < '2026-01-05 00:00+00' ORDER BY created_at DESC LIMIT 2$$);
+-- Members of different layouts have no bounds in common.
+CREATE VIEW mixed AS SELECT snowflake_timestamp(id) AS created_at, what FROM events
+           UNION ALL SELECT snowflake_timestamp(id, 'discord'), author FROM statuses;
+SELECT explain($$SELECT count(*) FROM mixed WHERE created_at < '2016-01-01 02:00+00'$$);
+
+-- Tables with an index on the time, or partitions by it, and none on the ID.
+CREATE TABLE by_time (id bigint NOT NULL, customer integer);
+CREATE INDEX by_time_index ON by_time (snowflake_timestamp(id));
+INSERT INTO by_time SELECT id, customer FROM orders;
+ANALYZE by_time;
+SELECT explain($$SELECT * FROM by_time WHERE snowflake_timestamp(id) >= '2026-01-07 22:37+00'$$);
+DROP INDEX by_time_index;
+CREATE INDEX by_time_index ON by_time (customer) WHERE snowflake_timestamp(id) >= '2026-01-07 00:00+00';
+SELECT explain($$SELECT id FROM by_time WHERE customer = 5 AND snowflake_timestamp(id) >= '2026-01-07 20:00+00'$$);
+CREATE INDEX by_id ON by_time (id);
+DROP INDEX by_time_index;
+CREATE INDEX by_time_index ON by_time (snowflake_timestamp(id));
+SELECT explain($$SELECT * FROM by_time WHERE snowflake_timestamp(id) >= '2026-01-07 22:37+00'$$);
+CREATE TABLE parts (id bigint NOT NULL, customer integer) PARTITION BY RANGE (snowflake_timestamp(id));
+CREATE TABLE parts_old PARTITION OF parts FOR VALUES FROM (MINVALUE) TO ('2026-01-05 00:00+00');
+CREATE TABLE parts_new PARTITION OF parts FOR VALUES FROM ('2026-01-05 00:00+00') TO (MAXVALUE);
+INSERT INTO parts SELECT id, customer FROM orders;
+ANALYZE parts;
+SELECT explain($$SELECT * FROM parts WHERE snowflake_timestamp(id) >= '2026-01-07 22:37+00'$$);
+-- An index on the time of partitions by something else.
+CREATE TABLE shops (id bigint NOT NULL, shop integer) PARTITION BY LIST (shop);
+CREATE TABLE shops_1 PARTITION OF shops FOR VALUES IN (1);
+CREATE INDEX ON shops (snowflake_timestamp(id));
+INSERT INTO shops SELECT id, 1 FROM orders;
+ANALYZE shops;
+SELECT explain($$SELECT * FROM shops WHERE snowflake_timestamp(id) >= '2026-01-07 22:37+00'$$);
 
 -- Without it.
 RESET enable_seqscan;

@@ -11,9 +11,9 @@
 //! Statistics of expressions are looked up by way of the indexes that have them. So the planner is given an index over the
 //! expressions in question, which nothing else can use: it is partial, and its condition is false.
 
-use super::comparisons;
 use super::functions::{self, IdTime};
 use super::nodes::{cast, elements, list, without_labels};
+use super::{joins, operators};
 use pg_sys::{IndexOptInfo, Node, PlannerInfo, RelOptInfo, VariableStatData};
 use pgrx::prelude::*;
 use snowflake_core::statistics::distinct;
@@ -171,13 +171,13 @@ pub unsafe fn add_index(root: *mut PlannerInfo, table: *mut RelOptInfo) {
     // SAFETY: as above.
     unsafe {
         let query = (*root).parse;
-        let mut expressions = comparisons::joined((*query).jointree.cast());
+        let mut expressions = joins::sides((*query).jointree.cast());
         if !(*query).groupClause.is_null() || !(*query).distinctClause.is_null() {
             let wanted =
                 elements::<pg_sys::TargetEntry>((*query).targetList).filter(|&entry| (*entry).ressortgroupref > 0);
             expressions.extend(wanted.map(|entry| (*entry).expr.cast::<Node>()));
         }
-        expressions.retain(|&expression| is_about(expression, table));
+        expressions.retain(|&expression| is_about(expression, table) && !has_statistics(expression, table));
         if expressions.is_empty() {
             return;
         }
@@ -210,6 +210,20 @@ unsafe fn is_about(expression: *mut Node, table: *mut RelOptInfo) -> bool {
             cast::<pg_sys::Var>(without_labels(grouping.id.id))
                 .is_some_and(|column| column.varno as pg_sys::Index == (*table).relid && column.varlevelsup == 0)
         })
+    }
+}
+
+/// Whether somebody had statistics made of an expression: `CREATE STATISTICS ... ON (snowflake_timestamp(id)) FROM orders`.
+///
+/// # Safety
+/// As [`is_about`].
+unsafe fn has_statistics(expression: *mut Node, table: *mut RelOptInfo) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let of_some = |&statistics: &*mut pg_sys::StatisticExtInfo| {
+            elements::<Node>((*statistics).exprs).any(|one| pg_sys::equal(one.cast(), expression.cast()))
+        };
+        elements::<pg_sys::StatisticExtInfo>((*table).statlist).any(|statistics| of_some(&statistics))
     }
 }
 
@@ -310,7 +324,7 @@ unsafe fn is_bounded(table: *mut RelOptInfo, column: *mut Node) -> bool {
     unsafe {
         elements::<pg_sys::RestrictInfo>((*table).baserestrictinfo).any(|restriction| {
             cast::<pg_sys::OpExpr>((*restriction).clause.cast()).is_some_and(|operation| {
-                let is_bound = comparisons::is_bound(operation.opno.to_u32());
+                let is_bound = operators::bounds_ids(operation.opno.to_u32());
                 is_bound && elements::<Node>(operation.args).any(|side| pg_sys::equal(side.cast(), column.cast()))
             })
         })

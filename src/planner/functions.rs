@@ -14,6 +14,8 @@ const FIRST_OF_USERS: u32 = 16384;
 /// The time of an ID: a call of `snowflake_timestamp()`.
 #[derive(Clone, Copy)]
 pub struct IdTime {
+    /// The call.
+    pub call: *mut Node,
     /// The expression of the ID.
     pub id: *mut Node,
     /// The expression of the layout's name, and the layout; `None` for the layout of the database.
@@ -45,6 +47,11 @@ impl IdTime {
             (time, Field::Timestamp) => Some(time),
             _ => None,
         }
+    }
+
+    /// The time of another ID, as this one has it.
+    pub fn of(self, id: *mut Node) -> Self {
+        Self { id, ..self }
     }
 
     /// The layout of the IDs; `None` where the database has none on record.
@@ -132,7 +139,7 @@ pub unsafe fn read(node: *mut Node) -> Option<(IdTime, Field)> {
     };
     let accessor = accessor.strip_suffix("_in").unwrap_or(accessor);
     let field = Field::ALL.into_iter().find(|field| field.name() == accessor)?;
-    Some((IdTime { id, named, function: call.funcid, collation: call.inputcollid }, field))
+    Some((IdTime { call: node, id, named, function: call.funcid, collation: call.inputcollid }, field))
 }
 
 /// The C symbol of a function, where it is one of this library.

@@ -4,10 +4,15 @@
 //! The hooks run for every query of a session that has the library loaded. For a query without our functions they only look at
 //! the operators of its conditions.
 
+mod bounds;
 mod comparisons;
 mod estimates;
 mod functions;
+mod indexes;
+mod joins;
+mod members;
 mod nodes;
+mod operators;
 mod order;
 mod versions;
 
@@ -91,8 +96,10 @@ unsafe fn prepare(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo
             comparisons::rewrite(root);
         }
         let is_table = (*table).rtekind == pg_sys::RTEKind::RTE_RELATION;
-        if is_table && (*table).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL {
-            estimates::add_index(root, table);
+        match (*table).reloptkind {
+            pg_sys::RelOptKind::RELOPT_BASEREL if is_table => estimates::add_index(root, table),
+            pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL if is_table => members::rewrite(root, table),
+            _ => {}
         }
     }
 }
@@ -110,7 +117,7 @@ unsafe extern "C-unwind" fn on_paths(
         if let Some(Some(previous)) = PREVIOUS_PATHS_HOOK.get() {
             previous(root, table, index, entry);
         }
-        comparisons::set_selectivities(table);
+        joins::set_selectivities(table);
         let is_table = (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION && !(*entry).inh;
         let may_be_ordered = !(*table).indexlist.is_null() && !(*table).eclass_indexes.is_null();
         // One that was proved to be empty must stay so.

@@ -106,6 +106,10 @@ SELECT explain($$SELECT min(created_at), max(created_at) FROM v$$);
 SELECT explain($$SELECT max(created_at) FROM v WHERE created_at < '2026-01-03 00:00+00'$$);
 SELECT explain($$SELECT id, row_number() OVER (ORDER BY created_at) FROM v WHERE created_at < '2026-01-01 00:05+00'$$);
 SELECT explain($$SELECT created_at, count(*) FROM v WHERE created_at < '2026-01-01 00:05+00' GROUP BY created_at ORDER BY created_at$$);
+-- What rises with the time: date_bin(), and date_trunc() in UTC. In other zones, a day may come twice.
+SELECT explain($$SELECT date_bin('1 day', created_at, '2026-01-01 00:00+00'), count(*) FROM v GROUP BY 1 ORDER BY 1 DESC LIMIT 2$$);
+SELECT explain($$SELECT date_trunc('day', created_at, 'UTC') AS day, count(*) FROM v GROUP BY 1 ORDER BY 1 LIMIT 2$$);
+SELECT explain($$SELECT date_trunc('day', created_at, 'Europe/Berlin') AS day, count(*) FROM v GROUP BY 1 ORDER BY 1 LIMIT 2$$);
 -- NULLs are where they belong.
 CREATE TABLE loose (id bigint UNIQUE, n integer);
 INSERT INTO loose SELECT id, customer FROM orders LIMIT 100;

@@ -12,7 +12,7 @@
 //! expressions in question, which nothing else can use: it is partial, and its condition is false.
 
 use super::functions::{self, IdTime};
-use super::nodes::{cast, elements, list, without_labels};
+use super::nodes::{cast, elements, list, text, without_labels};
 use super::{joins, operators};
 use pg_sys::{IndexOptInfo, Node, PlannerInfo, RelOptInfo, VariableStatData};
 use pgrx::prelude::*;
@@ -97,18 +97,6 @@ unsafe fn time_of(mut expression: *mut Node) -> Option<IdTime> {
             }
         }
         IdTime::read(expression)
-    }
-}
-
-/// A constant of type `text`.
-///
-/// # Safety
-/// The pointer is to an expression of that type.
-unsafe fn text(expression: *mut Node) -> Option<String> {
-    // SAFETY: as above.
-    unsafe {
-        let constant = cast::<pg_sys::Const>(expression)?;
-        String::from_datum(constant.constvalue, constant.constisnull)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which functions of the catalog are ours, and where the bounds are that belong to an accessor.
 
-use super::nodes::{cast, copy, elements};
+use super::nodes::{cast, copy, elements, text};
 use crate::database;
 use pgrx::pg_catalog::pg_proc::PgProc;
 use pgrx::pg_sys::{self, Node};
@@ -155,10 +155,7 @@ fn symbol(function: pg_sys::Oid) -> Option<String> {
 /// The pointer is to an expression of type `text`.
 unsafe fn named_layout(name: *mut Node) -> Option<Layout> {
     // SAFETY: as above.
-    let name = unsafe { cast::<pg_sys::Const>(name) }?;
-    // SAFETY: a constant of type `text`.
-    let text = unsafe { <String as pgrx::FromDatum>::from_datum(name.constvalue, name.constisnull) }?;
-    text.parse().ok()
+    unsafe { text(name) }?.parse().ok()
 }
 
 /// A function by its name in a schema.

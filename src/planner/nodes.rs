@@ -2,6 +2,7 @@
 //!
 //! All functions here get pointers that come from the planner: to nodes that live as long as the planning of the query.
 
+use pgrx::FromDatum;
 use pgrx::pg_sys::{self, Node, NodeTag};
 
 /// A type of node.
@@ -106,4 +107,16 @@ pub unsafe fn without_labels(mut node: *mut Node) -> *mut Node {
 pub unsafe fn copy(node: *mut Node) -> *mut Node {
     // SAFETY: as above.
     unsafe { pg_sys::copyObjectImpl(node.cast()).cast() }
+}
+
+/// The value of a constant of type `text`; `None` where the expression is none, or NULL.
+///
+/// # Safety
+/// The pointer is to an expression of that type.
+pub unsafe fn text(expression: *mut Node) -> Option<String> {
+    // SAFETY: as above.
+    unsafe {
+        let constant = cast::<pg_sys::Const>(expression)?;
+        String::from_datum(constant.constvalue, constant.constisnull)
+    }
 }

@@ -3,9 +3,12 @@
 //!
 //! PostgreSQL makes the paths: it is asked once more for the index paths of the table, as if the query wanted an order by the ID.
 //! Those in this order are offered as paths in the order by the time, too. IDs of the same time are in the order of the IDs.
+//!
+//! The same holds for `date_bin()` of the time, and for `date_trunc()` in UTC, as in `GROUP BY 1 ORDER BY 1 DESC LIMIT 7`. It does
+//! not hold for `date_trunc()` in any other time zone: where clocks go back at midnight, a day comes twice.
 
 use super::functions::IdTime;
-use super::nodes::{cast, elements, list, numbers, without_labels};
+use super::nodes::{cast, elements, list, numbers, text, without_labels};
 use super::versions::{self, Direction};
 use pgrx::pg_sys::{self, EquivalenceClass, IndexPath, Node, Path, PathKey, PlannerInfo, RelOptInfo};
 
@@ -83,11 +86,39 @@ unsafe fn id_of(class: *mut EquivalenceClass, table: *mut RelOptInfo) -> Option<
             return None;
         }
         versions::members(class, table).find_map(|member| {
-            let time = IdTime::read((*member).em_expr.cast())?;
+            let time = rising((*member).em_expr.cast())?;
             let is_column = cast::<pg_sys::Var>(without_labels(time.id)).is_some();
             // Without a layout on record, an error must come from the rows.
             (is_column && time.layout().is_some()).then_some(time.id)
         })
+    }
+}
+
+/// The time in an expression that rises with it.
+///
+/// # Safety
+/// An expression of the query.
+unsafe fn rising(expression: *mut Node) -> Option<IdTime> {
+    // SAFETY: as above.
+    unsafe {
+        let call = cast::<pg_sys::FuncExpr>(expression)?;
+        let mut arguments = elements::<Node>(call.args);
+        // OIDs as in PostgreSQL's pg_proc.dat.
+        match call.funcid.to_u32() {
+            // date_bin(interval, timestamptz, timestamptz)
+            6178 => {
+                let (stride, time, origin) = (arguments.next()?, arguments.next()?, arguments.next()?);
+                let is_fixed = cast::<pg_sys::Const>(stride).is_some() && cast::<pg_sys::Const>(origin).is_some();
+                if is_fixed { IdTime::read(time) } else { None }
+            }
+            // date_trunc(text, timestamptz, text)
+            1284 => {
+                let (unit, time, zone) = (arguments.next()?, arguments.next()?, arguments.next()?);
+                let is_fixed = cast::<pg_sys::Const>(unit).is_some() && text(zone)? == "UTC";
+                if is_fixed { IdTime::read(time) } else { None }
+            }
+            _ => IdTime::read(expression),
+        }
     }
 }
 

@@ -4,12 +4,19 @@ use super::nodes::{cast, copy, elements, text};
 use crate::database;
 use pgrx::pg_catalog::pg_proc::PgProc;
 use pgrx::pg_sys::{self, Node};
-use pgrx::{IntoDatum, direct_function_call};
 use snowflake_core::{Field, Layout};
 use std::ffi::CStr;
 
 /// The first OID that is not PostgreSQL's own.
 const FIRST_OF_USERS: u32 = 16384;
+
+/// A function that returns a part of an ID.
+#[derive(Clone, Copy)]
+struct Accessor {
+    field: Field,
+    /// Whether the layout is an argument.
+    takes_layout: bool,
+}
 
 /// The time of an ID: a call of `snowflake_timestamp()`.
 #[derive(Clone, Copy)]
@@ -73,27 +80,8 @@ impl IdTime {
     /// # Safety
     /// The pointer is to an expression of the type.
     pub unsafe fn bound(&self, bound: Bound, time: *mut Node, time_type: pg_sys::Oid) -> Option<*mut Node> {
-        // Those of the schema `_snowflake` are for `timestamp` and `date`, too.
-        let (is_internal, name) = match (bound, time_type) {
-            (Bound::From, _) => (true, c"min_id"),
-            (Bound::Before, pg_sys::TIMESTAMPTZOID) => (false, c"snowflake_max_id_before"),
-            (Bound::At, pg_sys::TIMESTAMPTZOID) => (false, c"snowflake_max_id"),
-            (Bound::Before, _) => (true, c"max_id_before"),
-            (Bound::At, _) => (true, c"max_id"),
-        };
-        // SAFETY: look-ups in the catalog.
-        let schema = unsafe {
-            if is_internal {
-                pg_sys::get_namespace_oid(c"_snowflake".as_ptr(), true)
-            } else {
-                pg_sys::get_func_namespace(self.function)
-            }
-        };
-        let types = [time_type, pg_sys::TEXTOID];
-        let count = if self.named.is_some() { 2 } else { 1 };
-        let function = find(schema, name, &types[..count])?;
-        let is_ours = symbol(function)?.starts_with("snowflake_m");
-        if !is_ours || !may_call(function) || !self.may_be_called() {
+        let function = find_bound(self, bound, time_type)?;
+        if !may_call(function) || !self.may_be_called() {
             return None;
         }
         // SAFETY: the function takes these arguments.
@@ -129,17 +117,47 @@ pub unsafe fn read(node: *mut Node) -> Option<(IdTime, Field)> {
     // SAFETY: the arguments of a call are expressions.
     let mut arguments = unsafe { elements::<Node>(call.args) };
     let (id, name) = (arguments.next()?, arguments.next());
-    let symbol = symbol(call.funcid)?;
-    let accessor = symbol.strip_prefix("snowflake_")?;
-    let named = match (accessor.strip_suffix("_in"), name) {
-        (None, None) => None,
+    let accessor = find_accessor(call.funcid)?;
+    let named = match (accessor.takes_layout, name) {
+        (false, None) => None,
         // SAFETY: as above.
-        (Some(_), Some(name)) => Some((name, unsafe { named_layout(name) }?)),
+        (true, Some(name)) => Some((name, unsafe { named_layout(name) }?)),
         _ => return None,
     };
-    let accessor = accessor.strip_suffix("_in").unwrap_or(accessor);
-    let field = Field::ALL.into_iter().find(|field| field.name() == accessor)?;
-    Some((IdTime { call: node, id, named, function: call.funcid, collation: call.inputcollid }, field))
+    Some((IdTime { call: node, id, named, function: call.funcid, collation: call.inputcollid }, accessor.field))
+}
+
+fn find_accessor(function: pg_sys::Oid) -> Option<Accessor> {
+    let symbol = symbol(function)?;
+    let name = symbol.strip_prefix("snowflake_")?;
+    let takes_layout = name.ends_with("_in");
+    let name = name.strip_suffix("_in").unwrap_or(name);
+    let field = Field::ALL.into_iter().find(|field| field.name() == name)?;
+    Some(Accessor { field, takes_layout })
+}
+
+/// The function that is a bound for the times of an accessor.
+fn find_bound(time: &IdTime, bound: Bound, time_type: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    // Those of the schema `_snowflake` are for `timestamp` and `date`, too.
+    let (is_internal, name) = match (bound, time_type) {
+        (Bound::From, _) => (true, c"min_id"),
+        (Bound::Before, pg_sys::TIMESTAMPTZOID) => (false, c"snowflake_max_id_before"),
+        (Bound::At, pg_sys::TIMESTAMPTZOID) => (false, c"snowflake_max_id"),
+        (Bound::Before, _) => (true, c"max_id_before"),
+        (Bound::At, _) => (true, c"max_id"),
+    };
+    // SAFETY: look-ups in the catalog.
+    let schema = unsafe {
+        if is_internal {
+            pg_sys::get_namespace_oid(c"_snowflake".as_ptr(), true)
+        } else {
+            pg_sys::get_func_namespace(time.function)
+        }
+    };
+    let types = [time_type, pg_sys::TEXTOID];
+    let count = if time.named.is_some() { 2 } else { 1 };
+    find(schema, name, &types[..count])
+        .filter(|&function| symbol(function).is_some_and(|it| it.starts_with("snowflake_m")))
 }
 
 /// The C symbol of a function, where it is one of this library.
@@ -176,7 +194,14 @@ fn find(schema: pg_sys::Oid, name: &CStr, types: &[pg_sys::Oid]) -> Option<pg_sy
 
 /// Whether the user may call a function. Where not, the call must stay as it is, and fail.
 fn may_call(function: pg_sys::Oid) -> bool {
-    let arguments = [function.into_datum(), "EXECUTE".into_datum()];
-    // SAFETY: the function takes an OID and a text.
-    unsafe { direct_function_call(pg_sys::has_function_privilege_id, &arguments) }.unwrap_or(false)
+    let mode = pg_sys::ACL_EXECUTE as pg_sys::AclMode;
+    // SAFETY: a look-up in the catalog.
+    let result = unsafe {
+        #[cfg(any(feature = "pg14", feature = "pg15"))]
+        let result = pg_sys::pg_proc_aclcheck(function, pg_sys::GetUserId(), mode);
+        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+        let result = pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, pg_sys::GetUserId(), mode);
+        result
+    };
+    result == pg_sys::AclResult::ACLCHECK_OK
 }

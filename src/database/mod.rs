@@ -46,6 +46,11 @@ pub fn layout_on_record() -> Option<&'static Layout> {
     unsafe { KNOWN.load(Relaxed).as_ref() }.or_else(|| read_layout().ok())
 }
 
+/// The sequence that holds the layout: a plan that depends on it is made again when another layout is adopted.
+pub fn layout_sequence() -> pg_sys::Oid {
+    SEQUENCES[1].load(Relaxed).into()
+}
+
 /// The sequence of the reservation's copy, in a database with this layout, which is the server's.
 ///
 /// # Errors

@@ -9,6 +9,7 @@ use super::functions::{Bound, IdTime};
 use super::indexes;
 use super::nodes::{cast, copy, elements};
 use super::operators::{ABOVE, AT_LEAST, AT_MOST, Accepts, OfIds};
+use crate::database;
 use crate::time::timestamptz;
 use pgrx::pg_sys::{self, Node, Oid};
 use snowflake_core::Layout;
@@ -41,6 +42,10 @@ pub unsafe fn of_comparison(
         // It would be evaluated twice.
         if accepts == Accepts::Equal && pg_sys::contain_subplans(other) {
             return None;
+        }
+        if time.named.is_none() {
+            let plan = (*root).glob;
+            (*plan).relationOids = pg_sys::list_append_unique_oid((*plan).relationOids, database::layout_sequence());
         }
         let bound = |bound, other| match known_bound(&layout, time, bound, other, other_type) {
             Some(known) => Some(known),

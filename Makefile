@@ -49,8 +49,8 @@ test: deps-test install ## everything: core, model check, regress files, cluster
 soak: deps-test install ## faults at random, for MINUTES=5 from SEED
 	@SEED='$(SEED)' MINUTES='$(MINUTES)' $(CARGO) run -q -p snowflake_test --bin soak
 
-bench: install ## side by side with what else makes IDs; QUICK=1 for less, RESULTS=directory to write to
-	@QUICK='$(QUICK)' RESULTS='$(RESULTS)' $(CARGO) run -q --release -p snowflake_bench
+bench: install ## side by side with what else makes IDs; QUICK=1 for less, ONLY=analytics for one measure, RESULTS=directory
+	@QUICK='$(QUICK)' ONLY='$(ONLY)' RESULTS='$(RESULTS)' $(CARGO) run -q --release -p snowflake_bench
 
 microbench: ## the core alone, by criterion, which compares with the run before
 	$(CARGO) bench -p snowflake_core

@@ -2,6 +2,7 @@
 //! tables.
 //!
 //! * `QUICK=1`: a short run of less than a minute, with rough figures
+//! * `ONLY=analytics,planning`: only these of the measures, which have the names of the modules in `measures`
 //! * `RESULTS=directory`: where `results.md`, `results.json` and the charts go; `target/bench` by default
 
 mod charts;
@@ -13,9 +14,8 @@ mod results;
 mod rounds;
 mod servers;
 
-use measures::{analytics, calls, ceiling, clients, decoding, growth, inserts, once, planning};
 use plan::Plan;
-use results::{Group, Results};
+use results::Results;
 use servers::Servers;
 use std::env;
 use std::error::Error;
@@ -26,6 +26,7 @@ use std::time::Instant;
 fn main() -> Result<(), Box<dyn Error>> {
     let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     let plan = if set("QUICK").is_some_and(|quick| quick != "0") { Plan::QUICK } else { Plan::FULL };
+    let chosen = measures::chosen(&set("ONLY").unwrap_or_default())?;
     let out = PathBuf::from(set("RESULTS").unwrap_or_else(|| "target/bench".to_owned()));
     fs::create_dir_all(&out)?;
 
@@ -41,24 +42,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The same contenders are missing there.
     contenders::create(&mut servers.default.client(), &mut Vec::new());
 
-    let mut add = |group: Group| {
+    for measure in chosen {
+        let group = (measure.group)(&servers, &plan, &contenders);
         println!("{}", report::section(&group));
         results.groups.push(group);
-    };
-    add(calls::one_call(&servers, &plan, &contenders));
-    add(calls::batch(&servers, &plan));
-    add(ceiling::ceiling(&servers, &plan));
-    add(clients::clients(&servers, &plan));
-    add(inserts::many_rows(&servers, &plan, &contenders));
-    add(inserts::single_rows(&servers, &plan, &contenders));
-    add(inserts::mixed_rows(&servers, &plan, &contenders));
-    add(decoding::decoding(&servers, &plan));
-    add(analytics::queries(&servers, &plan));
-    add(analytics::costs(&servers, &plan));
-    add(planning::planning(&servers, &plan));
-    add(growth::databases(&servers, &plan));
-    add(growth::connections(&servers, &plan));
-    add(once::once(&servers, &plan));
+    }
 
     fs::write(out.join("results.md"), report::markdown(&results))?;
     fs::write(out.join("results.json"), serde_json::to_string_pretty(&results)? + "\n")?;

@@ -1,4 +1,4 @@
-//! What the hooks of the planner cost queries that have none of our functions.
+//! What the hooks of the planner cost queries that have none of our functions, and what bounds by time cost those that have.
 
 use crate::plan::Plan;
 use crate::results::{Goal, Group};
@@ -6,6 +6,7 @@ use crate::rounds::{Trial, interleave};
 use crate::servers::{Protocol, Servers, cpu_micros, cpu_of_ended, pgbench_by, process, time};
 use postgres::Client;
 use std::cell::RefCell;
+use std::fmt::Write as _;
 use std::thread;
 use std::time::Duration;
 
@@ -93,6 +94,65 @@ pub fn planning(servers: &Servers, plan: &Plan) -> Group {
         group.compare(&with(name, "on"), &with(name, "off"), "µs", Goal::AtMost(1.05));
     }
     group
+}
+
+/// Queries by time, through a view: by its name, the condition, and what `$1` stands for.
+const BY_TIME: [(&str, &str, &str); 3] = [
+    ("constants", "created_at >= '2026-01-01' AND created_at < '2026-01-02'", ""),
+    ("now()", "created_at >= now() - interval '1 hour'", ""),
+    ("parameters", "created_at >= $1 AND created_at < $2", "USING now() - interval '1 hour', now()"),
+];
+
+/// Planning of queries by time: of a view over a snowflake key, and of a table with the column and its index.
+pub fn by_time(servers: &Servers, plan: &Plan) -> Group {
+    const COLUMN: &str = "created_at and its index";
+    let client = RefCell::new(servers.default.client());
+    let session = process(&mut client.borrow_mut());
+    let create = format!(
+        "CREATE TABLE keyed (id bigint PRIMARY KEY, n integer);
+         INSERT INTO keyed SELECT snowflake_encode(now() - n * interval '1 minute', 1), n FROM generate_series(1, {ROWS}) n;
+         CREATE VIEW keyed_events AS SELECT snowflake_timestamp(id) AS created_at, * FROM keyed;
+         CREATE TABLE timed_events (id bigint PRIMARY KEY, created_at timestamptz, n integer);
+         INSERT INTO timed_events SELECT n, now() - n * interval '1 minute', n FROM generate_series(1, {ROWS}) n;
+         CREATE INDEX ON timed_events (created_at);
+         VACUUM ANALYZE keyed; VACUUM ANALYZE timed_events"
+    );
+    create.split(';').for_each(|statement| client.borrow_mut().batch_execute(statement).unwrap());
+    let mut trials = Vec::new();
+    for (name, condition, parameters) in BY_TIME {
+        let statement = |events: &str, count: u32| {
+            format!(
+                "DO $do$ BEGIN FOR i IN 1..{count} LOOP \
+                 EXECUTE $$EXPLAIN (COSTS OFF) SELECT n FROM {events} WHERE {condition}$$ {parameters}; END LOOP; END $do$"
+            )
+        };
+        let count = calibrated(&mut client.borrow_mut(), &|count| statement("keyed_events", count), plan.calls);
+        let contenders = WAYS.map(|way| (with(name, way), "keyed_events", way)).into_iter().chain([(
+            with(name, COLUMN),
+            "timed_events",
+            "on",
+        )]);
+        for (name, events, way) in contenders {
+            let (client, statement) = (&client, statement(events, count));
+            trials.push(Trial::new(name, move || {
+                let mut client = client.borrow_mut();
+                client.batch_execute(&format!("SET pg_snowflake.plan_by_time = {way}")).unwrap();
+                let before = cpu_micros(session);
+                client.batch_execute(&statement).unwrap();
+                vec![("µs", (cpu_micros(session) - before) / f64::from(count))]
+            }));
+        }
+    }
+    let mut about = "EXPLAIN in a loop of a query by time of a small table, processor time of the session for a query, parsing and the \
+                     printing of the plan included: through a view with `snowflake_timestamp(id) AS created_at`, with `plan_by_time` on \
+                     (a range of the index) and off (a sequential scan), and of a table with `created_at` and its index.\n"
+        .to_owned();
+    for (name, condition, _) in BY_TIME {
+        let _ = write!(about, "\n* {name}: `{condition}`");
+    }
+    let rows = interleave(plan.short_rounds, trials);
+    client.borrow_mut().batch_execute("DROP VIEW keyed_events; DROP TABLE keyed, timed_events").unwrap();
+    Group::new("Planning of queries by time", about, rows)
 }
 
 fn with(name: &str, way: &str) -> String {

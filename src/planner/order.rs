@@ -10,7 +10,7 @@
 use super::functions::IdTime;
 use super::nodes::{cast, elements, list, numbers, text, without_labels};
 use super::versions::{self, Direction};
-use pgrx::pg_sys::{self, EquivalenceClass, IndexPath, Node, Path, PathKey, PlannerInfo, RelOptInfo};
+use pgrx::pg_sys::{self, EquivalenceClass, IndexOptInfo, IndexPath, Node, Path, PathKey, PlannerInfo, RelOptInfo};
 
 /// The family of operators that order `bigint`: `integer_ops` of btree, in PostgreSQL's `pg_opfamily.dat`.
 const INTEGER_OPS: u32 = 1976;
@@ -128,6 +128,10 @@ unsafe fn add_paths_in(root: *mut PlannerInfo, table: *mut RelOptInfo, order: &T
     // SAFETY: as above.
     unsafe {
         let direction = versions::direction(order.by_time);
+        let serving = indexes_in(table, order.id, direction, nulls_first);
+        if serving.is_empty() {
+            return;
+        }
         let class = versions::class_of(root, order.id, INTEGER_OPS, table, true);
         let by_id = versions::path_key(root, class, INTEGER_OPS, direction, nulls_first);
         // After the time, the query may want the ID itself.
@@ -137,17 +141,46 @@ unsafe fn add_paths_in(root: *mut PlannerInfo, table: *mut RelOptInfo, order: &T
         };
         let id_first = [&[by_id], then].concat();
         // Up to 18, indexes are matched with what the query wants first; in 19, with its ORDER BY.
-        let before = ((*root).query_pathkeys, (*root).sort_pathkeys);
+        let before = ((*root).query_pathkeys, (*root).sort_pathkeys, (*table).indexlist);
         (*root).query_pathkeys = list(&id_first);
         (*root).sort_pathkeys = (*root).query_pathkeys;
+        (*table).indexlist = list(&serving);
         pg_sys::create_index_paths(root, table);
-        ((*root).query_pathkeys, (*root).sort_pathkeys) = before;
+        ((*root).query_pathkeys, (*root).sort_pathkeys, (*table).indexlist) = before;
 
         // All are made before the first is added: that may free others.
         let new: Vec<_> = elements((*table).pathlist).filter_map(|path| by_time(path, order, by_id)).collect();
         new.into_iter().for_each(|path| pg_sys::add_path(table, path));
         let new: Vec<_> = elements((*table).partial_pathlist).filter_map(|path| by_time(path, order, by_id)).collect();
         new.into_iter().for_each(|path| pg_sys::add_partial_path(table, path));
+    }
+}
+
+/// The indexes of a table that have the ID in this order, read forwards or backwards, possibly after other columns. Paths of others would
+/// be made in vain.
+///
+/// # Safety
+/// As [`add_paths`]; a column of the table.
+unsafe fn indexes_in(
+    table: *mut RelOptInfo,
+    id: *mut Node,
+    direction: Direction,
+    nulls_first: bool,
+) -> Vec<*mut IndexOptInfo> {
+    let is_descending = direction == Direction::Descending;
+    // SAFETY: as above. The arrays have an element for each key column; those of the order are missing where an index has none.
+    unsafe {
+        let column = cast::<pg_sys::Var>(without_labels(id)).map_or(0, |column| i32::from(column.varattno));
+        let serves = |&index: &*mut IndexOptInfo| {
+            let is_ordered = !(*index).sortopfamily.is_null();
+            is_ordered
+                && (0..(*index).nkeycolumns as usize).any(|at| {
+                    let is_backwards = *(*index).reverse_sort.add(at) != is_descending;
+                    let has_nulls_there = *(*index).nulls_first.add(at) != is_backwards;
+                    *(*index).indexkeys.add(at) == column && has_nulls_there == nulls_first
+                })
+        };
+        elements::<IndexOptInfo>((*table).indexlist).filter(serves).collect()
     }
 }
 

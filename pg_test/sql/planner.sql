@@ -117,6 +117,10 @@ INSERT INTO loose VALUES (NULL, 1);
 ANALYZE loose;
 SELECT explain($$SELECT * FROM loose ORDER BY snowflake_timestamp(id) DESC LIMIT 2$$);
 SELECT explain($$SELECT * FROM loose ORDER BY snowflake_timestamp(id) DESC NULLS LAST LIMIT 2$$);
+-- An index that has the ID after another column, in an order of its own.
+CREATE INDEX ON loose (n, id DESC NULLS LAST);
+SELECT explain($$SELECT * FROM loose WHERE n = 1 ORDER BY snowflake_timestamp(id) DESC NULLS LAST LIMIT 2$$);
+SELECT explain($$SELECT * FROM loose WHERE n = 1 ORDER BY snowflake_timestamp(id) NULLS FIRST LIMIT 2$$);
 
 -- Partitions by ID.
 CREATE TABLE events (id bigint PRIMARY KEY, what text) PARTITION BY RANGE (id);

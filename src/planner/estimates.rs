@@ -159,7 +159,8 @@ pub unsafe fn add_index(root: *mut PlannerInfo, table: *mut RelOptInfo) {
     // SAFETY: as above.
     unsafe {
         let query = (*root).parse;
-        let mut expressions = joins::sides((*query).jointree.cast());
+        let mut expressions = Vec::new();
+        joins::for_each_side((*query).jointree.cast(), &mut |side| expressions.push(side));
         if !(*query).groupClause.is_null() || !(*query).distinctClause.is_null() {
             let wanted =
                 elements::<pg_sys::TargetEntry>((*query).targetList).filter(|&entry| (*entry).ressortgroupref > 0);

@@ -22,27 +22,28 @@ pub unsafe fn of_different_tables(root: *mut pg_sys::PlannerInfo, left: *mut Nod
     }
 }
 
-/// The sides of the equalities that bounds were added to.
+/// Passes on the sides of the equalities that bounds were added to. Takes no memory: it runs for each table of every query.
 ///
 /// # Safety
 /// A part of a query's join tree whose conditions are rewritten.
-pub unsafe fn sides(node: *mut Node) -> Vec<*mut Node> {
+pub unsafe fn for_each_side(node: *mut Node, found: &mut dyn FnMut(*mut Node)) {
     // SAFETY: as above.
     unsafe {
-        let (parts, conditions) = if let Some(from) = cast::<pg_sys::FromExpr>(node) {
-            (elements::<Node>(from.fromlist).flat_map(|part| sides(part)).collect(), from.quals)
+        let conditions = if let Some(from) = cast::<pg_sys::FromExpr>(node) {
+            elements::<Node>(from.fromlist).for_each(|part| for_each_side(part, found));
+            from.quals
         } else if let Some(join) = cast::<pg_sys::JoinExpr>(node) {
-            ([sides(join.larg), sides(join.rarg)].concat(), join.quals)
+            for_each_side(join.larg, found);
+            for_each_side(join.rarg, found);
+            join.quals
         } else {
-            return Vec::new();
+            return;
         };
-        let mut found: Vec<*mut Node> = parts;
         if let Some(conditions) = cast::<pg_sys::List>(conditions) {
             let operations = elements::<Node>(conditions).filter_map(|condition| cast::<pg_sys::OpExpr>(condition));
             let equalities = operations.filter(|operation| has_bounds(operation));
-            found.extend(equalities.flat_map(|equality| elements::<Node>(equality.args)));
+            equalities.for_each(|equality| elements::<Node>(equality.args).for_each(&mut *found));
         }
-        found
     }
 }
 

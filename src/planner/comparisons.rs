@@ -171,7 +171,8 @@ impl Rewriter<'_> {
             }
             let by_left = || bounds(accepts, time_of(left, left_type)?, right, right_type);
             let by_right = || bounds(accepts.commuted(), time_of(right, right_type)?, left, left_type);
-            by_left().or_else(by_right)
+            let found = by_left().or_else(by_right)?;
+            (place != Place::Alternative || !excludes_nulls((*(*self.root).parse).jointree.cast())).then_some(found)
         }
     }
 
@@ -201,4 +202,30 @@ unsafe fn is_candidate(expression: *mut Node) -> bool {
     // SAFETY: as above.
     unsafe { cast::<pg_sys::OpExpr>(expression) }
         .is_some_and(|operation| operators::of_times(operation.opno.to_u32()).is_some())
+}
+
+/// Whether a condition of the query is `id IS NOT NULL`, as the planner itself adds to `SELECT max(id)`. Beside it, an OR of comparisons
+/// of the ID may not be made: some minor versions of PostgreSQL, 16.14 among them, overlook the default partition then. They do for
+/// `(id < 10 OR id > 20) AND id IS NOT NULL`, but not where a comparison is combined by AND.
+///
+/// # Safety
+/// A part of the query's join tree.
+unsafe fn excludes_nulls(node: *mut Node) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let (is_in_part, conditions) = if let Some(from) = cast::<pg_sys::FromExpr>(node) {
+            (elements(from.fromlist).any(|part| excludes_nulls(part)), from.quals)
+        } else if let Some(join) = cast::<pg_sys::JoinExpr>(node) {
+            (excludes_nulls(join.larg) || excludes_nulls(join.rarg), join.quals)
+        } else {
+            return false;
+        };
+        let is_not_null = |condition: *mut Node| {
+            cast::<pg_sys::NullTest>(condition).is_some_and(|test| {
+                test.nulltesttype == pg_sys::NullTestType::IS_NOT_NULL
+                    && pg_sys::exprType(test.arg.cast()) == pg_sys::INT8OID
+            })
+        };
+        is_in_part || cast::<pg_sys::List>(conditions).is_some_and(|conditions| elements(conditions).any(is_not_null))
+    }
 }

@@ -33,6 +33,7 @@ tagged!(
     IndexPath = T_IndexPath,
     JoinExpr = T_JoinExpr,
     List = T_List,
+    NullTest = T_NullTest,
     OpExpr = T_OpExpr,
     RelabelType = T_RelabelType,
     Var = T_Var,

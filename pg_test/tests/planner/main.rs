@@ -22,6 +22,7 @@ mod shapes;
 mod sources;
 mod strangers;
 mod tables;
+mod unions;
 
 use compare::Outcome;
 use generator::Generator;

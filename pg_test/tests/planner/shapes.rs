@@ -13,7 +13,7 @@ type Shape<'a> = fn(Generator<'a>) -> Query<'a>;
 impl<'a> Generator<'a> {
     /// Makes the query.
     pub fn query(mut self) -> Query<'a> {
-        let shapes: [(u8, Shape<'a>); 15] = [
+        let shapes: [(u8, Shape<'a>); 17] = [
             (20, Self::rows),
             (8, Self::aggregate),
             (8, Self::group),
@@ -29,6 +29,8 @@ impl<'a> Generator<'a> {
             (4, Self::paging),
             (4, Self::calendar),
             (4, Self::using),
+            (5, Self::whole_rows),
+            (3, Self::locked),
         ];
         let all: u8 = shapes.iter().map(|(weight, _)| weight).sum();
         let mut draw = self.rng.u8(..all);
@@ -127,7 +129,7 @@ impl<'a> Generator<'a> {
         let subject = self.subject("a");
         let (filter, time) = (self.filter(&subject), time_of("a"));
         let list = if self.chance(50) {
-            self.some_of(&["min(‹a.t›)", "max(‹a.t›)"]).join(", ")
+            self.some_of(&["min(‹a.t›)", "max(‹a.t›)", "max(a.id)"]).join(", ")
         } else {
             let part = self.condition(&subject);
             let order = self.direction();
@@ -455,7 +457,18 @@ impl<'a> Generator<'a> {
         let major = self.schema.major;
         let merges = if self.sources[0].is_table { major >= 15 } else { major >= 17 };
         let returning = "RETURNING a.id, ‹a.t› AS t, a.n";
-        let text = match self.rng.u8(..12) {
+        let text = match self.rng.u8(..14) {
+            12 | 13 => {
+                self.union_source("b");
+                let (inner, outer) = (self.subject("b"), alone);
+                let (inner, outer) = (self.condition(&inner), self.condition(&outer));
+                let on = self.one_of(&["a.n = b.n", "a.tenant = b.tenant AND a.n = b.n", "‹a.t› = ‹b.t›"]);
+                if self.chance(50) {
+                    format!("DELETE FROM ‹a› USING ‹b› WHERE {on} AND {inner} AND {outer} {returning}")
+                } else {
+                    format!("UPDATE ‹a› SET n = -7 FROM ‹b› WHERE {on} AND {inner} AND {outer} {returning}")
+                }
+            }
             10 => {
                 let condition = self.condition(&subject);
                 let from = if joined { ", moments AS b" } else { "" };
@@ -626,5 +639,45 @@ impl<'a> Generator<'a> {
             self.rng.u8(1..60)
         );
         self.finish("paging", text, Vec::new(), Order::Total)
+    }
+
+    /// Rows as a value, which have the columns of the item and no more.
+    fn whole_rows(mut self) -> Query<'a> {
+        self.column_source("a");
+        let subject = self.subject("a");
+        let filter = self.filter(&subject);
+        let text = match self.rng.u8(..6) {
+            0 => format!("SELECT row_to_json(a)::text FROM ‹a›{filter}"),
+            1 => format!("SELECT a FROM ‹a›{filter} ORDER BY a::text LIMIT 20"),
+            2 => format!("SELECT count(a), md5(string_agg(a::text, ',' ORDER BY a::text)) FROM ‹a›{filter}"),
+            3 => {
+                let and = if filter.is_empty() { "WHERE" } else { "AND" };
+                let filter = filter.replacen(" WHERE ", " WHERE (", 1) + if filter.is_empty() { "" } else { ")" };
+                format!("SELECT a.id FROM ‹a›{filter} {and} length(a::text) % 2 = 0")
+            }
+            4 => {
+                let on = self.condition(&subject);
+                format!(
+                    "SELECT m.k, count(r), md5(string_agg(r, ',' ORDER BY r)) FROM moments AS m LEFT JOIN \
+                     (SELECT a.tenant, coalesce(a::text, '') AS r FROM ‹a› WHERE {on}) AS s ON m.tenant = s.tenant \
+                     GROUP BY 1"
+                )
+            }
+            _ => format!("SELECT a FROM ‹a›{filter}"),
+        };
+        self.finish("whole rows", text, Vec::new(), Order::Any)
+    }
+
+    /// Rows that are locked, found by a UNION ALL.
+    fn locked(mut self) -> Query<'a> {
+        self.target("a");
+        self.union_source("b");
+        let (first, second) = (self.subject("a"), self.subject("b"));
+        let (one, other) = (self.condition(&first), self.condition(&second));
+        let on = self.one_of(&["a.n = b.n AND a.tenant = b.tenant", "‹a.t› = ‹b.t›"]);
+        let text = format!(
+            "SELECT a.id, a.n, b.tenant, b.due FROM ‹a› JOIN ‹b› ON {on} WHERE {one} AND {other} FOR UPDATE OF a"
+        );
+        self.finish("locked", text, Vec::new(), Order::Any)
     }
 }

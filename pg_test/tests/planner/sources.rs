@@ -71,7 +71,8 @@ impl<'a> Generator<'a> {
     fn add(&mut self, alias: &'static str, table: &'a Table, kinds: u8) {
         let source = match 99 - self.rng.u8(..kinds) {
             0..40 => self.table_itself(alias, table),
-            40..80 => {
+            40..65 => self.union_all(alias, table),
+            65..90 => {
                 let views = [
                     "v",
                     "v",
@@ -91,6 +92,13 @@ impl<'a> Generator<'a> {
             }
             _ => self.subquery(alias, table),
         };
+        self.sources.push(source);
+    }
+
+    /// Adds a UNION ALL.
+    pub fn union_source(&mut self, alias: &'static str) {
+        let table = self.table();
+        let source = self.union_all(alias, table);
         self.sources.push(source);
     }
 
@@ -134,6 +142,19 @@ impl<'a> Generator<'a> {
             time: [(); 2].map(|()| format!("{alias}.created_at")),
             is_table: false,
         }
+    }
+
+    /// A UNION ALL whose first member is of this table, or a view of another one.
+    fn union_all(&mut self, alias: &'static str, table: &'a Table) -> Source<'a> {
+        let time = [(); 2].map(|()| format!("{alias}.created_at"));
+        if self.chance(50) && !self.schema.unions.is_empty() {
+            let number = self.rng.usize(..self.schema.unions.len());
+            let table = &self.schema.tables[self.schema.unions[number]];
+            let from = ["", "_twin"].map(|twin| format!("union_{number}{twin} AS {alias}"));
+            return Source { alias, table, from, time, is_table: false };
+        }
+        let from = self.schema.parts_of_unions().query(&mut self.rng, table);
+        Source { alias, table, from: from.map(|query| format!("({query}) AS {alias}")), time, is_table: false }
     }
 
     fn subquery(&mut self, alias: &'static str, table: &'a Table) -> Source<'a> {

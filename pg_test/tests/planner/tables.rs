@@ -1,6 +1,7 @@
 //! The tables: IDs of several layouts under several indexes, each with a twin that has the time as a column; and views.
 
 use crate::instants::{DAY, HOUR, SECOND, day, written};
+use crate::unions::{self, Unions};
 use fastrand::Rng;
 use postgres::Client;
 use snowflake_test::value;
@@ -102,7 +103,7 @@ pub const fn table(
     Definition { name, layout, rows, id, after }
 }
 
-const TABLES: [Definition; 20] = [
+const TABLES: [Definition; 28] = [
     table("plain", &DEFAULT, 1200, "bigint PRIMARY KEY", ""),
     table("descending", &DEFAULT, 300, "bigint NOT NULL", "CREATE INDEX ON {t} (id DESC)"),
     table("by_tenant", &DEFAULT, 400, "bigint NOT NULL", "CREATE INDEX ON {t} (tenant, id)"),
@@ -123,7 +124,38 @@ const TABLES: [Definition; 20] = [
     table("baidu", &BAIDU, 400, "bigint PRIMARY KEY", ""),
     table("cockroach", &COCKROACH, 300, "bigint PRIMARY KEY", ""),
     table("own", &OWN, 400, "bigint PRIMARY KEY", ""),
+    table("timed", &DEFAULT, 300, "bigint NOT NULL", "CREATE INDEX ON {t} (({time}))"),
+    table("timed_own", &OWN, 300, "bigint", "CREATE INDEX ON {t} (tenant, ({time}) DESC)"),
+    table("timed_part", &DEFAULT, 300, "bigint", "CREATE INDEX ON {t} (tenant) WHERE {time} >= '2024-03-10+00'"),
+    table("timed_parts", &DEFAULT, 300, "bigint NOT NULL", TIMED_PARTS),
+    table("time_pieces", &DEFAULT, 400, "bigint NOT NULL", ""),
+    table("deep_time_pieces", &SONYFLAKE, 400, "bigint NOT NULL", "CREATE INDEX ON {t} (id)"),
+    table("heirs", &DEFAULT, 400, "bigint NOT NULL", HEIRS),
+    table("estimated", &DEFAULT, 400, "bigint PRIMARY KEY", STATISTICS),
 ];
+
+/// Partial indexes over the time, or of a part of it.
+const TIMED_PARTS: &str = "
+    CREATE INDEX ON {t} (({time}), n) WHERE {time} < '2024-03-10 00:00:02+00' AND n > 2;
+    CREATE INDEX ON {t} (n) WHERE {time} IS NOT NULL";
+
+/// Tables that inherit, with what their rows are checked for. Rows are moved there later.
+const HEIRS: &str = "
+    CREATE TABLE {t}_old (CHECK ({time} < '2024-03-10 00:00:02+00'), PRIMARY KEY (id)) INHERITS ({t});
+    CREATE TABLE {t}_new (CHECK ({time} >= '2024-03-10 00:00:02+00')) INHERITS ({t});
+    CREATE INDEX ON {t}_new (({time}))";
+
+/// Moves rows to the tables that inherit.
+const INHERIT: &str = "
+    WITH moved AS (DELETE FROM ONLY {t} WHERE {time} < '2024-03-10 00:00:02+00' AND tenant <> 3 RETURNING *)
+    INSERT INTO {t}_old SELECT * FROM moved;
+    WITH moved AS (DELETE FROM ONLY {t} WHERE {time} >= '2024-03-10 00:00:02+00' AND tenant <> 3 RETURNING *)
+    INSERT INTO {t}_new SELECT * FROM moved";
+
+/// Statistics that somebody made.
+const STATISTICS: &str = "
+    CREATE STATISTICS {t}_time ON ({time}), n FROM {t};
+    CREATE STATISTICS {t}_days ON (date_trunc('day', {time} AT TIME ZONE 'UTC')) FROM {t}";
 
 /// Row-level security that uses the time.
 pub const GUARD: &str = "
@@ -154,6 +186,8 @@ pub struct Schema {
     pub major: i64,
     /// How many rows `moments` has; its `k` are from 1.
     pub moments: i64,
+    /// For each of the views that are a UNION ALL, the number of the table whose times are in it.
+    pub unions: Vec<usize>,
 }
 
 /// The time of an ID, as the table's views have it.
@@ -180,7 +214,7 @@ impl Schema {
                  ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO reader",
             )
             .unwrap();
-        let mut schema = Self { tables: Vec::new(), major, moments: 0 };
+        let mut schema = Self { tables: Vec::new(), major, moments: 0, unions: Vec::new() };
         let mut rng = Rng::with_seed(seed);
         let common: Vec<i64> = (0..60).map(|_| rng.i64(SINCE / SECOND..UNTIL / SECOND) * SECOND).collect();
         for definition in &TABLES {
@@ -188,6 +222,7 @@ impl Schema {
         }
         schema.create_mixed(client, &mut rng);
         schema.create_moments(client, &mut rng, &common);
+        schema.create_unions(client, &mut rng);
         client.batch_execute("VACUUM ANALYZE").unwrap();
         schema
     }
@@ -195,6 +230,7 @@ impl Schema {
     /// Creates further tables, and leaves only these to the generator.
     pub fn only(&mut self, client: &mut Client, definitions: &[Definition]) {
         self.tables.clear();
+        self.unions.clear();
         let common = [day(2024, 3, 1), day(2024, 3, 10)];
         for definition in definitions {
             self.create_table(client, &mut Rng::with_seed(1), definition, &common, UNTIL);
@@ -239,6 +275,22 @@ impl Schema {
             .unwrap();
         create_views(client, &table, self.major);
         self.tables.push(table);
+    }
+
+    /// What a UNION ALL is made of.
+    pub fn parts_of_unions(&self) -> Unions<'_> {
+        Unions { tables: &self.tables, views: self.unions.len(), has_invokers: self.major >= 15 }
+    }
+
+    /// Views that are a UNION ALL, of tables, and of those before them.
+    fn create_unions(&mut self, client: &mut Client, rng: &mut Rng) {
+        for number in 0..unions::VIEWS {
+            let first = rng.usize(..self.tables.len());
+            for view in self.parts_of_unions().view(rng, &self.tables[first], number) {
+                client.batch_execute(&view).unwrap_or_else(|error| panic!("{view}: {error:?}"));
+            }
+            self.unions.push(first);
+        }
     }
 
     /// Instants of all three types. Arithmetic with those of the first three columns does not overflow.
@@ -335,7 +387,7 @@ fn create_with_twin(client: &mut Client, rng: &mut Rng, table: &Table, definitio
         [(name.to_owned(), ours.as_str(), ""), (format!("{name}_twin"), twin, ", created_at timestamptz")]
     {
         let columns = format!("id {}, tenant integer NOT NULL, n integer, due timestamptz{column}", definition.id);
-        let create = format!("CREATE TABLE {t} ({columns}){}", partitions(table, &t));
+        let create = format!("CREATE TABLE {t} ({columns}){}", partitions(table, &t, time));
         client.batch_execute(&create).unwrap_or_else(|error| panic!("{create}: {error:?}"));
         let after = definition.after.replace("{t}", &t).replace("{time}", time);
         client.batch_execute(&after).unwrap_or_else(|error| panic!("{after}: {error:?}"));
@@ -347,18 +399,34 @@ fn create_with_twin(client: &mut Client, rng: &mut Rng, table: &Table, definitio
              CREATE INDEX ON {name}_twin (created_at)"
         ))
         .unwrap();
+    if definition.after == HEIRS {
+        for (t, time) in [(name.to_owned(), ours.as_str()), (format!("{name}_twin"), twin)] {
+            client.batch_execute(&INHERIT.replace("{t}", &t).replace("{time}", time)).unwrap();
+        }
+    }
 }
 
-/// What makes a table partitioned, and its partitions.
-fn partitions(table: &Table, t: &str) -> String {
-    let deep = match table.name {
-        "pieces" => false,
-        "deep_pieces" => true,
+/// What makes a table partitioned, and its partitions. `time` is the time of its IDs.
+fn partitions(table: &Table, t: &str, time: &str) -> String {
+    let (by_time, deep) = match table.name {
+        "pieces" => (false, false),
+        "deep_pieces" => (false, true),
+        "time_pieces" => (true, false),
+        "deep_time_pieces" => (true, true),
         _ => return String::new(),
     };
-    let bounds = [(2024, 1, 1), (2024, 2, 15), (2024, 3, 10), (2024, 4, 1), (2024, 6, 1)]
-        .map(|(year, month, first)| table.layout.lowest(day(year, month, first)));
-    let mut text = " PARTITION BY RANGE (id)".to_owned();
+    let days = [(2024, 1, 1), (2024, 2, 15), (2024, 3, 10), (2024, 4, 1), (2024, 6, 1)];
+    let mut bounds = days.map(|(year, month, first)| {
+        let instant = day(year, month, first);
+        if by_time { format!("'{}+00'", written(instant)) } else { table.layout.lowest(instant).to_string() }
+    });
+    if by_time {
+        // With WHERE (t < 1 OR t > 2) AND t IS NOT NULL, some minor versions of PostgreSQL overlook a default partition: 16.14 does.
+        bounds[0] = "MINVALUE".to_owned();
+        bounds[4] = "MAXVALUE".to_owned();
+    }
+    let key = if by_time { format!("({time})") } else { "id".to_owned() };
+    let mut text = format!(" PARTITION BY RANGE ({key})");
     for (number, bound) in bounds.windows(2).enumerate() {
         write!(text, "; CREATE TABLE {t}_{number} PARTITION OF {t} FOR VALUES FROM ({}) TO ({})", bound[0], bound[1])
             .unwrap();
@@ -371,7 +439,9 @@ fn partitions(table: &Table, t: &str) -> String {
             .unwrap();
         }
     }
-    write!(text, "; CREATE TABLE {t}_rest PARTITION OF {t} DEFAULT").unwrap();
+    if !by_time {
+        write!(text, "; CREATE TABLE {t}_rest PARTITION OF {t} DEFAULT").unwrap();
+    }
     text
 }
 

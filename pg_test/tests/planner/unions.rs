@@ -110,12 +110,13 @@ impl Unions<'_> {
         let times = [plain_time(table, "id"), "created_at".to_owned()];
         match rng.u8(..40) {
             0 => [(); 2].map(|()| "NULL::timestamptz".to_owned()),
-            1 => [(); 2].map(|()| "due".to_owned()),
+            // No time is infinite.
+            1 => [(); 2].map(|()| "least(due, '2090-01-01+00')".to_owned()),
             2 => [(); 2].map(|()| "'2024-03-10 00:00:02+00'::timestamptz".to_owned()),
             3 => times.map(|time| format!("{time}::timestamp::timestamptz")),
             4 => times.map(|time| format!("{time}::timestamptz(0)")),
-            5 => times.map(|time| format!("coalesce({time}, 'infinity')")),
-            6 => [plain_time(table, "id + 0"), times[1].clone()],
+            5 => times.map(|time| format!("coalesce({time}, '2090-01-01+00')")),
+            6 if !table.mixed => [plain_time(table, "id + 0"), times[1].clone()],
             7..10 if !table.mixed => {
                 let decoded = times[0].replace("_timestamp(", "_decode(");
                 [format!("({decoded}).timestamp"), times[1].clone()]

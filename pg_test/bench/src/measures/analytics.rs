@@ -22,7 +22,8 @@ const QUERIES: [(&str, &str); 10] = [
     ("the last hour", "SELECT count(*), sum(amount) FROM {events} WHERE created_at >= now() - interval '1 hour'"),
     (
         "count of a day",
-        "SELECT count(*) FROM {events} WHERE created_at >= '{day}' AND created_at < timestamptz '{day}' + interval '1 day'",
+        "SELECT count(*) FROM {events} \
+         WHERE created_at >= '{day}' AND created_at < timestamptz '{day}' + interval '1 day'",
     ),
     (
         "count per day of a month",
@@ -173,9 +174,10 @@ pub fn costs(servers: &Servers, plan: &Plan) -> Group {
         ),
     ];
     let about = format!(
-        "Rows a second of `INSERT ... SELECT` of {count} rows into an empty table, and the size of the tables of the analyst's \
-         ten with their indexes, which is the same as with one integer, as rows are aligned to 8 bytes. The keys are by default {OURS} and from a sequence, and `created_at` is `now()`, the same for \
-         all rows of a statement, which is the fastest that there is for its index."
+        "Rows a second of `INSERT ... SELECT` of {count} rows with one integer into an empty table, and the size of the tables \
+         of the analyst's ten with their indexes, which is the same as with one integer, as rows are aligned to 8 bytes. The \
+         keys are by default {OURS} and from a sequence, and `created_at` is `now()`, the same for all rows of a statement, \
+         which is the fastest that there is for its index."
     );
     let mut group =
         Group::new("What created_at and its index cost", about, interleave(plan.long_rounds.max(3), trials));

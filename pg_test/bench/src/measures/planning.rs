@@ -150,10 +150,10 @@ pub fn by_time(servers: &Servers, plan: &Plan) -> Group {
             }));
         }
     }
-    let mut about = "EXPLAIN in a loop of a query by time of a small table, processor time of the session for a query, parsing and the \
-                     printing of the plan included: through a view with `snowflake_timestamp(id) AS created_at`, with `plan_by_time` on \
-                     (a range of the index) and off (a sequential scan), and of a table with `created_at` and its \
-                     index, by itself and through a view.\n"
+    let mut about = "EXPLAIN in a loop of a query by time of a small table: processor time of the session for a query, parsing and \
+                     the printing of the plan included. Through a view with `snowflake_timestamp(id) AS created_at`, with \
+                     `plan_by_time` on (a range of the index) and off (a sequential scan); and of a table with `created_at` \
+                     and its index, by itself and through a view.\n"
         .to_owned();
     for (name, condition, _) in BY_TIME {
         let _ = write!(about, "\n* {name}: `{}`", condition_on(condition));

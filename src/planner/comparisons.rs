@@ -204,9 +204,9 @@ unsafe fn is_candidate(expression: *mut Node) -> bool {
         .is_some_and(|operation| operators::of_times(operation.opno.to_u32()).is_some())
 }
 
-/// Whether a condition of the query is `id IS NOT NULL`, as the planner itself adds to `SELECT max(id)`. Beside it, an OR of comparisons
-/// of the ID may not be made: some minor versions of PostgreSQL, 16.14 among them, overlook the default partition then. They do for
-/// `(id < 10 OR id > 20) AND id IS NOT NULL`, but not where a comparison is combined by AND.
+/// Whether a condition of the query is `id IS NOT NULL`, as the planner itself adds to `SELECT max(id)`. Beside it, no OR of
+/// comparisons of the ID is made: for `(id < 10 OR id > 20) AND id IS NOT NULL`, some minor versions of PostgreSQL, 16.14 among
+/// them, overlook the default partition.
 ///
 /// # Safety
 /// A part of the query's join tree.

@@ -5,9 +5,9 @@
 //!        UNION ALL SELECT *, snowflake_timestamp(id) FROM archived_orders
 //! ```
 //!
-//! The planner makes each of them a *member* of the whole. A condition on the whole is on one of its columns; it is translated into
-//! one on each member only when that is added to the whole. So the condition is rewritten just before the first member is added, to
-//! one on the column that is the ID in each member. Where the whole has no such column, it gets one more.
+//! The planner makes each of them a *member* of the whole. A condition on the whole is on one of its columns; it is translated
+//! into one on each member only when that is added to the whole. So the condition is rewritten just before the first member is
+//! added, to one on the column that is the ID in each member. Where the whole has no such column, it gets one more.
 //!
 //! A member with conditions of its own is not in here: the planner leaves it a subquery, with the conditions on the whole added.
 
@@ -83,8 +83,8 @@ unsafe fn instead(restriction: *mut RestrictInfo, condition: *mut Node) -> *mut 
     }
 }
 
-/// An expression over the whole as the time of an ID, where it is that in all members, with the same layout. The ID is a column of the
-/// whole.
+/// An expression over the whole as the time of an ID, where it is that in all members, with the same layout. The ID is a column
+/// of the whole.
 ///
 /// # Safety
 /// The planner's state, the number of the whole, and an expression.
@@ -142,8 +142,8 @@ unsafe fn id_column(root: *mut PlannerInfo, whole: pg_sys::Index, times: &[IdTim
     }
 }
 
-/// Adds a column to the whole, which is the ID in each member, and returns its number; `None` where the query reads whole rows, which
-/// are made of all columns.
+/// Adds a column to the whole, which is the ID in each member, and returns its number; `None` where the query reads whole rows,
+/// which are made of all columns.
 ///
 /// # Safety
 /// As [`id_column`].
@@ -162,7 +162,7 @@ unsafe fn add_id_column(root: *mut PlannerInfo, whole: pg_sys::Index, times: &[I
     }
 }
 
-/// Whether the query reads rows of the whole as such: `SELECT v FROM v`, `UPDATE ... FROM v`, or `FOR UPDATE` of a table beside it.
+/// Whether the query reads rows of the whole as such: `SELECT v FROM v`, `UPDATE ... FROM v`, `FOR UPDATE` of a table beside it.
 ///
 /// # Safety
 /// The planner's state, and the whole, whose conditions are distributed.

@@ -421,7 +421,7 @@ fn partitions(table: &Table, t: &str, time: &str) -> String {
         if by_time { format!("'{}+00'", written(instant)) } else { table.layout.lowest(instant).to_string() }
     });
     if by_time {
-        // With WHERE (t < 1 OR t > 2) AND t IS NOT NULL, some minor versions of PostgreSQL overlook a default partition: 16.14 does.
+        // Some minor versions, 16.14 among them, overlook a default partition: WHERE (t < 1 OR t > 2) AND t IS NOT NULL.
         bounds[0] = "MINVALUE".to_owned();
         bounds[4] = "MAXVALUE".to_owned();
     }

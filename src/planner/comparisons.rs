@@ -9,7 +9,7 @@
 //! This happens when views are inlined and constants are folded, and before the planner distributes the conditions to the
 //! tables. Outer joins, EXISTS, and UPDATE and DELETE have nothing special then.
 
-use super::functions::IdTime;
+use super::functions::{self, IdTime};
 use super::nodes::{cast, copy, elements, list};
 use super::operators::{self, Accepts};
 use super::{bounds, joins};
@@ -50,6 +50,42 @@ pub unsafe fn rewrite(root: *mut pg_sys::PlannerInfo) {
                 (*(*(*table).securityQuals).elements.add(at)).ptr_value =
                     rewriter.conditions(conditions, Place::List).cast();
             }
+        }
+    }
+}
+
+/// Whether a condition of a query may compare the time of an ID. Calls nothing of PostgreSQL, and takes no memory.
+///
+/// # Safety
+/// As [`rewrite`].
+pub unsafe fn has_candidates(root: *mut pg_sys::PlannerInfo) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let query = (*root).parse;
+        is_candidate_within((*query).jointree.cast())
+            || elements::<pg_sys::RangeTblEntry>((*query).rtable)
+                .any(|table| elements::<Node>((*table).securityQuals).any(|conditions| is_candidate_within(conditions)))
+    }
+}
+
+/// # Safety
+/// A part of a join tree, or conditions.
+unsafe fn is_candidate_within(node: *mut Node) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        if let Some(from) = cast::<pg_sys::FromExpr>(node) {
+            elements::<Node>(from.fromlist).any(|part| is_candidate_within(part)) || is_candidate_within(from.quals)
+        } else if let Some(join) = cast::<pg_sys::JoinExpr>(node) {
+            [join.larg, join.rarg, join.quals].into_iter().any(|part| is_candidate_within(part))
+        } else if let Some(conditions) = cast::<pg_sys::List>(node) {
+            elements::<Node>(conditions).any(|condition| is_candidate_within(condition))
+        } else if let Some(combination) = cast::<pg_sys::BoolExpr>(node) {
+            elements::<Node>(combination.args).any(|condition| is_candidate_within(condition))
+        } else {
+            cast::<pg_sys::OpExpr>(node).is_some_and(|operation| {
+                operators::of_times(operation.opno.to_u32()).is_some()
+                    && elements::<Node>(operation.args).any(|side| functions::may_be_ours(side))
+            })
         }
     }
 }

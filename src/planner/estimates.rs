@@ -151,6 +151,18 @@ fn groups_of_part(part: &str) -> Option<Groups> {
     })
 }
 
+/// Whether a query may have expressions that [`add_index`] is for.
+///
+/// # Safety
+/// The planner's state.
+pub unsafe fn may_be_wanted(root: *mut PlannerInfo) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let query = (*root).parse;
+        joins::has_any() || !(*query).groupClause.is_null() || !(*query).distinctClause.is_null()
+    }
+}
+
 /// Gives the planner an index over those expressions of GROUP BY, DISTINCT and joins by equal times that are about IDs of this table.
 ///
 /// # Safety

@@ -103,6 +103,15 @@ impl IdTime {
     }
 }
 
+/// Whether an expression is the call of a function that is not PostgreSQL's own.
+///
+/// # Safety
+/// The pointer is to an expression.
+pub unsafe fn may_be_ours(node: *mut Node) -> bool {
+    // SAFETY: as above.
+    unsafe { cast::<pg_sys::FuncExpr>(node) }.is_some_and(|call| call.funcid.to_u32() >= FIRST_OF_USERS)
+}
+
 /// Reads the call of an accessor, and which part of an ID it returns: as [`IdTime::read`], which holds the ID and its layout here,
 /// too.
 ///
@@ -110,10 +119,7 @@ impl IdTime {
 /// The pointer is to an expression.
 pub unsafe fn read(node: *mut Node) -> Option<(IdTime, Field)> {
     // SAFETY: as above.
-    let call = unsafe { cast::<pg_sys::FuncExpr>(node) }?;
-    if call.funcid.to_u32() < FIRST_OF_USERS {
-        return None;
-    }
+    let call = unsafe { cast::<pg_sys::FuncExpr>(node).filter(|_| may_be_ours(node)) }?;
     // SAFETY: the arguments of a call are expressions.
     let mut arguments = unsafe { elements::<Node>(call.args) };
     let (id, name) = (arguments.next()?, arguments.next());

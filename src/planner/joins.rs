@@ -4,11 +4,25 @@
 
 use super::nodes::{cast, elements};
 use pgrx::pg_sys::{self, Node};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The location in the query's text of the bounds that are added to an equality, and of the equality itself. PostgreSQL uses -1 for
 /// nodes that have none, and treats all negative numbers alike.
 const IMPLIED: i32 = -2;
 const HAS_BOUNDS: i32 = -3;
+
+/// Whether bounds were added to an equality of the query whose first table was looked at last.
+static HAS_ANY: AtomicBool = AtomicBool::new(false);
+
+/// A query's first table is looked at. All of its tables are, before the next query's.
+pub fn begin() {
+    HAS_ANY.store(false, Relaxed);
+}
+
+/// Whether bounds were added to any equality since [`begin`].
+pub fn has_any() -> bool {
+    HAS_ANY.load(Relaxed)
+}
 
 /// Whether two expressions are of different tables.
 ///
@@ -79,5 +93,6 @@ pub unsafe fn with_bounds(equality: &mut pg_sys::OpExpr, implied: &[*mut Node]) 
         unsafe { (*bound.cast::<pg_sys::OpExpr>()).location = IMPLIED };
     }
     equality.location = HAS_BOUNDS;
+    HAS_ANY.store(true, Relaxed);
     [&[std::ptr::from_mut(equality).cast()], implied].concat()
 }

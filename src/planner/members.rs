@@ -19,6 +19,19 @@ use pg_sys::{AppendRelInfo, Node, PlannerInfo, RelOptInfo, RestrictInfo};
 use pgrx::prelude::*;
 use std::cell::RefCell;
 
+/// Whether the whole that a table is about to be added to is a UNION ALL, and has conditions.
+///
+/// # Safety
+/// As [`rewrite`].
+pub unsafe fn may_have_conditions(root: *mut PlannerInfo, member: *mut RelOptInfo) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let number = (**(*root).append_rel_array.add((*member).relid as usize)).parent_relid;
+        let whole = *(*root).simple_rel_array.add(number as usize);
+        (*whole).rtekind == pg_sys::RTEKind::RTE_SUBQUERY && !(*whole).baserestrictinfo.is_null()
+    }
+}
+
 /// Rewrites the conditions of the whole that a table is about to be added to.
 ///
 /// # Safety

@@ -44,8 +44,9 @@ pub fn init() {
 }
 
 /// Called for each table of a query when views are inlined and constants folded, and before conditions are distributed.
+///
+/// As most queries have none of our functions, nothing is guarded before there is something to do: the guard takes longer than the look.
 #[cfg(not(feature = "pg19"))]
-#[pg_guard]
 unsafe extern "C-unwind" fn on_table(
     root: *mut pg_sys::PlannerInfo,
     relation: pg_sys::Oid,
@@ -57,13 +58,14 @@ unsafe extern "C-unwind" fn on_table(
         if let Some(Some(previous)) = PREVIOUS_TABLE_HOOK.get() {
             previous(root, relation, is_parent, table);
         }
-        prepare(root, table);
+        if settings::plan_by_time() && is_of_interest(root, table) {
+            prepare(root, table);
+        }
     }
 }
 
 /// As before 19; there it is called for subqueries and the like, too.
 #[cfg(feature = "pg19")]
-#[pg_guard]
 unsafe extern "C-unwind" fn on_table(
     root: *mut pg_sys::PlannerInfo,
     table: *mut pg_sys::RelOptInfo,
@@ -74,7 +76,9 @@ unsafe extern "C-unwind" fn on_table(
         if let Some(Some(previous)) = PREVIOUS_TABLE_HOOK.get() {
             previous(root, table, entry);
         }
-        prepare(root, table);
+        if settings::plan_by_time() && is_of_interest(root, table) {
+            prepare(root, table);
+        }
     }
 }
 
@@ -82,17 +86,11 @@ unsafe extern "C-unwind" fn on_table(
 ///
 /// # Safety
 /// As [`on_table`].
-unsafe fn prepare(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) {
-    if !settings::plan_by_time() {
-        return;
-    }
-    // SAFETY: as above; the array has so many elements, which are NULL for what was not looked at yet.
+#[pg_guard]
+unsafe extern "C-unwind" fn prepare(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) {
+    // SAFETY: as above.
     unsafe {
-        let others = (1..(*root).simple_rel_array_size as usize).map(|at| *(*root).simple_rel_array.add(at));
-        let is_first = others
-            .filter(|&other| !other.is_null() && other != table)
-            .all(|other| (*other).rtekind != pg_sys::RTEKind::RTE_RELATION);
-        if is_first {
+        if is_first(root, table) {
             comparisons::rewrite(root);
         }
         let is_table = (*table).rtekind == pg_sys::RTEKind::RTE_RELATION;
@@ -104,8 +102,43 @@ unsafe fn prepare(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo
     }
 }
 
-/// Called for each table of a query, and each of its partitions, when its paths are made.
-#[pg_guard]
+/// Whether [`prepare`] may have something to do. Calls nothing of PostgreSQL, and takes no memory.
+///
+/// # Safety
+/// As [`on_table`].
+unsafe fn is_of_interest(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        if is_first(root, table) {
+            joins::begin();
+            if comparisons::has_candidates(root) {
+                return true;
+            }
+        }
+        let is_table = (*table).rtekind == pg_sys::RTEKind::RTE_RELATION;
+        match (*table).reloptkind {
+            pg_sys::RelOptKind::RELOPT_BASEREL if is_table => estimates::may_be_wanted(root),
+            pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL if is_table => members::may_have_conditions(root, table),
+            _ => false,
+        }
+    }
+}
+
+/// Whether no other table of the query was looked at yet.
+///
+/// # Safety
+/// As [`on_table`].
+unsafe fn is_first(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) -> bool {
+    // SAFETY: as above; the array has so many elements, which are NULL for what was not looked at yet.
+    unsafe {
+        let others = (1..(*root).simple_rel_array_size as usize).map(|at| *(*root).simple_rel_array.add(at));
+        others
+            .filter(|&other| !other.is_null() && other != table)
+            .all(|other| (*other).rtekind != pg_sys::RTEKind::RTE_RELATION)
+    }
+}
+
+/// Called for each table of a query, and each of its partitions, when its paths are made. Guarded as [`on_table`] is.
 unsafe extern "C-unwind" fn on_paths(
     root: *mut pg_sys::PlannerInfo,
     table: *mut pg_sys::RelOptInfo,
@@ -121,7 +154,19 @@ unsafe extern "C-unwind" fn on_paths(
         let is_table = (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION && !(*entry).inh;
         let may_be_ordered = !(*table).indexlist.is_null() && !(*table).eclass_indexes.is_null();
         // One that was proved to be empty must stay so.
-        if is_table && may_be_ordered && settings::plan_by_time() && !pg_sys::is_dummy_rel(table) {
+        if is_table && may_be_ordered && settings::plan_by_time() && order::has_candidates(root, table) {
+            add_orders(root, table);
+        }
+    }
+}
+
+/// # Safety
+/// As [`on_paths`].
+#[pg_guard]
+unsafe extern "C-unwind" fn add_orders(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) {
+    // SAFETY: as above. What was proved to be empty must stay so.
+    unsafe {
+        if !pg_sys::is_dummy_rel(table) {
             order::add_paths(root, table);
         }
     }

@@ -30,6 +30,20 @@ struct TimeOrder {
     has_id_order: bool,
 }
 
+/// Whether a call of a function is among what a table can be ordered by. Calls nothing of PostgreSQL, and takes no memory.
+///
+/// # Safety
+/// As [`add_paths`].
+pub unsafe fn has_candidates(root: *mut PlannerInfo, table: *mut RelOptInfo) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        numbers((*table).eclass_indexes).any(|number| {
+            let class: *mut EquivalenceClass = (*(*(*root).eq_classes).elements.add(number)).ptr_value.cast();
+            versions::calls(class, table).next().is_some()
+        })
+    }
+}
+
 /// Adds index paths of a table in the order of its IDs' time.
 ///
 /// # Safety

@@ -98,15 +98,16 @@ pub unsafe fn class_of(
     }
 }
 
-/// The calls of functions in a class of equal expressions, as far as they are of this table alone, and are not made NULL by an
-/// outer join.
+/// The calls of functions in a class of equal expressions, of this table or of others. Almost all queries have nothing but columns there.
 ///
 /// # Safety
 /// A class of the planner, and a table.
-pub unsafe fn members(
+pub unsafe fn calls(
     class: *mut EquivalenceClass,
     table: *mut RelOptInfo,
 ) -> impl Iterator<Item = *mut EquivalenceMember> {
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
+    let _ = table;
     // SAFETY: as above.
     let all = unsafe { elements::<EquivalenceMember>((*class).ec_members) };
     // From 18 on, the members of a partition are in a list of its own.
@@ -118,11 +119,19 @@ pub unsafe fn members(
         elements(if has_list { *(*class).ec_childmembers.add(relid) } else { std::ptr::null_mut() })
     });
     // SAFETY: as above.
-    all.filter(move |&member| unsafe {
-        // Almost all queries have nothing but columns here.
-        if (*(*member).em_expr).type_ != pg_sys::NodeTag::T_FuncExpr {
-            return false;
-        }
+    all.filter(|&member| unsafe { (*(*member).em_expr).type_ == pg_sys::NodeTag::T_FuncExpr })
+}
+
+/// Those of [`calls`] that are of this table alone, and are not made NULL by an outer join.
+///
+/// # Safety
+/// A class of the planner, and a table.
+pub unsafe fn members(
+    class: *mut EquivalenceClass,
+    table: *mut RelOptInfo,
+) -> impl Iterator<Item = *mut EquivalenceMember> {
+    // SAFETY: as above.
+    unsafe { calls(class, table) }.filter(move |&member| unsafe {
         #[cfg(any(feature = "pg14", feature = "pg15"))]
         if !(*member).em_nullable_relids.is_null() {
             return false;

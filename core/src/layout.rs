@@ -324,6 +324,41 @@ impl Layout {
         Ok(WorkerBits(placed))
     }
 
+    /// How many workers the layout has: each datacenter with each worker is one. At least 1.
+    pub const fn workers(&self) -> u64 {
+        1 << (self.datacenter.width + self.worker.width)
+    }
+
+    /// How many workers each datacenter has. At least 1.
+    pub const fn workers_of_datacenter(&self) -> u64 {
+        1 << self.worker.width
+    }
+
+    /// Whether the layout has a field for the worker.
+    pub const fn has_workers(&self) -> bool {
+        self.worker.width > 0
+    }
+
+    /// The number of a worker within the whole layout, below [`Self::workers`]: the worker, and above it the
+    /// datacenter where the layout has one.
+    ///
+    /// # Errors
+    /// As [`Self::place_worker`].
+    pub fn number_worker(&self, datacenter: Option<u32>, worker: Option<u32>) -> Result<u64, FieldError> {
+        self.place_worker(datacenter, worker)?;
+        Ok(u64::from(datacenter.unwrap_or(0)) << self.worker.width | u64::from(worker.unwrap_or(0)))
+    }
+
+    /// The datacenter and the worker with this number, shifted to their places in an ID; `None` where the layout has
+    /// no such worker.
+    pub const fn place_number(&self, number: u64) -> Option<WorkerBits> {
+        if number >= self.workers() {
+            return None;
+        }
+        let datacenter = self.datacenter.put(number >> self.worker.width);
+        Some(WorkerBits(datacenter | self.worker.put(number & self.worker.max())))
+    }
+
     /// The ID at a position, made by a worker. Both are of this layout.
     #[inline]
     pub const fn compose(&self, position: Position, worker: WorkerBits) -> i64 {

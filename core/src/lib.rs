@@ -43,6 +43,7 @@
 //! * [`notation`]: layouts by name, and as text such as `timestamp=41 worker=10 sequence=12`
 //! * [`line`](mod@line): the one word of shared state, and claiming from it without a lock
 //! * [`reservation`]: what must be durable before a claim
+//! * [`lease`]: workers that servers lease from a registry, each with a range of time
 //! * [`clock`]: which time to believe when the clock leaps
 //! * [`pieces`]: a range of time in pieces, for partitions
 //! * [`statistics`]: how many different values a sample stands for
@@ -52,6 +53,7 @@
 
 pub mod clock;
 pub mod layout;
+pub mod lease;
 pub mod line;
 pub mod notation;
 pub mod pieces;

@@ -17,8 +17,8 @@
 //! The claims of the first line are the ordinary ones. Which positions they may take depends on the clock only by its
 //! tick, so it is worked out once for all claims of a tick: the [`Window`].
 //!
-//! `claim` and `claim_in` take no lock. `open`, `raise`, `lower` and `switch_worker` are *transitions*: their caller
-//! holds the one lock that also guards the [`Pace`].
+//! `claim` and `claim_in` take no lock. `open`, `raise`, `lower`, `close` and `switch_worker` are *transitions*: their
+//! caller holds the one lock that also guards the [`Pace`].
 //!
 //! ```
 //! use snowflake_core::{Bounds, Layout, Line, Policy, Refusal, Tick, Ticks};
@@ -295,17 +295,31 @@ impl Line {
         self.set_position_where(|last| last > floor, floor);
     }
 
-    /// Sets the last position, and leaves the slot as it is, if the last position is one to be replaced.
-    fn set_position_where(&self, replaced: impl Fn(Position) -> bool, new: Position) {
+    /// Closes the line to all claims whose limit is this tick or a lower one: gives up all positions up to the end of
+    /// the tick, and returns the last position before that. Nothing above the returned position, and up to the end of
+    /// the tick, has been claimed or will be, also by who holds a [`Window`] or [`Bounds`] from before. The caller
+    /// holds the lock for transitions.
+    pub fn close(&self, layout: &Layout, beyond: Tick) -> Position {
+        if beyond.0 < 0 {
+            return self.last();
+        }
+        let end = layout.last_position(beyond.min(layout.last_tick()));
+        self.set_position_where(|last| last < end, end)
+    }
+
+    /// Sets the last position, and leaves the slot as it is, if the last position is one to be replaced. Returns the
+    /// last position as it was.
+    fn set_position_where(&self, replaced: impl Fn(Position) -> bool, new: Position) -> Position {
         // Relaxed: the slots are not touched.
         let mut word = self.word.load(Ordering::Relaxed);
         while replaced(position(word)) {
             let next = word & SLOT | new.0;
             match self.word.compare_exchange_weak(word, next, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return,
+                Ok(_) => break,
                 Err(found) => word = found,
             }
         }
+        position(word)
     }
 
     /// Makes the IDs of all later claims those of this worker. The rest of the tick that comes next is given up, so

@@ -1,6 +1,7 @@
 //! Errors: each has a message of its own, in lower case and without a full stop, as it may stand within another one.
 
 use snowflake_core::layout::{EncodeError, FieldError, NotAnId, OutOfRange};
+use snowflake_core::lease::{NotInstalled, OtherLayout, WorkerNumber};
 use snowflake_core::notation::Problem;
 use snowflake_core::pieces::{Overlap, PiecesError, StepError};
 use snowflake_core::reservation::CopyTooFar;
@@ -29,6 +30,12 @@ fn messages_say_what_is_wrong() {
         (
             Box::new(CopyTooFar { ahead: Micros::from_millis(1500) }),
             "the copy of a reservation from elsewhere is 1500000 us ahead of the clock",
+        ),
+        (Box::new(NotInstalled::RenewFirst), "the grant ends before the line or a published ceiling"),
+        (Box::new(NotInstalled::NoSuchWorker(WorkerNumber(1024))), "the layout has no worker 1024"),
+        (
+            Box::new(OtherLayout { theirs: "a".into(), ours: "b".into() }),
+            "the layout of the namespace is \"a\", and that of this server \"b\"",
         ),
         (Box::new(Refusal::Full { until: Tick(9) }), "the burst is used up until the clock reaches tick 9"),
         (Box::new(Refusal::Behind), "the clock is behind, and the last tick is full"),

@@ -374,3 +374,50 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    /// Nobody whose limit is at most the tick claims any more, whatever the clock and the settings say.
+    #[test]
+    fn a_closed_line_refuses_every_claim_up_to_its_limit(
+        mut server in any_server(),
+        (claims, beyond, limit) in (0..5_usize, -1..300_i64, 0..300_i64),
+        (now, max_burst, max_lead) in (-200..400_i64, 0..200_i64, 0..1000_i64),
+    ) {
+        let layout = server.layout;
+        for _ in 0..claims {
+            let _ = server.claim(1000);
+        }
+        let (last, base) = (server.line.last(), server.tick(server.line.last()));
+        let beyond = Tick(base + beyond);
+        prop_assert_eq!(server.line.close(&layout, beyond), last, "what was used");
+        let closed = server.line.last();
+        prop_assert_eq!(closed, last.max(layout.last_position(beyond.min(layout.last_tick()))));
+        let policy = Policy { max_burst: Ticks(max_burst), max_lead: Ticks(max_lead), spread: 1 };
+        let limit = Tick(base + limit).min(beyond).min(layout.last_tick());
+        let bounds = Bounds { policy, limit, now: Tick(base + now) };
+        prop_assert_eq!(server.line.claim_in(&bounds.window(&layout), 1), None);
+        let refused = server.line.open(&layout, &bounds, 1, &mut Pace::default(), MonotonicMicros(0));
+        prop_assert!(refused.is_err());
+        prop_assert_eq!(server.line.last(), closed);
+        // Beyond it, claims go on.
+        server.bounds.limit = layout.last_tick();
+        server.wall = layout.start_of(beyond.max(Tick(base)) + Ticks(1));
+        prop_assert!(server.claim(1).is_ok());
+    }
+}
+
+#[test]
+fn a_line_is_closed_to_the_layouts_end_and_not_beyond() {
+    let server = Server::new(DEFAULT, 100, 600_000);
+    let last = server.line.last();
+    assert_eq!(server.line.close(&server.layout, Tick(-1)), last);
+    assert_eq!(server.line.last(), last, "there is no tick to close");
+    for beyond in [server.layout.last_tick(), Tick(i64::MAX)] {
+        server.line.close(&server.layout, beyond);
+        assert_eq!(server.line.last(), server.layout.last_position(server.layout.last_tick()));
+    }
+    let bounds = Bounds { limit: server.layout.last_tick(), now: server.layout.last_tick(), ..server.bounds };
+    assert_eq!(server.line.claim(&server.layout, &bounds, 1), Err(Refusal::Exhausted));
+}

@@ -141,6 +141,27 @@ fn a_raise_does_not_hide_a_switch_of_the_worker() {
     });
 }
 
+/// What closing a line returns is the last position that was claimed, or is ever claimed up to the tick, also by a
+/// session that worked out its window before.
+#[test]
+fn a_closed_line_stays_closed_for_old_windows() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let layout = layout();
+        let line = line(&layout);
+        let others = [10, 12].map(|now| {
+            let line = Arc::clone(&line);
+            let window = Bounds { limit: Tick(13), ..bounds(now) }.window(&layout);
+            thread::spawn(move || line.claim_in(&window, 3).map(|claim| claim.first.0 + claim.count - 1))
+        });
+        let last = line.close(&layout, Tick(13));
+        let claimed = others.map(|other| other.join().unwrap());
+        assert!(claimed.iter().flatten().all(|&position| position <= last.0), "{claimed:?} after {last:?}");
+        assert_eq!(line.last(), layout.last_position(Tick(13)));
+    });
+}
+
 /// While the clock is behind, only one of two threads opens the next tick.
 #[test]
 fn two_threads_open_one_tick() {

@@ -1,0 +1,81 @@
+//! What is written into a worker's record: to lease it, to renew the lease, to give it back. Each change is one
+//! compare-and-swap on the version that was read.
+
+use super::published::{Grant, Seen};
+use super::record::{Holder, Record, Stored, Token, Version, WorkerNumber};
+use super::terms::Terms;
+use crate::layout::Layout;
+use crate::time::UnixMicros;
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The secret of this run of the server.
+    pub token: Token,
+    /// The server, as people know it.
+    pub holder: Holder,
+}
+
+/// A compare-and-swap of one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Whose record.
+    pub worker: WorkerNumber,
+    /// The version that must be found; `None`: there must be no record.
+    pub expected: Option<Version>,
+    /// What is to be stored.
+    pub record: Record,
+}
+
+impl Write {
+    /// The grant that this is, once it is stored.
+    pub const fn grant(&self) -> Grant {
+        Grant::of(self.worker, &self.record)
+    }
+}
+
+impl Identity {
+    /// Whether the record is this run's own.
+    pub fn owns(&self, record: &Record) -> bool {
+        record.owner == Some(self.token)
+    }
+}
+
+/// Leases a worker whose record was found like this. Where the record has this run's own token, this renews the lease,
+/// and the grant keeps its start; otherwise the grant starts where the one found ends.
+pub fn lease(
+    layout: &Layout,
+    me: &Identity,
+    (worker, found): (WorkerNumber, Option<&Stored>),
+    terms: &Terms,
+    now: UnixMicros,
+    seen: &Seen,
+) -> Write {
+    let (from, at_least) = match found {
+        None => (layout.epoch(), layout.epoch()),
+        Some(Stored { record, .. }) if me.owns(record) => (record.granted_from, record.granted_until),
+        Some(Stored { record, .. }) => (record.granted_until, record.granted_until),
+    };
+    // A clock past the layout's end says no more than the end does.
+    let start = now.min(layout.end()).max(seen.line).max(from);
+    // Never before a ceiling of this run: sessions may have copies of it, and claim up to it with this worker.
+    let until = start.saturating_add(terms.window).max(at_least).max(seen.ceiling.unwrap_or(from));
+    Write {
+        worker,
+        expected: found.map(|stored| stored.version),
+        record: Record { owner: Some(me.token), granted_from: from, granted_until: until, holder: me.holder.clone() },
+    }
+}
+
+/// Gives a worker back: whoever has it next starts right after what was used of it. `None` where that cannot be: the
+/// record is not this run's own, or sessions may still claim with the worker.
+pub fn give_back(me: &Identity, worker: WorkerNumber, found: &Stored, seen: &Seen) -> Option<Write> {
+    let record = &found.record;
+    if !me.owns(record) || seen.worker == Some(worker) && !seen.is_closed {
+        return None;
+    }
+    // Below its start, the record's range was another server's.
+    let until = seen.used.map_or(record.granted_until, |used| used.max(record.granted_from));
+    let record = Record { owner: None, granted_from: until, granted_until: until, holder: record.holder.clone() };
+    Some(Write { worker, expected: Some(found.version), record })
+}

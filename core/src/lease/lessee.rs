@@ -1,0 +1,640 @@
+//! The lessee: what the one process of a server that talks to the registry does next. A state machine that does nothing
+//! by itself: its caller asks [`Lessee::next`], does that, and reports by [`Lessee::answer`]. It is the process's own,
+//! and may be lost at any time: a new one finds the lease again by its token.
+
+use super::change::{Identity, Write, give_back, lease};
+use super::choice::{Among, Choice, NoWorker, Search, Watch};
+use super::namespace::{OtherLayout, check_namespace};
+use super::published::{Grant, NotInstalled, Seen};
+use super::record::{Holder, Stored, Version, WorkerNumber};
+use super::terms::Terms;
+use crate::layout::Layout;
+use crate::time::{Micros, MonotonicMicros, UnixMicros};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What is so at the moment of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// The time that the server believes.
+    pub now: UnixMicros,
+    /// The time of the monotonic clock.
+    pub monotonic: MonotonicMicros,
+    /// What is published, and where the line is; read under the lock for transitions.
+    pub seen: Seen,
+    /// Any number, drawn anew for each call.
+    pub chance: u64,
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing for so long, or until something happens: a session finds no lease, the settings change, the server stops.
+    /// Not answered.
+    Wait(Micros),
+    /// Store [`namespace_record`](super::namespace_record) as the namespace's record, if there is none, and read what
+    /// is stored.
+    Namespace,
+    /// Read all records.
+    ReadAll,
+    /// Read the record of a worker.
+    Read(WorkerNumber),
+    /// Store a record, if the version is as expected.
+    Write(Write),
+    /// Install a grant, by [`Published::install`](super::Published::install).
+    Install(Grant),
+    /// Close the line, by [`Published::close`](super::Published::close).
+    Close,
+    /// Nothing any more: the process may end.
+    Done,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The registry did not answer, or not as expected. Nothing was stored.
+    Failed,
+    /// The registry did not answer a [`Next::Write`]. Whether the record was stored is not known.
+    Unknown,
+    /// The namespace's record.
+    Namespace(String),
+    /// All records.
+    All(BTreeMap<WorkerNumber, Stored>),
+    /// The worker's record, if there is one.
+    One(Option<Stored>),
+    /// The record was stored, and this is its version.
+    Stored(Version),
+    /// Another version was found: this one. Nothing was stored.
+    Conflict(Option<Stored>),
+    /// The grant was installed, or not.
+    Installed(Result<(), NotInstalled>),
+    /// The line is closed.
+    Closed,
+}
+
+/// What people may want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The server has a lease that it had not before, or had lost.
+    Gained(Grant),
+    /// Another server has taken the worker. IDs can be made until the grant ends.
+    Lost {
+        /// The worker.
+        worker: WorkerNumber,
+        /// Who has taken it.
+        by: Holder,
+    },
+    /// The record of the worker in use is gone: the registry was wiped. It is stored again.
+    Vanished(WorkerNumber),
+    /// The grant has ended before it was renewed. No IDs can be made until it is.
+    Expired(Grant),
+    /// The worker was given back.
+    GivenBack {
+        /// The worker.
+        worker: WorkerNumber,
+        /// Where its next owner starts.
+        until: UnixMicros,
+    },
+    /// The server stops, and the worker could not be given back in time.
+    NotGivenBack(WorkerNumber),
+    /// The registry has not answered for so long. At most once a minute.
+    NotAnswering(Micros),
+    /// The registry answers again, after so long.
+    Answering(Micros),
+    /// There is no worker to lease. At most once a minute.
+    NoWorker(NoWorker),
+    /// The namespace is for another layout. At most once a minute.
+    OtherLayout(OtherLayout),
+}
+
+/// See the head of this module.
+#[derive(Clone, Debug)]
+pub struct Lessee {
+    layout: Layout,
+    me: Identity,
+    terms: Terms,
+    configured: Option<WorkerNumber>,
+    among: Among,
+    todo: Todo,
+    /// Nothing is done before.
+    not_before: MonotonicMicros,
+    /// The worker in use, with its record as it was last stored.
+    held: Option<(WorkerNumber, Stored)>,
+    /// Workers to be given back, with their records, where those are known.
+    giving: VecDeque<(WorkerNumber, Option<Stored>)>,
+    /// Where the next owner of the first of them starts, once that is stored.
+    giving_until: Option<UnixMicros>,
+    /// When the record in use, or the one asked for, was asked for.
+    asked_at: MonotonicMicros,
+    renew_at: MonotonicMicros,
+    /// When the configured worker is asked for again, where another one is in use.
+    move_at: MonotonicMicros,
+    /// When a grant was last installed.
+    installed_at: MonotonicMicros,
+    is_namespace_checked: bool,
+    watch: Watch,
+    has_twin: bool,
+    conflicts: u32,
+    failures: u32,
+    failing_since: Option<MonotonicMicros>,
+    /// The grant in use has ended, and that was reported.
+    is_expired: bool,
+    /// When to give up giving back; `None` unless the server stops.
+    stop_by: Option<MonotonicMicros>,
+    failure_said_at: Option<MonotonicMicros>,
+    refusal_said_at: Option<MonotonicMicros>,
+    events: Vec<Event>,
+}
+
+#[derive(Clone, Debug)]
+enum Todo {
+    /// Compare the layouts.
+    Namespace,
+    /// Read all records, and choose.
+    Search,
+    /// Lease or renew.
+    Lease(Ask),
+    /// Find out whether the request was carried out.
+    Check(Ask),
+    Install(WorkerNumber, Stored),
+    /// Wait until there is something to do.
+    Rest,
+    Close,
+    /// Give back what is in the list.
+    Give,
+    Done,
+}
+
+/// A request for a worker.
+#[derive(Clone, Debug)]
+struct Ask {
+    worker: WorkerNumber,
+    /// The record to start from.
+    found: Option<Stored>,
+    /// Whether the record is gone since.
+    is_gone: bool,
+    /// The request, once it is made.
+    sent: Option<Write>,
+}
+
+impl Ask {
+    const fn new(worker: WorkerNumber, found: Option<Stored>) -> Self {
+        Self { worker, found, is_gone: false, sent: None }
+    }
+}
+
+impl Lessee {
+    /// How often the same trouble is reported.
+    pub const REPORT_EVERY: Micros = Micros::from_secs(60);
+
+    /// No renewals come faster, whatever the clock and the registry do; a sixth of the window where that is shorter.
+    const SHORTEST_RENEWAL: Micros = Micros::from_millis(500);
+
+    /// A lessee that knows nothing of the registry yet. With `configured`, that worker is leased and no other.
+    pub fn new(layout: Layout, me: Identity, terms: Terms, configured: Option<WorkerNumber>) -> Self {
+        let start = MonotonicMicros(i64::MIN);
+        Self {
+            layout,
+            me,
+            terms,
+            configured,
+            among: Among::all(&layout),
+            todo: Todo::Namespace,
+            not_before: start,
+            held: None,
+            giving: VecDeque::new(),
+            giving_until: None,
+            asked_at: start,
+            renew_at: start,
+            move_at: start,
+            installed_at: start,
+            is_namespace_checked: false,
+            watch: Watch::default(),
+            has_twin: false,
+            conflicts: 0,
+            failures: 0,
+            failing_since: None,
+            is_expired: false,
+            stop_by: None,
+            failure_said_at: None,
+            refusal_said_at: None,
+            events: Vec::new(),
+        }
+    }
+
+    /// The settings have changed. Where another worker is configured than the one in use, that one stays in use until
+    /// the other is leased.
+    pub fn configure(&mut self, terms: Terms, configured: Option<WorkerNumber>) {
+        if self.configured != configured {
+            // At once, also where it waits as there was no worker.
+            self.move_at = MonotonicMicros(i64::MIN);
+            if self.failures == 0 {
+                self.not_before = MonotonicMicros(i64::MIN);
+            }
+            if matches!(&self.todo, Todo::Lease(ask) if ask.sent.is_none()) && self.held.is_none() {
+                self.todo = Todo::Search;
+            }
+        }
+        (self.terms, self.configured) = (terms, configured);
+    }
+
+    /// Leases a worker among these; the one in use stays in use.
+    pub const fn restrict(&mut self, among: Among) {
+        self.among = among;
+    }
+
+    /// The server stops: from now on the lessee closes the line and gives back, up to an instant.
+    pub fn stop(&mut self, by: MonotonicMicros) {
+        if self.stop_by.is_some() {
+            return;
+        }
+        self.stop_by = Some(by);
+        self.not_before = MonotonicMicros(i64::MIN);
+        if let Some((worker, stored)) = self.held.clone() {
+            self.give(worker, Some(stored));
+        }
+        match std::mem::replace(&mut self.todo, Todo::Close) {
+            // It is not known what is stored.
+            Todo::Check(ask) | Todo::Lease(ask @ Ask { sent: Some(_), .. }) => self.give(ask.worker, None),
+            Todo::Install(worker, stored) => self.give(worker, Some(stored)),
+            Todo::Done => self.todo = Todo::Done,
+            _ => {}
+        }
+    }
+
+    /// The worker in use, with its record as it was last stored.
+    pub fn held(&self) -> Option<(WorkerNumber, &Stored)> {
+        self.held.as_ref().map(|(worker, stored)| (*worker, stored))
+    }
+
+    /// What happened since the last call, in order.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// What to do next. The same again, where that was not answered.
+    pub fn next(&mut self, moment: &Moment) -> Next {
+        self.note_expiry(moment);
+        if self.stop_by.is_some_and(|by| moment.monotonic >= by) {
+            let left = self.giving.drain(..).map(|(worker, _)| Event::NotGivenBack(worker));
+            self.events.extend(left);
+            self.not_before = MonotonicMicros(i64::MIN);
+            if !matches!(self.todo, Todo::Close) {
+                self.todo = Todo::Done;
+            }
+        }
+        if moment.monotonic < self.not_before {
+            let until = self.not_before.min(self.stop_by.unwrap_or(self.not_before));
+            return Next::Wait(until.saturating_since(moment.monotonic));
+        }
+        if matches!(self.todo, Todo::Rest)
+            && let Some(wait) = self.rest(moment)
+        {
+            return Next::Wait(wait);
+        }
+        match &mut self.todo {
+            Todo::Namespace => Next::Namespace,
+            // [`Self::rest`] leaves it where there is anything to do.
+            Todo::Search | Todo::Rest => Next::ReadAll,
+            Todo::Lease(ask) => {
+                let found = (ask.worker, ask.found.as_ref());
+                let mut write = lease(&self.layout, &self.me, found, &self.terms, moment.now, &moment.seen);
+                if ask.is_gone {
+                    write.expected = None;
+                }
+                self.asked_at = moment.monotonic;
+                Next::Write(ask.sent.insert(write).clone())
+            }
+            Todo::Check(ask) => Next::Read(ask.worker),
+            Todo::Install(worker, stored) => Next::Install(Grant::of(*worker, &stored.record)),
+            Todo::Close => Next::Close,
+            Todo::Give => self.next_to_give(moment),
+            Todo::Done => Next::Done,
+        }
+    }
+
+    /// What came of [`Self::next`]. An answer that does not belong to it counts as a failure.
+    pub fn answer(&mut self, moment: &Moment, answer: Answer) {
+        if matches!(answer, Answer::Failed | Answer::Unknown) {
+            return self.fail(moment, answer == Answer::Unknown);
+        }
+        let todo = std::mem::replace(&mut self.todo, Todo::Done);
+        match (todo, answer) {
+            (Todo::Namespace, Answer::Namespace(found)) => self.found_namespace(moment, &found),
+            (Todo::Search, Answer::All(records)) => self.found_all(moment, &records),
+            (Todo::Lease(Ask { worker, sent: Some(write), .. }), Answer::Stored(version)) => {
+                self.succeed(moment);
+                let stored = Stored { version, record: write.record };
+                if self.is_wanted(worker) {
+                    self.todo = Todo::Install(worker, stored);
+                } else {
+                    self.give(worker, Some(stored));
+                    self.search();
+                }
+            }
+            (Todo::Lease(ask), Answer::Conflict(found)) | (Todo::Check(ask), Answer::One(found)) => {
+                self.found_one(moment, ask, found);
+            }
+            (Todo::Install(worker, stored), Answer::Installed(outcome)) => {
+                self.installed(moment, worker, stored, outcome);
+            }
+            (Todo::Close, Answer::Closed) => {
+                // A process before this one may have leased it.
+                if let (None, Some(worker)) = (&self.held, moment.seen.worker) {
+                    self.give(worker, None);
+                }
+                self.todo = Todo::Give;
+            }
+            (Todo::Give, Answer::Stored(_) | Answer::Conflict(_) | Answer::One(_)) if self.giving.is_empty() => {
+                self.todo = Todo::Give;
+            }
+            (Todo::Give, Answer::Stored(_)) => {
+                self.succeed(moment);
+                self.given();
+            }
+            (Todo::Give, Answer::Conflict(found) | Answer::One(found)) => {
+                self.succeed(moment);
+                match (self.giving.front_mut(), found.filter(|found| self.me.owns(&found.record))) {
+                    (Some(front), Some(found)) => front.1 = Some(found),
+                    _ => drop(self.giving.pop_front()),
+                }
+                self.todo = Todo::Give;
+            }
+            (todo, _) => {
+                self.todo = todo;
+                self.fail(moment, false);
+            }
+        }
+    }
+
+    // What is done when.
+
+    /// While there is a lease, and nothing under way: chooses what to do, or returns how long there is nothing.
+    fn rest(&mut self, moment: &Moment) -> Option<Micros> {
+        let Some((worker, stored)) = &self.held else {
+            self.search();
+            return None;
+        };
+        let reached = moment.now.min(self.layout.end()).max(moment.seen.line);
+        let left = stored.record.granted_until.saturating_since(reached);
+        // Not in a tight loop, whatever the clock and the registry do.
+        let pause = Self::SHORTEST_RENEWAL.min(self.terms.window / 6);
+        let renew_at = match self.terms.is_short(left) {
+            true => self.installed_at.saturating_add(pause),
+            false => self.renew_at.max(self.installed_at.saturating_add(pause)),
+        };
+        if moment.monotonic >= renew_at {
+            self.todo = Todo::Lease(Ask::new(*worker, Some(stored.clone())));
+            return None;
+        }
+        if !self.giving.is_empty() {
+            self.todo = Todo::Give;
+            return None;
+        }
+        let moves = self.configured.is_some_and(|configured| configured != *worker);
+        if moves && moment.monotonic >= self.move_at {
+            self.search();
+            return None;
+        }
+        let until = if moves { renew_at.min(self.move_at) } else { renew_at };
+        Some(until.saturating_since(moment.monotonic))
+    }
+
+    fn search(&mut self) {
+        self.todo = if self.is_namespace_checked { Todo::Search } else { Todo::Namespace };
+    }
+
+    fn next_to_give(&mut self, moment: &Moment) -> Next {
+        loop {
+            match self.giving.front() {
+                Some(&(worker, None)) => return Next::Read(worker),
+                Some((worker, Some(stored))) => match give_back(&self.me, *worker, stored, &moment.seen) {
+                    Some(write) => {
+                        self.giving_until = Some(write.record.granted_until);
+                        return Next::Write(write);
+                    }
+                    None => drop(self.giving.pop_front()),
+                },
+                None if self.stop_by.is_some() => {
+                    self.todo = Todo::Done;
+                    return Next::Done;
+                }
+                None => {
+                    self.todo = Todo::Rest;
+                    return Next::Wait(Micros(0));
+                }
+            }
+        }
+    }
+
+    // What follows from answers.
+
+    fn found_namespace(&mut self, moment: &Moment, found: &str) {
+        self.succeed(moment);
+        match check_namespace(&self.layout, found) {
+            Ok(()) => {
+                self.is_namespace_checked = true;
+                self.todo = Todo::Search;
+            }
+            Err(other) => {
+                self.todo = Todo::Namespace;
+                self.refused(moment, Event::OtherLayout(other));
+            }
+        }
+    }
+
+    fn found_all(&mut self, moment: &Moment, records: &BTreeMap<WorkerNumber, Stored>) {
+        self.succeed(moment);
+        self.watch.note(self.me.holder.system_identifier, records, moment.monotonic);
+        let search = Search {
+            layout: &self.layout,
+            me: &self.me,
+            configured: self.configured,
+            among: self.among,
+            records,
+            watch: &self.watch,
+            has_twin: self.has_twin,
+            beside: moment.seen.worker,
+            now: moment.now,
+            monotonic: moment.monotonic,
+            line: moment.seen.line,
+            terms: self.terms,
+        };
+        let choice = search.choose(moment.chance);
+        let chosen = if let Choice::Lease(worker) = choice { Some(worker) } else { None };
+        let strays: Vec<_> = search.strays(chosen).map(|(worker, stored)| (worker, stored.clone())).collect();
+        for (worker, stored) in strays {
+            self.give(worker, Some(stored));
+        }
+        match choice {
+            Choice::Lease(worker) => {
+                self.giving.retain(|(other, _)| *other != worker);
+                self.todo = Todo::Lease(Ask::new(worker, records.get(&worker).cloned()));
+            }
+            Choice::NoWorker(no) => {
+                self.todo = Todo::Search;
+                self.refused(moment, Event::NoWorker(no));
+            }
+        }
+    }
+
+    /// What was found in place of what was expected.
+    fn found_one(&mut self, moment: &Moment, ask: Ask, found: Option<Stored>) {
+        self.succeed(moment);
+        let was_held = self.held.as_ref().is_some_and(|(worker, _)| *worker == ask.worker);
+        match found {
+            Some(stored) if self.me.owns(&stored.record) => {
+                let is_as_sent = ask.sent.is_some_and(|sent| sent.record == stored.record);
+                self.todo = match is_as_sent {
+                    true => Todo::Install(ask.worker, stored),
+                    false => Todo::Lease(Ask::new(ask.worker, Some(stored))),
+                };
+            }
+            None if was_held => {
+                self.events.push(Event::Vanished(ask.worker));
+                self.todo = Todo::Lease(Ask { is_gone: true, sent: None, ..ask });
+            }
+            Some(stored) if was_held => {
+                let (system, by) = (self.me.holder.system_identifier, stored.record.holder);
+                self.has_twin |= stored.record.owner.is_some() && by.system_identifier == system;
+                self.events.push(Event::Lost { worker: ask.worker, by });
+                self.held = None;
+                self.search();
+            }
+            _ => {
+                self.conflicts += 1;
+                self.pause(moment, self.terms.contend_after(self.conflicts, moment.chance));
+                self.search();
+            }
+        }
+    }
+
+    fn installed(&mut self, moment: &Moment, worker: WorkerNumber, stored: Stored, outcome: Result<(), NotInstalled>) {
+        match outcome {
+            Ok(()) => {
+                let before = self.held.replace((worker, stored.clone()));
+                let is_new = before.as_ref().is_none_or(|(before, _)| *before != worker);
+                if is_new || self.is_expired {
+                    self.events.push(Event::Gained(Grant::of(worker, &stored.record)));
+                }
+                if let Some((before, stored)) = before.filter(|_| is_new) {
+                    self.give(before, Some(stored));
+                }
+                (self.is_expired, self.conflicts, self.refusal_said_at) = (false, 0, None);
+                self.installed_at = moment.monotonic;
+                // From the request on, as the grant reaches so far from there.
+                self.renew_at = self.asked_at.saturating_add(self.terms.renew_after(moment.chance));
+                self.todo = Todo::Rest;
+            }
+            Err(NotInstalled::RenewFirst) => self.todo = Todo::Lease(Ask::new(worker, Some(stored))),
+            Err(NotInstalled::NoSuchWorker(_)) => {
+                self.pause(moment, self.terms.look_after(moment.chance));
+                self.search();
+            }
+        }
+    }
+
+    fn give(&mut self, worker: WorkerNumber, stored: Option<Stored>) {
+        if !self.giving.iter().any(|(other, _)| *other == worker) {
+            self.giving.push_back((worker, stored));
+        }
+    }
+
+    /// The first in the list was given back.
+    fn given(&mut self) {
+        if let (Some((worker, _)), Some(until)) = (self.giving.pop_front(), self.giving_until.take()) {
+            self.events.push(Event::GivenBack { worker, until });
+        }
+        self.todo = Todo::Give;
+    }
+
+    /// Whether the worker may be used: any other than the configured one only where it is in use already.
+    fn is_wanted(&self, worker: WorkerNumber) -> bool {
+        self.configured.is_none_or(|configured| configured == worker)
+            || self.held.as_ref().is_some_and(|(held, _)| *held == worker)
+    }
+
+    // What is reported.
+
+    fn note_expiry(&mut self, moment: &Moment) {
+        let Some((worker, stored)) = &self.held else { return };
+        let has_ended = moment.seen.ceiling.is_some_and(|ceiling| ceiling <= moment.now.max(moment.seen.line));
+        if has_ended && !self.is_expired && !moment.seen.is_closed {
+            self.is_expired = true;
+            self.events.push(Event::Expired(Grant::of(*worker, &stored.record)));
+        }
+    }
+
+    fn succeed(&mut self, moment: &Moment) {
+        self.failures = 0;
+        if let Some(since) = self.failing_since.take() {
+            // What was not reported has not failed for long.
+            if self.failure_said_at.take().is_some() {
+                self.events.push(Event::Answering(moment.monotonic.saturating_since(since)));
+            }
+        }
+    }
+
+    fn fail(&mut self, moment: &Moment, is_unknown: bool) {
+        self.failures = self.failures.saturating_add(1);
+        self.is_namespace_checked = false;
+        let since = *self.failing_since.get_or_insert(moment.monotonic);
+        if is_due(&mut self.failure_said_at, moment.monotonic) {
+            self.events.push(Event::NotAnswering(moment.monotonic.saturating_since(since)));
+        }
+        let todo = std::mem::replace(&mut self.todo, Todo::Done);
+        let asks_for_another = match (&todo, &self.held) {
+            (Todo::Lease(ask) | Todo::Check(ask), Some((held, _))) => ask.worker != *held,
+            (Todo::Namespace | Todo::Search, Some(_)) => true,
+            _ => false,
+        };
+        let pause = self.terms.retry_after(self.failures, moment.chance);
+        if asks_for_another {
+            // The lease in use must be renewed in time, whatever fails for another one. What was stored after all is
+            // found by its token.
+            self.todo = Todo::Rest;
+            self.move_at = moment.monotonic.saturating_add(pause);
+            return;
+        }
+        self.todo = match todo {
+            Todo::Lease(ask) if is_unknown => Todo::Check(ask),
+            Todo::Lease(ask) => Todo::Lease(Ask { sent: None, ..ask }),
+            Todo::Search => Todo::Namespace,
+            Todo::Give => {
+                if let Some(front) = self.giving.front_mut().filter(|_| is_unknown) {
+                    front.1 = None;
+                }
+                // A lease is renewed before anything is given back.
+                if self.stop_by.is_some() { Todo::Give } else { Todo::Rest }
+            }
+            todo => todo,
+        };
+        self.pause(moment, pause);
+    }
+
+    /// There is no worker now.
+    fn refused(&mut self, moment: &Moment, why: Event) {
+        if is_due(&mut self.refusal_said_at, moment.monotonic) {
+            self.events.push(why);
+        }
+        let pause = self.terms.look_after(moment.chance);
+        if self.held.is_some() {
+            self.todo = Todo::Rest;
+            self.move_at = moment.monotonic.saturating_add(pause);
+        } else {
+            self.pause(moment, pause);
+        }
+    }
+
+    fn pause(&mut self, moment: &Moment, length: Micros) {
+        self.not_before = moment.monotonic.saturating_add(length);
+    }
+}
+
+/// Whether something is to be reported that was last reported then; notes that it is.
+fn is_due(last: &mut Option<MonotonicMicros>, now: MonotonicMicros) -> bool {
+    let is_due = last.is_none_or(|last| now.saturating_since(last) >= Lessee::REPORT_EVERY);
+    if is_due {
+        *last = Some(now);
+    }
+    is_due
+}

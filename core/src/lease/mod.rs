@@ -1,0 +1,89 @@
+//! Leases of worker IDs: a lease is a worker and a range of ID time, which a registry grants to one server. So no two
+//! servers can make the same ID, whatever their clocks say, and however late their requests arrive. Here are the
+//! decisions; their caller talks to the registry, and reads and changes what they are about.
+//!
+//! The registry has one record for each worker: who owns it, and from when until when that server may make IDs. A grant
+//! is never taken back before its end: whoever takes a worker over starts where the grant ends that was found. A server
+//! that hears nothing of that goes on up to the end of its own grant, and no further.
+//!
+//! The rules, which this module keeps, and which the model in `model/` breaks one by one to show what each is for:
+//!
+//! 1. A grant is half-open. Both ends become ticks by rounding up ([`Layout::first_tick_from`]). What is given back is
+//!    the start of the tick after the last one touched.
+//! 2. Every write expects the version that was read ([`Write`]).
+//! 3. A record says where its grant began. Whoever goes on with a record, also with its own, first raises the line to
+//!    that instant ([`lease`], [`Published::plan`]).
+//! 4. A grant is stored, then the line is raised, then the worker switched, then the ceiling published.
+//! 5. A grant that ends before a ceiling published in this run is renewed before it is installed
+//!    ([`NotInstalled::RenewFirst`]).
+//! 6. A stop closes the line ([`Published::close`]), then gives back what was not used, but nothing before the grant's
+//!    start ([`give_back`]).
+//! 7. A worker that is not beside the line can be given back without that.
+//! 8. Among free workers, a server takes its own last one, or else any, by chance ([`Search::choose`]).
+//! 9. Where none is free, a server takes over its own old worker above its grant: at once if host and data directory
+//!    are as recorded, otherwise when the record has not changed for half a window ([`Watch`]).
+//! 10. An outage of the registry is harmless for as long as the window, less the time between renewals ([`Terms`]).
+//! 11. The line is lowered by hand to the grant's start at most ([`Published::lowest_tick`]).
+//! 12. After a session's crash, which the token survives, the server finds its grant again. What was used of it is
+//!     known again when the line was raised to the reservation ([`Published::resumed`]).
+//!
+//! [`Lessee`] puts these together: it says what to do next, and is told what came of it.
+//!
+//! ```
+//! use snowflake_core::lease::{Answer, Holder, Identity, Lessee, Moment, Next, Published, Terms, Token, Version};
+//! use snowflake_core::{Layout, Line, Micros, MonotonicMicros, UnixMicros};
+//! use std::collections::BTreeMap;
+//!
+//! let layout: Layout = "default".parse()?;
+//! let me = Identity { token: Token(0x5ec7e7), holder: Holder { host: "db1".into(), ..Holder::default() } };
+//! let terms = Terms { window: Micros::from_secs(60), max_lead: Micros::from_secs(600) };
+//! let mut lessee = Lessee::new(layout, me, terms, None);
+//!
+//! // In shared memory, guarded by the lock for transitions.
+//! let (line, mut published) = (Line::new(), Published::new(true));
+//! assert_eq!(published.limit(&layout), None); // no lease yet
+//!
+//! let now = UnixMicros::parse("2026-01-01T00:00:00Z").unwrap();
+//! let mut wait = None;
+//! while wait.is_none() {
+//!     let seen = published.look(&layout, &line);
+//!     let moment = Moment { now, monotonic: MonotonicMicros(0), seen, chance: 4 };
+//!     let answer = match lessee.next(&moment) {
+//!         Next::Wait(length) => {
+//!             wait = Some(length);
+//!             continue;
+//!         }
+//!         // The registry is empty, and stores what it is told.
+//!         Next::Namespace => Answer::Namespace(layout.to_string()),
+//!         Next::ReadAll => Answer::All(BTreeMap::new()),
+//!         Next::Write(write) => {
+//!             assert_eq!((write.worker.0, write.expected), (4, None));
+//!             Answer::Stored(Version(1))
+//!         }
+//!         Next::Install(grant) => Answer::Installed(published.install(&layout, &line, &grant)),
+//!         other => unreachable!("{other:?}"),
+//!     };
+//!     lessee.answer(&moment, answer);
+//! }
+//! let limit = published.limit(&layout).unwrap();
+//! assert_eq!(layout.start_of(limit), now + terms.window - Micros::from_millis(1));
+//! assert!(wait < Some(terms.window / 3)); // the renewal
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`Layout::first_tick_from`]: crate::Layout::first_tick_from
+mod change;
+mod choice;
+mod lessee;
+mod namespace;
+mod published;
+mod record;
+mod terms;
+
+pub use change::{Identity, Write, give_back, lease};
+pub use choice::{Among, Choice, NoWorker, Search, Taken, Watch, Why};
+pub use lessee::{Answer, Event, Lessee, Moment, Next};
+pub use namespace::{OtherLayout, check_namespace, namespace_record};
+pub use published::{Grant, NotInstalled, Published, Seen, Step};
+pub use record::{Holder, Record, Stored, Token, Version, WorkerNumber};
+pub use terms::Terms;

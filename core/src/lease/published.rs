@@ -1,0 +1,173 @@
+//! What the sessions of a server may make IDs of, and how that changes.
+
+use super::record::{Record, WorkerNumber};
+use crate::layout::{Layout, Position, WorkerBits};
+use crate::line::Line;
+use crate::time::{Tick, Ticks, UnixMicros};
+use thiserror::Error;
+
+/// What the sessions of a server may make IDs of. Lies in shared memory beside the line; the lock for transitions guards
+/// it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// The worker that a lease has put beside the line.
+    pub worker: Option<WorkerNumber>,
+    /// Where that worker's grant begins: IDs before it may be another server's.
+    pub from: Option<UnixMicros>,
+    /// The first instant that no session may claim: the end of the grant. Not lowered within a run, as sessions have
+    /// copies of it.
+    pub ceiling: Option<UnixMicros>,
+    /// Where the line was closed: the last position before that.
+    pub closed: Option<Position>,
+    /// Whether the line is above all that was ever claimed with this run's token. Not so after a session's crash, which
+    /// the token survives, until the line is raised to the reservation.
+    pub resumed: bool,
+}
+
+/// What is to be known of a server for a request to the registry. Made by [`Published::look`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The instant that the line has reached: the start of the tick after the last one that was claimed or given up.
+    pub line: UnixMicros,
+    /// Nothing at or after this instant was claimed with this token: as `line`, but where the line is closed, as it was
+    /// before. `None` where that is not known.
+    pub used: Option<UnixMicros>,
+    /// The worker beside the line.
+    pub worker: Option<WorkerNumber>,
+    /// The highest ceiling published in this run.
+    pub ceiling: Option<UnixMicros>,
+    /// Whether the line is closed.
+    pub is_closed: bool,
+}
+
+/// A worker and a range of ID time, as the registry has stored it for this server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Grant {
+    /// The worker.
+    pub worker: WorkerNumber,
+    /// The first instant of the range.
+    pub from: UnixMicros,
+    /// The first instant after it.
+    pub until: UnixMicros,
+}
+
+/// Why a grant is not installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NotInstalled {
+    /// It ends before a ceiling that sessions may have, or leaves the line no room. It must be renewed first.
+    #[error("the grant ends before the line or a published ceiling")]
+    RenewFirst,
+    /// The layout has no such worker.
+    #[error("the layout has no worker {}", .0.0)]
+    NoSuchWorker(WorkerNumber),
+}
+
+/// What brings a grant to the sessions, in the order in which it must be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// The line is raised to the tick: nothing before it is claimed any more.
+    Raise(Tick),
+    /// The worker is put beside the line.
+    Switch(WorkerNumber, WorkerBits),
+    /// Sessions may claim what begins before the end of the grant. Opens a closed line.
+    Publish(Grant),
+}
+
+impl Published {
+    /// At the start of a run. `is_first` says whether it is the first run of this token, and not one after a session's
+    /// crash.
+    pub const fn new(is_first: bool) -> Self {
+        Self { worker: None, from: None, ceiling: None, closed: None, resumed: is_first }
+    }
+
+    /// The highest tick that may be claimed. A session's limit is this or that of the reservation, whichever is lower.
+    /// `None` without a lease, and while the line is closed.
+    pub fn limit(&self, layout: &Layout) -> Option<Tick> {
+        if self.closed.is_some() { None } else { self.last_tick(layout) }
+    }
+
+    /// The last tick that begins before the ceiling.
+    fn last_tick(&self, layout: &Layout) -> Option<Tick> {
+        let ceiling = self.ceiling?;
+        Some((layout.first_tick_from(ceiling) - Ticks(1)).min(layout.last_tick()))
+    }
+
+    /// The lowest tick to which the line may be lowered by hand: everything before it may be another server's.
+    pub fn lowest_tick(&self, layout: &Layout) -> Option<Tick> {
+        self.from.map(|from| layout.first_tick_from(from))
+    }
+
+    /// What a request to the registry must know.
+    pub fn look(&self, layout: &Layout, line: &Line) -> Seen {
+        let after = |last: Position| layout.start_of(layout.tick_of(last) + Ticks(1));
+        let last = line.last();
+        Seen {
+            line: after(last),
+            used: self.resumed.then(|| after(self.closed.unwrap_or(last))),
+            worker: self.worker,
+            ceiling: self.ceiling,
+            is_closed: self.closed.is_some(),
+        }
+    }
+
+    /// Takes the line from the sessions: none of them claims any more, whatever ceiling it has copied. A grant that is
+    /// published opens the line again, above all those ceilings.
+    pub fn close(&mut self, layout: &Layout, line: &Line) {
+        let beyond = self.last_tick(layout).unwrap_or(Tick(-1));
+        let last = line.close(layout, beyond);
+        self.closed.get_or_insert(last);
+    }
+
+    /// What brings a grant to the sessions. What is in place already is left out, as in a renewal.
+    ///
+    /// # Errors
+    /// Where the grant cannot be installed as it is.
+    pub fn plan(&self, layout: &Layout, line: &Line, grant: &Grant) -> Result<[Option<Step>; 3], NotInstalled> {
+        let bits = layout.place_number(grant.worker.0).ok_or(NotInstalled::NoSuchWorker(grant.worker))?;
+        let next = layout.tick_of(line.last()) + Ticks(1);
+        let floor = layout.first_tick_from(grant.from);
+        let has_room = layout.first_tick_from(grant.until) > floor.max(next);
+        // Sessions may have copies of the ceiling, and would claim up to it with the grant's worker.
+        if !has_room || self.ceiling.is_some_and(|ceiling| grant.until < ceiling) {
+            return Err(NotInstalled::RenewFirst);
+        }
+        Ok([
+            (floor > next).then_some(Step::Raise(floor)),
+            (self.worker != Some(grant.worker)).then_some(Step::Switch(grant.worker, bits)),
+            Some(Step::Publish(*grant)),
+        ])
+    }
+
+    /// Does a step of [`Self::plan`].
+    pub fn apply(&mut self, layout: &Layout, line: &Line, step: Step) {
+        match step {
+            Step::Raise(floor) => line.raise(layout, floor),
+            Step::Switch(worker, bits) => {
+                line.switch_worker(layout, bits);
+                self.worker = Some(worker);
+            }
+            Step::Publish(grant) => {
+                (self.from, self.ceiling, self.closed) = (Some(grant.from), Some(grant.until), None);
+            }
+        }
+    }
+
+    /// Brings a grant to the sessions. The caller holds the lock for transitions, and lets nobody read the ceiling
+    /// before it lets go of it.
+    ///
+    /// # Errors
+    /// Where the grant cannot be installed as it is. Nothing was changed.
+    pub fn install(&mut self, layout: &Layout, line: &Line, grant: &Grant) -> Result<(), NotInstalled> {
+        for step in self.plan(layout, line, grant)?.into_iter().flatten() {
+            self.apply(layout, line, step);
+        }
+        Ok(())
+    }
+}
+
+impl Grant {
+    /// The grant of a record.
+    pub const fn of(worker: WorkerNumber, record: &Record) -> Self {
+        Self { worker, from: record.granted_from, until: record.granted_until }
+    }
+}

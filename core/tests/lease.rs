@@ -1,0 +1,908 @@
+//! The decisions about leases, one by one; and all together in property tests, in which a few servers and a registry do
+//! anything in any order. `model/` has the exhaustive check and the simulation of many.
+
+use proptest::prelude::*;
+use snowflake_core::lease::*;
+use snowflake_core::{Bounds, Layout, Line, Micros, MonotonicMicros, Policy, Position, Tick, Ticks, UnixMicros};
+use std::collections::BTreeMap;
+
+const WINDOW: Micros = Micros::from_secs(60);
+const TERMS: Terms = Terms { window: WINDOW, max_lead: Micros::from_secs(600) };
+
+fn layout() -> Layout {
+    "default".parse().unwrap()
+}
+
+/// Four workers.
+fn narrow() -> Layout {
+    "timestamp=41 worker=2 sequence=12".parse().unwrap()
+}
+
+fn start() -> UnixMicros {
+    UnixMicros::parse("2026-01-01T00:00:00Z").unwrap()
+}
+
+fn at(seconds: i64) -> UnixMicros {
+    start() + Micros::from_secs(seconds)
+}
+
+fn holder(number: u64) -> Holder {
+    let (host, data_directory) = (format!("db{number}"), "/data".to_owned());
+    Holder { host, data_directory, port: 5432, cluster_name: String::new(), system_identifier: number }
+}
+
+fn server(number: u64) -> Identity {
+    Identity { token: Token(number.into()), holder: holder(number) }
+}
+
+fn record(owner: Option<u64>, holder_number: u64, from: i64, until: i64) -> Stored {
+    let record = Record {
+        owner: owner.map(|owner| Token(owner.into())),
+        granted_from: at(from),
+        granted_until: at(until),
+        holder: holder(holder_number),
+    };
+    Stored { version: Version(7), record }
+}
+
+/// A server that has just started.
+fn idle() -> Seen {
+    Published::new(true).look(&layout(), &Line::new())
+}
+
+fn take(found: Option<&Stored>, now: i64, seen: &Seen) -> Write {
+    lease(&layout(), &server(1), (WorkerNumber(3), found), &TERMS, at(now), seen)
+}
+
+#[test]
+fn numbers_of_workers_go_to_their_places_and_back() {
+    let twitter: Layout = "twitter".parse().unwrap();
+    assert_eq!(twitter.workers(), 1024);
+    assert_eq!(twitter.number_worker(Some(11), Some(26)), Ok(11 << 5 | 26));
+    assert_eq!(twitter.place_number(11 << 5 | 26), twitter.place_worker(Some(11), Some(26)).ok());
+    assert_eq!(twitter.place_number(1024), None);
+    // Also where the fields stand in another order.
+    let sonyflake: Layout = "sonyflake".parse().unwrap();
+    for number in [0, 1, 65535] {
+        assert_eq!(sonyflake.number_worker(None, Some(number)), Ok(number.into()));
+        assert_eq!(sonyflake.place_number(number.into()), sonyflake.place_worker(None, Some(number)).ok());
+    }
+    assert!(sonyflake.number_worker(None, Some(65536)).is_err());
+    assert!(sonyflake.number_worker(None, None).is_err());
+}
+
+// What is written.
+
+#[test]
+fn a_worker_without_a_record_is_leased_from_the_epoch_on() {
+    let write = take(None, 0, &idle());
+    assert_eq!((write.worker, write.expected), (WorkerNumber(3), None));
+    assert_eq!(write.record.owner, Some(Token(1)));
+    assert_eq!((write.record.granted_from, write.record.granted_until), (layout().epoch(), at(60)));
+    assert_eq!(write.record.holder, holder(1));
+}
+
+#[test]
+fn a_worker_is_taken_over_where_the_old_grant_ends() {
+    for (now, until) in [(100, 160), (50, 150)] {
+        let write = take(Some(&record(Some(2), 2, 10, 90)), now, &idle());
+        assert_eq!(write.expected, Some(Version(7)));
+        assert_eq!((write.record.granted_from, write.record.granted_until), (at(90), at(until)), "at {now}");
+    }
+}
+
+#[test]
+fn a_renewal_keeps_the_start_and_never_goes_back() {
+    let found = record(Some(1), 1, 10, 90);
+    for (now, until) in [(31, 91), (20, 90), (-1000, 90), (500, 560)] {
+        let write = take(Some(&found), now, &idle());
+        assert_eq!((write.record.granted_from, write.record.granted_until), (at(10), at(until)), "at {now}");
+    }
+}
+
+#[test]
+fn a_grant_reaches_beyond_the_line_and_every_published_ceiling() {
+    let ahead = Seen { line: at(300), ..idle() };
+    assert_eq!(take(None, 0, &ahead).record.granted_until, at(360));
+    let published = Seen { ceiling: Some(at(500)), ..idle() };
+    assert_eq!(take(None, 0, &published).record.granted_until, at(500));
+    assert_eq!(take(Some(&record(Some(1), 1, 0, 60)), 0, &published).record.granted_until, at(500));
+}
+
+#[test]
+fn an_absurd_clock_does_not_reach_beyond_the_layout() {
+    let write = lease(&layout(), &server(1), (WorkerNumber(3), None), &TERMS, UnixMicros(i64::MAX), &idle());
+    assert_eq!(write.record.granted_until, layout().end() + WINDOW);
+    let write = lease(&layout(), &server(1), (WorkerNumber(3), None), &TERMS, UnixMicros(i64::MIN), &idle());
+    assert!(write.record.granted_until > layout().epoch());
+}
+
+#[test]
+fn what_is_given_back_is_what_was_not_used() {
+    let give = |found: &Stored, seen: &Seen| give_back(&server(1), WorkerNumber(3), found, seen);
+    let closed = Seen { worker: Some(WorkerNumber(3)), is_closed: true, used: Some(at(42)), ..idle() };
+    let write = give(&record(Some(1), 1, 10, 90), &closed).unwrap();
+    assert_eq!((write.expected, write.record.owner), (Some(Version(7)), None));
+    assert_eq!((write.record.granted_from, write.record.granted_until), (at(42), at(42)));
+    assert_eq!(write.record.holder, holder(1), "who had it last");
+
+    let unused = Seen { used: Some(at(5)), ..closed };
+    assert_eq!(
+        give(&record(Some(1), 1, 10, 90), &unused).unwrap().record.granted_until,
+        at(10),
+        "never below the start"
+    );
+    let unknown = Seen { used: None, ..closed };
+    assert_eq!(give(&record(Some(1), 1, 10, 90), &unknown).unwrap().record.granted_until, at(90), "after a crash");
+
+    let open = Seen { is_closed: false, ..closed };
+    assert_eq!(give(&record(Some(1), 1, 10, 90), &open), None, "sessions may claim with it");
+    assert_eq!(give(&record(Some(2), 2, 10, 90), &closed), None, "another server's");
+    let beside_another = Seen { worker: Some(WorkerNumber(4)), ..open };
+    assert!(give(&record(Some(1), 1, 10, 90), &beside_another).is_some(), "not in use");
+}
+
+#[test]
+fn a_namespace_has_one_layout() {
+    let record = namespace_record(&layout());
+    assert_eq!(record, "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z");
+    assert_eq!(check_namespace(&layout(), &record), Ok(()));
+    let other = check_namespace(&narrow(), &record).unwrap_err();
+    assert_eq!(
+        other.to_string(),
+        "the layout of the namespace is \"timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z\", and \
+         that of this server \"timestamp=41 worker=2 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z\""
+    );
+    assert!(check_namespace(&layout(), "").is_err());
+}
+
+// What reaches the sessions.
+
+fn grant(worker: u64, from: i64, until: i64) -> Grant {
+    Grant { worker: WorkerNumber(worker), from: at(from), until: at(until) }
+}
+
+fn bounds(published: &Published, now: i64) -> Bounds {
+    let policy = Policy { max_burst: Ticks(100), max_lead: Ticks(600_000), spread: 1 };
+    Bounds { policy, limit: published.limit(&layout()).unwrap(), now: layout().tick_at(at(now)) }
+}
+
+#[test]
+fn a_grant_is_installed_in_its_order_and_a_renewal_only_publishes() {
+    let (line, mut published) = (Line::new(), Published::new(true));
+    let bits = layout().place_number(3).unwrap();
+    let first = grant(3, 10, 90);
+    let steps = published.plan(&layout(), &line, &first).unwrap();
+    let floor = layout().first_tick_from(at(10));
+    assert_eq!(
+        steps,
+        [Some(Step::Raise(floor)), Some(Step::Switch(WorkerNumber(3), bits)), Some(Step::Publish(first))]
+    );
+    published.install(&layout(), &line, &first).unwrap();
+    let claim = line.claim(&layout(), &bounds(&published, 0), 1).unwrap_or_else(|_| {
+        // The line was raised to the grant's start, which is ahead of the clock.
+        line.claim(&layout(), &bounds(&published, 11), 1).unwrap()
+    });
+    assert!(layout().start_of(layout().tick_of(claim.first)) >= at(10));
+    assert_eq!(claim.worker, bits);
+
+    let renewed = grant(3, 10, 120);
+    assert_eq!(published.plan(&layout(), &line, &renewed), Ok([None, None, Some(Step::Publish(renewed))]));
+    let before = line.last();
+    published.install(&layout(), &line, &renewed).unwrap();
+    assert_eq!(line.last(), before, "a renewal gives nothing up");
+    assert_eq!(published.ceiling, Some(at(120)));
+}
+
+#[test]
+fn a_grant_that_is_too_short_is_renewed_first() {
+    let (line, mut published) = (Line::new(), Published::new(true));
+    published.install(&layout(), &line, &grant(3, 0, 90)).unwrap();
+    let untouched = published;
+    for shorter in [grant(4, 0, 89), grant(3, 0, 89)] {
+        assert_eq!(published.install(&layout(), &line, &shorter), Err(NotInstalled::RenewFirst));
+    }
+    line.raise(&layout(), layout().tick_at(at(200)));
+    assert_eq!(published.install(&layout(), &line, &grant(3, 0, 150)), Err(NotInstalled::RenewFirst), "no room");
+    assert_eq!(published, untouched);
+    let nobody = grant(1024, 0, 500);
+    let error = NotInstalled::NoSuchWorker(WorkerNumber(1024));
+    assert_eq!(published.install(&layout(), &line, &nobody), Err(error));
+    assert_eq!(error.to_string(), "the layout has no worker 1024");
+    // What `lease` asks for then is long enough.
+    let seen = published.look(&layout(), &line);
+    let write = lease(&layout(), &server(1), (WorkerNumber(4), None), &TERMS, at(0), &seen);
+    assert_eq!(published.install(&layout(), &line, &write.grant()), Ok(()));
+}
+
+#[test]
+fn ends_of_grants_are_rounded_up_to_ticks() {
+    let coarse: Layout = "timestamp=39 sequence=8 worker=16 tick=10ms".parse().unwrap();
+    let (line, mut published) = (Line::new(), Published::new(true));
+    // From within a tick to within another.
+    let grant = Grant { worker: WorkerNumber(3), from: at(0) + Micros(1), until: at(1) + Micros(1) };
+    published.install(&coarse, &line, &grant).unwrap();
+    let floor = coarse.tick_at(at(0)) + Ticks(1);
+    assert!(coarse.tick_of(Position(line.last().0 + 1)) >= floor);
+    assert_eq!(published.lowest_tick(&coarse), Some(floor));
+    // The tick that begins before the end is the last one; the next owner starts after it.
+    assert_eq!(published.limit(&coarse), Some(coarse.tick_at(at(1))));
+    assert_eq!(coarse.first_tick_from(grant.until), coarse.tick_at(at(1)) + Ticks(1));
+}
+
+#[test]
+fn a_closed_line_is_closed_for_old_windows_and_opens_above_them() {
+    let (line, mut published) = (Line::new(), Published::new(true));
+    published.install(&layout(), &line, &grant(3, 0, 60)).unwrap();
+    let used = line.claim(&layout(), &bounds(&published, 1), 5).unwrap();
+    // Whatever its clock says: a session that has copied the ceiling.
+    let copies: Vec<_> = (0..70).map(|now| bounds(&published, now).window(&layout())).collect();
+    published.close(&layout(), &line);
+    assert_eq!(published.closed, Some(Position(used.first.0 + used.count - 1)));
+    assert_eq!(published.limit(&layout()), None);
+    for window in &copies {
+        assert_eq!(line.claim_in(window, 1), None);
+    }
+    let seen = published.look(&layout(), &line);
+    let next_tick = layout().tick_of(used.first) + Ticks(1);
+    assert_eq!((seen.used, seen.is_closed), (Some(layout().start_of(next_tick)), true));
+    published.close(&layout(), &line);
+    assert_eq!(published.look(&layout(), &line), seen, "closing again changes nothing");
+
+    let write = lease(&layout(), &server(1), (WorkerNumber(3), None), &TERMS, at(2), &seen);
+    published.install(&layout(), &line, &write.grant()).unwrap();
+    for window in &copies {
+        assert_eq!(line.claim_in(window, 1), None);
+    }
+    let claim = line.claim(&layout(), &bounds(&published, 61), 1).unwrap();
+    assert!(layout().start_of(layout().tick_of(claim.first)) >= at(60));
+}
+
+#[test]
+fn after_a_sessions_crash_use_is_unknown_until_the_line_is_raised() {
+    let line = Line::new();
+    let mut published = Published::new(false);
+    assert_eq!(published.look(&layout(), &line).used, None);
+    published.resumed = true;
+    assert!(published.look(&layout(), &line).used.is_some());
+}
+
+// Which worker.
+
+struct Looking {
+    layout: Layout,
+    records: BTreeMap<WorkerNumber, Stored>,
+    watch: Watch,
+    configured: Option<WorkerNumber>,
+    has_twin: bool,
+    monotonic: MonotonicMicros,
+    line: UnixMicros,
+}
+
+impl Looking {
+    /// In the layout of four workers, of which the first have these records.
+    fn at(records: &[Stored]) -> Self {
+        let numbered = records.iter().cloned().enumerate();
+        Self {
+            layout: narrow(),
+            records: numbered.map(|(i, stored)| (WorkerNumber(i as u64), stored)).collect(),
+            watch: Watch::default(),
+            configured: None,
+            has_twin: false,
+            monotonic: MonotonicMicros(0),
+            line: start(),
+        }
+    }
+
+    /// The choice of server 1 at second 100.
+    fn choose(&self, chance: u64) -> Choice {
+        let me = server(1);
+        let search = Search {
+            layout: &self.layout,
+            me: &me,
+            configured: self.configured,
+            records: &self.records,
+            watch: &self.watch,
+            has_twin: self.has_twin,
+            beside: None,
+            now: at(100),
+            monotonic: self.monotonic,
+            line: self.line,
+            terms: TERMS,
+        };
+        search.choose(chance)
+    }
+
+    /// The worker chosen.
+    fn worker(&self, chance: u64) -> u64 {
+        match self.choose(chance) {
+            Choice::Lease(worker) => worker.0,
+            Choice::NoWorker(no) => panic!("{no:?}"),
+        }
+    }
+
+    fn refusal(&self) -> Vec<(u64, Why)> {
+        match self.choose(0) {
+            Choice::NoWorker(no) => no.taken.iter().map(|taken| (taken.worker.0, taken.why)).collect(),
+            chosen => panic!("{chosen:?}"),
+        }
+    }
+}
+
+fn current(server: u64) -> Stored {
+    record(Some(server + 100), server, 0, 150)
+}
+
+fn over(server: u64) -> Stored {
+    record(Some(server + 100), server, 0, 99)
+}
+
+#[test]
+fn a_free_worker_is_chosen_by_chance() {
+    let looking = Looking::at(&[current(2), over(3), current(4)]);
+    assert_eq!((0..4).map(|chance| looking.worker(chance)).collect::<Vec<_>>(), [1, 3, 1, 3]);
+    let empty = Looking::at(&[]);
+    assert_eq!((0..5).map(|chance| empty.worker(chance)).collect::<Vec<_>>(), [0, 1, 2, 3, 0]);
+    // Also where they are too many to be listed.
+    let wide = Looking { layout: "timestamp=20 datacenter=21 worker=21 sequence=1".parse().unwrap(), ..looking };
+    assert_eq!(wide.worker((1 << 42) - 3), (1 << 42) - 1);
+}
+
+#[test]
+fn the_own_worker_comes_first() {
+    // With the token of this run, whatever else is free; the one that reaches furthest.
+    let own = [over(1), record(Some(1), 1, 0, 60), record(Some(1), 1, 0, 61)];
+    assert_eq!(Looking::at(&own).worker(3), 2);
+    // Its last one, where that is over, or was given back.
+    assert_eq!(Looking::at(&[over(2), over(1)]).worker(3), 1);
+    let given_back = record(None, 1, 100, 101);
+    assert_eq!(Looking::at(&[over(2), given_back.clone()]).worker(3), 1);
+    // But not where that is far ahead of the clock, unless the line is there, too.
+    let far = record(None, 1, 5000, 5000);
+    assert_eq!(Looking::at(&[over(2), far.clone()]).worker(2), 3);
+    assert_eq!(Looking { line: at(4500), ..Looking::at(&[over(2), far]) }.worker(2), 1);
+    // Who is its copy on another host has no claim to it.
+    let mut copy = given_back;
+    copy.record.holder.host = "elsewhere".to_owned();
+    assert_eq!(Looking::at(&[over(2), copy]).worker(2), 3);
+}
+
+#[test]
+fn above_a_grant_only_where_no_worker_is_free() {
+    let full = [current(2), current(1), current(3), current(4)];
+    assert_eq!(Looking::at(&full[..3]).worker(0), 3, "the last one is free");
+    assert_eq!(Looking::at(&full).worker(0), 1, "the own old one, with the same host and directory");
+    // One that nobody has any more is better, although its end is ahead of the clock.
+    let mut given_back = full.clone();
+    given_back[3] = record(None, 4, 130, 130);
+    assert_eq!(Looking::at(&given_back).worker(0), 3);
+}
+
+#[test]
+fn a_copys_worker_is_taken_only_when_its_record_stands_still() {
+    let mut records = [current(2), current(1), current(3), current(4)];
+    records[1].record.holder.data_directory = "/copy".to_owned();
+    let mut looking = Looking::at(&records);
+    let taken = [(0, Why::Held), (1, Why::MayBeCopy), (2, Why::Held), (3, Why::Held)];
+    assert_eq!(looking.refusal(), taken);
+    let look = |looking: &mut Looking, seconds: i64| {
+        looking.monotonic = MonotonicMicros(0) + Micros::from_secs(seconds);
+        let (records, monotonic) = (looking.records.clone(), looking.monotonic);
+        looking.watch.note(1, &records, monotonic);
+    };
+    look(&mut looking, 0);
+    look(&mut looking, 29);
+    assert_eq!(looking.refusal(), taken);
+    look(&mut looking, 30);
+    assert_eq!(looking.worker(0), 1);
+    // It lives: the version has changed.
+    looking.records.get_mut(&WorkerNumber(1)).unwrap().version = Version(8);
+    assert_eq!(looking.refusal(), taken, "what was noted is of another version");
+    look(&mut looking, 31);
+    look(&mut looking, 60);
+    assert_eq!(looking.refusal(), taken);
+}
+
+#[test]
+fn a_server_that_lost_its_worker_to_a_twin_waits() {
+    let full = [current(2), current(1), current(3), current(4)];
+    let looking = Looking { has_twin: true, ..Looking::at(&full) };
+    assert_eq!(looking.refusal()[1], (1, Why::MayBeCopy));
+}
+
+#[test]
+fn a_grant_far_ahead_of_the_clock_is_left_alone() {
+    let mut records = [current(2), record(None, 9, 0, 701), current(3), current(4)];
+    let looking = Looking::at(&records);
+    assert_eq!(looking.refusal().last(), Some(&(1, Why::TooFarAhead)), "the list goes by the ends of grants");
+    records[1] = record(None, 9, 0, 700);
+    assert_eq!(Looking::at(&records).worker(0), 1, "600 s are allowed");
+}
+
+#[test]
+fn a_configured_worker_is_leased_and_no_other() {
+    let configured =
+        |number, records: &[Stored]| Looking { configured: Some(WorkerNumber(number)), ..Looking::at(records) };
+    assert_eq!(configured(2, &[]).worker(0), 2);
+    assert_eq!(configured(1, &[over(2), over(3)]).worker(0), 1);
+    assert_eq!(configured(1, &[current(2), current(1)]).worker(0), 1, "an older run's");
+    let refused = configured(1, &[current(2), current(3)]);
+    let Choice::NoWorker(no) = refused.choose(0) else { panic!() };
+    let holder = holder(3);
+    assert_eq!(no.configured, Some(WorkerNumber(1)));
+    assert_eq!(no.taken, [Taken { worker: WorkerNumber(1), holder, until: at(150), why: Why::Held }]);
+}
+
+// When.
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pauses_are_bounded(window in 1_i64..=86_400_000_000, count in 0_u32..=u32::MAX, chance: u64) {
+        let terms = Terms { window: Micros(window), max_lead: Micros(0) };
+        let third = window / 3;
+        let renew = terms.renew_after(chance).0;
+        prop_assert!(renew <= third && renew >= third - third / 5);
+        let retry = terms.retry_after(count, chance);
+        prop_assert!(retry.0 >= 50_000 && retry <= Terms::LONGEST_RETRY);
+        prop_assert!(terms.contend_after(count, chance) <= Micros(1_024_000));
+        let look = terms.look_after(chance);
+        prop_assert!(look.0 >= 50_000 && look <= Terms::LONGEST_LOOK);
+    }
+}
+
+#[test]
+fn retries_grow_apart() {
+    let least = |failures| (0..1000).map(|chance| TERMS.retry_after(failures, chance * 7919)).min().unwrap();
+    let most = |failures| (0..1000).map(|chance| TERMS.retry_after(failures, chance * 7919)).max().unwrap();
+    assert!(most(1) <= Micros(100_000) && least(10) >= Micros(2_500_000) && most(1000) <= Micros(5_000_000));
+    assert!(Terms { window: WINDOW, max_lead: Micros::from_secs(59) }.leads_too_far());
+    assert!(!TERMS.leads_too_far());
+}
+
+// The lessee, with a registry and sessions.
+
+/// A registry that does what it is told, or fails as the test says.
+#[derive(Default)]
+struct Registry {
+    layout: Option<String>,
+    records: BTreeMap<WorkerNumber, Stored>,
+    version: u64,
+}
+
+impl Registry {
+    fn answer(&mut self, request: Next) -> Answer {
+        match request {
+            Next::Namespace => {
+                Answer::Namespace(self.layout.get_or_insert_with(|| namespace_record(&narrow())).clone())
+            }
+            Next::ReadAll => Answer::All(self.records.clone()),
+            Next::Read(worker) => Answer::One(self.records.get(&worker).cloned()),
+            Next::Write(write) => {
+                let found = self.records.get(&write.worker);
+                if found.map(|stored| stored.version) != write.expected {
+                    return Answer::Conflict(found.cloned());
+                }
+                self.version += 1;
+                let version = Version(self.version);
+                self.records.insert(write.worker, Stored { version, record: write.record });
+                Answer::Stored(version)
+            }
+            other => panic!("{other:?} is not for the registry"),
+        }
+    }
+}
+
+struct Server {
+    layout: Layout,
+    me: Identity,
+    line: Line,
+    published: Published,
+    lessee: Lessee,
+    clock: UnixMicros,
+    reserved: Tick,
+    runs: u64,
+    events: Vec<Event>,
+    /// What chance says in [`Self::settle`].
+    chance: u64,
+}
+
+impl Server {
+    fn new(number: u64) -> Self {
+        Self::with(narrow(), number)
+    }
+
+    fn with(layout: Layout, number: u64) -> Self {
+        let me = server(number);
+        Self {
+            lessee: Lessee::new(layout, me.clone(), TERMS, None),
+            layout,
+            me,
+            line: Line::new(),
+            published: Published::new(true),
+            clock: start(),
+            reserved: Tick(0),
+            runs: 0,
+            events: Vec::new(),
+            chance: 0,
+        }
+    }
+
+    fn restart(&mut self, is_new_token: bool) {
+        self.runs += 1;
+        if is_new_token {
+            self.me.token = Token(u128::from(self.me.holder.system_identifier << 32 | self.runs));
+        }
+        (self.line, self.published) = (Line::new(), Published::new(is_new_token));
+        self.lessee = Lessee::new(self.layout, self.me.clone(), TERMS, None);
+    }
+
+    fn moment(&self, monotonic: MonotonicMicros, chance: u64) -> Moment {
+        let seen = self.published.look(&self.layout, &self.line);
+        Moment { now: self.clock, monotonic, seen, chance }
+    }
+
+    /// Asks once, and does what is asked where it is not for the registry. Returns a request, or how long to wait.
+    fn step(&mut self, monotonic: MonotonicMicros, chance: u64) -> Result<Next, Option<Micros>> {
+        for _ in 0..10 {
+            let moment = self.moment(monotonic, chance);
+            let next = self.lessee.next(&moment);
+            let answer = match next {
+                Next::Wait(length) => return Err(Some(length)),
+                Next::Done => return Err(None),
+                Next::Install(grant) => Answer::Installed(self.published.install(&self.layout, &self.line, &grant)),
+                Next::Close => {
+                    self.published.close(&self.layout, &self.line);
+                    Answer::Closed
+                }
+                request => return Ok(request),
+            };
+            self.answer(monotonic, answer, chance);
+        }
+        panic!("it goes round in circles");
+    }
+
+    fn answer(&mut self, monotonic: MonotonicMicros, answer: Answer, chance: u64) {
+        let moment = self.moment(monotonic, chance);
+        self.lessee.answer(&moment, answer);
+        self.events.extend(self.lessee.take_events());
+    }
+
+    /// Goes on until there is nothing to do.
+    fn settle(&mut self, registry: &mut Registry, monotonic: MonotonicMicros) -> Option<Micros> {
+        for _ in 0..100 {
+            match self.step(monotonic, self.chance) {
+                Ok(request) => {
+                    let answer = registry.answer(request);
+                    self.answer(monotonic, answer, self.chance);
+                }
+                Err(Some(Micros(0))) => {}
+                Err(wait) => {
+                    self.events.extend(self.lessee.take_events());
+                    return wait;
+                }
+            }
+        }
+        panic!("there is no end");
+    }
+
+    /// Claims up to so many positions. Returns the worker and the positions.
+    fn claim_many(&mut self, want: u64) -> Vec<(u64, u64)> {
+        self.line.raise(&self.layout, self.reserved);
+        self.published.resumed = true;
+        let (Some(worker), Some(limit)) = (self.published.worker, self.published.limit(&self.layout)) else {
+            return Vec::new();
+        };
+        let policy = Policy { max_burst: Ticks(10), max_lead: Ticks(i64::MAX), spread: 1 };
+        let bounds = Bounds { policy, limit, now: self.layout.tick_at(self.clock) };
+        let Ok(claim) = self.line.claim(&self.layout, &bounds, want) else { return Vec::new() };
+        let positions = claim.first.0..claim.first.0 + claim.count;
+        self.reserved = self.reserved.max(self.layout.tick_of(Position(positions.end - 1)) + Ticks(2));
+        positions.map(|position| (worker.0, position)).collect()
+    }
+
+    fn claim(&mut self) -> Option<(u64, u64)> {
+        self.claim_many(1).first().copied()
+    }
+}
+
+const ZERO: MonotonicMicros = MonotonicMicros(0);
+
+fn later(seconds: i64) -> MonotonicMicros {
+    ZERO + Micros::from_secs(seconds)
+}
+
+#[test]
+fn a_restart_after_a_clean_stop_gets_the_same_worker_without_a_gap() {
+    let (mut registry, mut server, mut other) = (Registry::default(), Server::new(1), Server::new(2));
+    let wait = server.settle(&mut registry, ZERO).unwrap();
+    assert!(wait <= Micros::from_secs(20) && wait >= Micros::from_secs(16), "{wait:?}");
+    let (worker, last) = server.claim().unwrap();
+    server.lessee.stop(later(5));
+    assert_eq!(server.settle(&mut registry, later(1)), None);
+    let until = registry.records[&WorkerNumber(worker)].record.granted_until;
+    assert!(server.events.contains(&Event::GivenBack { worker: WorkerNumber(worker), until }));
+    assert_eq!(narrow().first_tick_from(until), narrow().tick_of(Position(last)) + Ticks(1));
+    // Another server takes a worker meanwhile.
+    other.chance = 1;
+    other.settle(&mut registry, ZERO);
+    assert_ne!(other.lessee.held().unwrap().0.0, worker);
+    // Chance alone would choose another.
+    server.chance = 2;
+    server.reserved = Tick(0);
+    server.restart(true);
+    server.clock = at(0) + Micros::from_millis(2);
+    server.settle(&mut registry, ZERO);
+    let (again, next) = server.claim().unwrap();
+    assert_eq!(again, worker);
+    assert!(narrow().tick_of(Position(next)).0 - narrow().tick_of(Position(last)).0 <= 3);
+}
+
+#[test]
+fn a_lease_is_found_again_by_its_token() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    let (worker, _) = server.claim().unwrap();
+    let before = registry.records[&WorkerNumber(worker)].clone();
+    server.restart(false);
+    server.clock = at(1);
+    server.settle(&mut registry, later(1));
+    let after = &registry.records[&WorkerNumber(worker)];
+    assert_eq!(registry.records.len(), 1);
+    assert_eq!(after.record.granted_from, before.record.granted_from);
+    assert_eq!(after.record.granted_until, at(61));
+}
+
+#[test]
+fn a_lease_is_renewed_in_time_and_an_outage_is_reported_once_a_minute() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    let mut second = 0;
+    while second < 200 {
+        server.clock = at(second);
+        let is_down = (30..150).contains(&second);
+        while let Ok(request) = server.step(later(second), 0) {
+            let answer = if is_down { Answer::Failed } else { registry.answer(request) };
+            server.answer(later(second), answer, 0);
+        }
+        server.events.extend(server.lessee.take_events());
+        let can_claim = server.claim().is_some();
+        // The renewal at 20 s holds until 80 s.
+        assert_eq!(can_claim, !(80..150).contains(&second) || second > 150, "at {second} s");
+        second += 1;
+    }
+    let count = |wanted: fn(&Event) -> bool| server.events.iter().filter(|event| wanted(event)).count();
+    assert_eq!(count(|event| matches!(event, Event::NotAnswering(_))), 2);
+    assert_eq!(count(|event| matches!(event, Event::Answering(_))), 1);
+    assert_eq!(count(|event| matches!(event, Event::Expired(_))), 1);
+    assert_eq!(count(|event| matches!(event, Event::Gained(_))), 2);
+}
+
+#[test]
+fn a_lost_answer_is_looked_up() {
+    for is_stored in [true, false] {
+        let (mut registry, mut server) = (Registry::default(), Server::new(1));
+        let write = loop {
+            match server.step(ZERO, 0).unwrap() {
+                request @ Next::Write(_) => break request,
+                request => {
+                    let answer = registry.answer(request);
+                    server.answer(ZERO, answer, 0);
+                }
+            }
+        };
+        if is_stored {
+            registry.answer(write);
+        }
+        server.answer(ZERO, Answer::Unknown, 0);
+        assert!(server.published.ceiling.is_none(), "nothing is used that may not be stored");
+        assert!(matches!(server.step(ZERO, 0), Err(Some(_))));
+        assert!(matches!(server.step(later(6), 0), Ok(Next::Read(_))));
+        server.settle(&mut registry, later(6));
+        server.settle(&mut registry, later(8));
+        assert!(server.claim().is_some(), "{is_stored}");
+        assert_eq!(registry.records.len(), 1);
+    }
+}
+
+#[test]
+fn a_worker_that_is_taken_over_is_replaced_and_the_old_grant_used_up() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    let (worker, _) = server.claim().unwrap();
+    let number = WorkerNumber(worker);
+    let mut taken = registry.records[&number].clone();
+    taken =
+        Stored { version: Version(999), record: Record { owner: Some(Token(77)), holder: holder(9), ..taken.record } };
+    registry.records.insert(number, taken);
+    server.clock = at(30);
+    assert!(server.claim().is_some(), "the grant is good up to its end");
+    server.settle(&mut registry, later(30));
+    assert!(server.events.contains(&Event::Lost { worker: number, by: holder(9) }));
+    assert_ne!(server.lessee.held().unwrap().0, number);
+    assert_ne!(server.claim().unwrap().0, worker);
+}
+
+#[test]
+fn a_wiped_record_is_stored_again() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    let (worker, _) = server.claim().unwrap();
+    registry.records.clear();
+    server.clock = at(30);
+    server.settle(&mut registry, later(30));
+    assert!(server.events.contains(&Event::Vanished(WorkerNumber(worker))));
+    assert_eq!(registry.records[&WorkerNumber(worker)].record.granted_until, at(90));
+}
+
+#[test]
+fn another_worker_in_the_settings_is_leased_and_the_old_one_given_back() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    let (worker, _) = server.claim().unwrap();
+    let other = WorkerNumber((worker + 1) % 4);
+    // While another server has it, the old one stays in use, and is renewed.
+    registry.records.insert(other, record(Some(9), 9, 0, 35));
+    server.lessee.configure(TERMS, Some(other));
+    for second in 1..30 {
+        server.clock = at(second);
+        server.settle(&mut registry, later(second));
+        assert_eq!(server.claim().unwrap().0, worker);
+    }
+    assert!(server.events.iter().any(|event| matches!(event, Event::NoWorker(no) if no.taken.len() == 1)));
+    assert!(registry.records[&WorkerNumber(worker)].record.granted_until > at(60));
+    for second in 30..60 {
+        server.clock = at(second);
+        server.settle(&mut registry, later(second));
+    }
+    assert_eq!(server.claim().unwrap().0, other.0);
+    assert_eq!(registry.records[&WorkerNumber(worker)].record.owner, None);
+}
+
+#[test]
+fn a_layout_of_others_is_refused() {
+    let mut registry = Registry { layout: Some("another".to_owned()), ..Registry::default() };
+    let mut server = Server::new(1);
+    server.settle(&mut registry, ZERO);
+    assert!(matches!(&server.events[..], [Event::OtherLayout(other)] if other.theirs == "another"));
+    assert_eq!(server.claim(), None);
+}
+
+#[test]
+fn a_stop_ends_when_its_time_is_over() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    server.lessee.stop(later(5));
+    let mut tenths = 0;
+    while let Some(wait) = {
+        let now = ZERO + Micros::from_millis(100 * tenths);
+        match server.step(now, 0) {
+            Ok(_) => {
+                server.answer(now, Answer::Failed, 0);
+                Some(Micros(1))
+            }
+            Err(wait) => wait,
+        }
+    } {
+        assert!(wait > Micros(0) && tenths <= 50);
+        tenths += 1;
+    }
+    server.events.extend(server.lessee.take_events());
+    assert!(matches!(server.events.last(), Some(Event::NotGivenBack(_))));
+    assert!(server.published.closed.is_some());
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// A lessee does what there is to do, or sends a request, which arrives.
+    Step {
+        server: usize,
+        chance: u64,
+    },
+    /// A lessee sends a request that gets no answer; it arrives later, or never.
+    Lose {
+        server: usize,
+        chance: u64,
+        arrives: bool,
+    },
+    /// A request from before arrives.
+    Arrive,
+    Claim {
+        server: usize,
+        want: u64,
+    },
+    Crash {
+        server: usize,
+    },
+    SessionCrash {
+        server: usize,
+    },
+    Stop {
+        server: usize,
+    },
+    Pass {
+        micros: i64,
+    },
+    SetClock {
+        server: usize,
+        seconds: i64,
+    },
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let server = 0..3_usize;
+    prop_oneof![
+        20 => (server.clone(), any::<u64>()).prop_map(|(server, chance)| Op::Step { server, chance }),
+        3 => (server.clone(), any::<u64>(), any::<bool>())
+            .prop_map(|(server, chance, arrives)| Op::Lose { server, chance, arrives }),
+        3 => Just(Op::Arrive),
+        16 => (server.clone(), 1..30_u64).prop_map(|(server, want)| Op::Claim { server, want }),
+        1 => server.clone().prop_map(|server| Op::Crash { server }),
+        1 => server.clone().prop_map(|server| Op::SessionCrash { server }),
+        1 => server.clone().prop_map(|server| Op::Stop { server }),
+        8 => (0..40_000_000_i64).prop_map(|micros| Op::Pass { micros }),
+        1 => (server, -300..300_i64).prop_map(|(server, seconds)| Op::SetClock { server, seconds }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Three servers with two workers. Ticks are long and have few IDs, so that those of different servers often meet.
+    #[test]
+    fn no_id_is_made_twice(ops in prop::collection::vec(op(), 1..400)) {
+        let layout: Layout = "timestamp=31 worker=2 sequence=1 tick=1s".parse().unwrap();
+        let mut registry = Registry { layout: Some(namespace_record(&layout)), ..Registry::default() };
+        // The others are held for ever.
+        for worker in [2, 3] {
+            registry.records.insert(WorkerNumber(worker), record(Some(99), 9, 0, 1_000_000));
+        }
+        let mut servers: Vec<Server> = (1..=3).map(|number| Server::with(layout, number)).collect();
+        let mut under_way: Vec<Next> = Vec::new();
+        let mut monotonic = ZERO;
+        let mut made: Vec<(u64, u64)> = Vec::new();
+        for op in ops {
+            match op {
+                Op::Step { server, chance } => {
+                    if let Ok(request) = servers[server].step(monotonic, chance) {
+                        let answer = registry.answer(request);
+                        servers[server].answer(monotonic, answer, chance);
+                    }
+                }
+                Op::Lose { server, chance, arrives } => {
+                    if let Ok(request) = servers[server].step(monotonic, chance) {
+                        let answer = if matches!(request, Next::Write(_)) { Answer::Unknown } else { Answer::Failed };
+                        under_way.extend(arrives.then_some(request));
+                        servers[server].answer(monotonic, answer, chance);
+                    }
+                }
+                Op::Arrive => {
+                    under_way.pop().map(|request| registry.answer(request));
+                }
+                Op::Claim { server, want } => made.extend(servers[server].claim_many(want)),
+                Op::Crash { server } => servers[server].restart(true),
+                Op::SessionCrash { server } => servers[server].restart(false),
+                Op::Stop { server } => {
+                    servers[server].lessee.stop(monotonic + Micros::from_secs(5));
+                    while let Ok(request) = servers[server].step(monotonic, 0) {
+                        let answer = registry.answer(request);
+                        servers[server].answer(monotonic, answer, 0);
+                    }
+                    // Sessions that have not noticed.
+                    prop_assert_eq!(servers[server].claim(), None);
+                    servers[server].restart(true);
+                }
+                Op::Pass { micros } => {
+                    monotonic = monotonic + Micros(micros);
+                    servers.iter_mut().for_each(|server| server.clock = server.clock + Micros(micros));
+                }
+                Op::SetClock { server, seconds } => servers[server].clock = at(seconds) + (monotonic - ZERO),
+            }
+        }
+        let count = made.len();
+        made.sort_unstable();
+        made.dedup();
+        prop_assert_eq!(made.len(), count);
+    }
+}

@@ -12,7 +12,7 @@ BUILD = PGRX_PG_CONFIG_PATH=$(PG_CONFIG) $(CARGO)
 FEATURES = $(shell scripts/cargo-flags) --no-default-features --features pg$(MAJOR)
 STAGE = target/install
 
-.PHONY: help deps deps-test build install uninstall demo test soak bench microbench lint versions clean
+.PHONY: help deps deps-test build install uninstall demo test soak model simulation bench microbench lint versions clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -43,11 +43,17 @@ uninstall: ## remove what install put there
 demo: install ## a throw-away cluster, pgbench writing to it, and what can be read off its IDs
 	@scripts/demo
 
-test: deps-test install ## everything: core, model check, regress files, clusters
+test: deps-test install ## everything: core, model checks, regress files, clusters
 	@scripts/test
 
 soak: deps-test install ## faults at random, for MINUTES=5 from SEED
 	@SEED='$(SEED)' MINUTES='$(MINUTES)' $(CARGO) run -q -p snowflake_test --bin soak
+
+model: ## the whole model check of leases; CHECK=text for those whose name contains it, with the ways to repeated IDs
+	@$(CARGO) run -q --profile model -p snowflake_model -- check $(if $(CHECK),'$(CHECK)')
+
+simulation: ## a thousand servers with leases for a simulated day, from SEED
+	@$(CARGO) run -q --profile model -p snowflake_model -- simulation $(SEED)
 
 bench: install ## side by side with what else makes IDs; QUICK=1 for less, ONLY=analytics for one measure, RESULTS=directory
 	@QUICK='$(QUICK)' ONLY='$(ONLY)' RESULTS='$(RESULTS)' $(CARGO) run -q --release -p snowflake_bench

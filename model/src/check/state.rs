@@ -1,0 +1,150 @@
+//! What the check remembers, as small as can be: there are millions of these.
+
+/// Microseconds since 1970, the epoch of the check's layouts.
+pub type Instant = u8;
+/// A position of a line.
+pub type Position = u8;
+/// A tick.
+pub type Tick = u8;
+/// The number of a worker.
+pub type Worker = u8;
+/// The secret of a run; 0 is nobody's.
+pub type Token = u8;
+
+pub const MAX_SERVERS: usize = 3;
+pub const MAX_WORKERS: usize = 3;
+
+/// A worker's record. All zero: there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Record {
+    pub owner: Token,
+    pub from: Instant,
+    pub until: Instant,
+    /// The data directory of the owner. Only where a broken rule asks for it.
+    pub system: u8,
+}
+
+/// A compare-and-swap under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Request {
+    pub worker: Worker,
+    /// Empty where versions are compared: then it is the record as it stands.
+    pub expected: Record,
+    pub new: Record,
+}
+
+/// A range that is on its way to the sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Grant {
+    pub worker: Worker,
+    pub from: Instant,
+    pub until: Instant,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// There is no such data directory yet.
+    #[default]
+    Unborn,
+    Down,
+    Up,
+    /// Has given its worker back while its sessions go on, which breaks a rule.
+    Stopping,
+}
+
+/// What came before a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Born {
+    #[default]
+    First,
+    AfterCrash,
+    AfterStop,
+    Copied,
+}
+
+/// What the process that talks to the registry is at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Task {
+    #[default]
+    Idle,
+    /// For the answer to a request.
+    Waiting(Grant, Request),
+    /// At this step of an installation.
+    Installing(Installation, u8),
+}
+
+/// The steps of an installation, as they were planned: the three of the core, or fewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Installation {
+    pub raise: Option<Tick>,
+    pub switches: bool,
+    pub grant: Grant,
+}
+
+/// A server. `system` and `reserved` are durable, `token` is the postmaster's; all else is shared memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Server {
+    pub phase: Phase,
+    pub born: Born,
+    pub system: u8,
+    /// No tick from this one on was claimed by this data directory.
+    pub reserved: Tick,
+    pub token: Token,
+    /// The last position claimed or given up.
+    pub last: Position,
+    /// Whether the line was raised to the reservation in this run.
+    pub is_raised: bool,
+    /// [`snowflake_core::lease::Published::resumed`].
+    pub is_resumed: bool,
+    pub worker: Option<Worker>,
+    /// Where the grant in use begins; only where lines are lowered by hand.
+    pub from: Option<Instant>,
+    /// The highest ceiling published in this run, of which sessions have copies.
+    pub ceiling: Option<Instant>,
+    pub closed: Option<Position>,
+    pub task: Task,
+}
+
+/// What may still happen, so that there is an end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Budget {
+    pub crashes: u8,
+    /// Crashes of sessions, which the postmaster survives.
+    pub session_crashes: u8,
+    pub stops: u8,
+    /// The process that talks to the registry closes the line and gives back, and the server goes on.
+    pub closings: u8,
+    pub copies: u8,
+    /// Copies of a running machine with its memory.
+    pub forks: u8,
+    /// Requests that arrive twice.
+    pub duplicates: u8,
+    pub hand_backs: u8,
+    /// Lines that are lowered by hand.
+    pub rewinds: u8,
+    pub wipes: u8,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    pub registry: [Record; MAX_WORKERS],
+    pub servers: [Server; MAX_SERVERS],
+    /// A sorted set: of two equal requests, the second finds its work done.
+    pub network: Vec<Request>,
+    /// How many runs there were.
+    pub runs: Token,
+    pub left: Budget,
+    /// The position of worker 0 that is watched.
+    pub watched: Position,
+    /// Which run has claimed it.
+    pub claimed_by: Option<Token>,
+    pub is_claimed_twice: bool,
+}
+
+impl State {
+    pub fn send(&mut self, request: Request) {
+        if let Err(place) = self.network.binary_search(&request) {
+            self.network.insert(place, request);
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! What can happen: servers, the registry, and the network between them.
+
+use super::rules::{Break, Compare, Rules};
+use super::state::*;
+use stateright::{Model, Property};
+use std::fmt;
+
+/// The world: rules, and how much there is of everything.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub rules: Rules,
+    pub servers: usize,
+    pub workers: usize,
+    /// The first instant that a clock can show. A new line gives up its first ticks at its first switch to a worker, so
+    /// that grants which end there allow nothing.
+    pub start: Instant,
+    /// The last instant that a grant can end at.
+    pub end: Instant,
+    /// How many requests can be under way at once.
+    pub in_flight: usize,
+    /// Whether ticks are claimed below a durable reservation, to which a started server's line is raised. Without, a
+    /// started server knows nothing at all.
+    pub reserves: bool,
+    pub budget: Budget,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Lease { server: usize, worker: Worker, now: Instant },
+    Deliver { request: usize, again: bool },
+    Lose { request: usize },
+    Forget { server: usize },
+    Install { server: usize },
+    Claim { server: usize, now: Tick },
+    Resume { server: usize },
+    Reserve { server: usize, to: Tick },
+    Crash { server: usize },
+    SessionCrash { server: usize },
+    Start { server: usize },
+    CopyDirectory { server: usize, to: usize, reserved: Tick },
+    Fork { server: usize, to: usize },
+    Stop { server: usize },
+    Close { server: usize },
+    HandBack { server: usize, worker: Worker },
+    Rewind { server: usize, to: Tick },
+    Wipe,
+}
+
+pub const REPEATED: &str = "no ID twice";
+
+impl World {
+    /// The first tick that no session may claim for want of a reservation.
+    fn reserved(&self, server: &Server) -> Option<Tick> {
+        self.reserves.then_some(server.reserved)
+    }
+
+    /// A server whose memory is new, with the token of this run.
+    fn started(&self, server: &Server, token: Token, is_first: bool) -> Server {
+        Server {
+            phase: Phase::Up,
+            token,
+            is_raised: !self.reserves,
+            is_resumed: is_first || !self.reserves,
+            ..Self::down(server, server.born)
+        }
+    }
+
+    /// What is left of a server when its memory is gone.
+    fn down(server: &Server, born: Born) -> Server {
+        Server { phase: Phase::Down, born, system: server.system, reserved: server.reserved, ..Server::default() }
+    }
+
+    /// The tick after the last one used, while the line is closed as well.
+    fn used(&self, server: &Server) -> Tick {
+        self.rules.tick_of(server.closed.unwrap_or(server.last)) + 1
+    }
+
+    /// The readings of the clock with which a request for a worker differs.
+    fn nows(&self, state: &State, server: &Server, worker: Worker) -> impl Iterator<Item = Instant> {
+        let record = state.registry[worker as usize];
+        let mut last = None;
+        let grants = (self.start..self.end).map(move |now| (now, self.rules.lease(server, record, worker, now).1));
+        let differing: Vec<_> = grants
+            .filter(|(_, grant)| grant.until <= self.end && last.replace(grant.until) != Some(grant.until))
+            .map(|(now, _)| now)
+            .collect();
+        differing.into_iter()
+    }
+
+    fn accepts(&self, found: Record, expected: Record) -> bool {
+        match self.rules.compare {
+            Compare::Version => true,
+            Compare::Record => found == expected,
+            Compare::Owner => found.owner == expected.owner,
+        }
+    }
+
+    /// A grant that the registry has stored, on its way to the sessions.
+    fn stored(&self, server: &Server, grant: Grant) -> Task {
+        let plan = self.rules.plan(server, grant);
+        plan.map_or(Task::Idle, |plan| Task::Installing(plan, self.rules.next_step(&plan, 0).unwrap_or(3)))
+    }
+
+    fn deliver(&self, state: &mut State, at: usize, again: bool) {
+        let request = state.network[at];
+        if again {
+            state.left.duplicates -= 1;
+        } else {
+            state.network.remove(at);
+        }
+        let worker = request.worker as usize;
+        let is_accepted = self.accepts(state.registry[worker], request.expected);
+        if is_accepted {
+            state.registry[worker] = request.new;
+        }
+        if is_accepted && self.rules.compare == Compare::Version {
+            // All others expect the version before.
+            state.network.retain(|other| other.worker != request.worker);
+            for server in &mut state.servers {
+                let is_beaten = |sent: &Request| sent.worker == request.worker && *sent != request;
+                if matches!(&server.task, Task::Waiting(_, sent) if is_beaten(sent)) {
+                    server.task = Task::Idle;
+                }
+            }
+        }
+        let waiting = state.servers.iter_mut().find(|s| matches!(s.task, Task::Waiting(_, sent) if sent == request));
+        if let Some(server) = waiting
+            && let Task::Waiting(grant, _) = server.task
+        {
+            server.task = if is_accepted { self.stored(server, grant) } else { Task::Idle };
+        }
+    }
+
+    /// Closes the line and gives back the worker beside it, as far as the registry has it under this token.
+    fn close(&self, state: &mut State, at: usize) {
+        let is_skipped = self.rules.is_broken(Break::NotClosed);
+        if !is_skipped {
+            self.rules.close(&mut state.servers[at]);
+        }
+        let server = state.servers[at];
+        if let Some(worker) = server.worker
+            && let Some(request) = self.rules.give_back(&server, state.registry[worker as usize], worker)
+        {
+            state.send(request);
+        }
+        state.servers[at].task = Task::Idle;
+    }
+}
+
+impl Model for World {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let mut servers = [Server::default(); MAX_SERVERS];
+        for (i, server) in servers.iter_mut().enumerate().take(self.servers) {
+            let new = Server { system: i as u8 + 1, ..Server::default() };
+            *server = self.started(&new, i as Token + 1, true);
+        }
+        let state = State {
+            registry: [Record::default(); MAX_WORKERS],
+            servers,
+            network: Vec::new(),
+            runs: self.servers as Token,
+            left: self.budget,
+            watched: 0,
+            claimed_by: None,
+            is_claimed_twice: false,
+        };
+        let end = self.rules.first_position(self.rules.first_tick_from(self.end));
+        // No line has position 0: a new one has nothing after it.
+        (1..end).map(|watched| State { watched, ..state.clone() }).collect()
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        if state.is_claimed_twice {
+            return;
+        }
+        let has_room = state.network.len() < self.in_flight;
+        for request in 0..state.network.len() {
+            actions.push(Action::Deliver { request, again: false });
+            actions.push(Action::Lose { request });
+            if state.left.duplicates > 0 {
+                actions.push(Action::Deliver { request, again: true });
+            }
+        }
+        let unborn = state.servers.iter().position(|server| server.phase == Phase::Unborn);
+        for (i, server) in state.servers.iter().enumerate() {
+            let is_running = matches!(server.phase, Phase::Up | Phase::Stopping);
+            if server.phase == Phase::Down {
+                actions.push(Action::Start { server: i });
+            }
+            if is_running && server.worker.is_some() && server.is_raised {
+                let mut before = None;
+                for now in self.rules.tick_of(server.last)..=self.rules.first_tick_from(self.end) {
+                    let claim = self.rules.claim(server, now, self.reserved(server));
+                    if claim.is_some() && claim != before {
+                        actions.push(Action::Claim { server: i, now });
+                    }
+                    before = claim;
+                }
+            }
+            if is_running && state.left.crashes > 0 {
+                actions.push(Action::Crash { server: i });
+            }
+            if let (Some(to), true, true) = (unborn, state.left.copies > 0, server.phase != Phase::Unborn) {
+                for reserved in 0..=server.reserved {
+                    actions.push(Action::CopyDirectory { server: i, to, reserved });
+                }
+            }
+            if server.phase != Phase::Up {
+                continue;
+            }
+            if let (Some(to), true) = (unborn, state.left.forks > 0) {
+                actions.push(Action::Fork { server: i, to });
+            }
+            if !server.is_raised {
+                actions.push(Action::Resume { server: i });
+            } else if self.reserves {
+                for to in server.reserved + 1..=self.rules.first_tick_from(self.end) {
+                    actions.push(Action::Reserve { server: i, to });
+                }
+            }
+            if state.left.session_crashes > 0 {
+                actions.push(Action::SessionCrash { server: i });
+            }
+            if state.left.stops > 0 && has_room {
+                actions.push(Action::Stop { server: i });
+            }
+            if state.left.closings > 0 && has_room && server.worker.is_some() && server.closed.is_none() {
+                actions.push(Action::Close { server: i });
+            }
+            // The lock for transitions is held while a grant is installed, and while the line is lowered.
+            if state.left.rewinds > 0
+                && !matches!(server.task, Task::Installing(..))
+                && let Some(lowest) = self.rules.lowest_tick(server)
+            {
+                for to in lowest..=self.rules.tick_of(server.last) {
+                    actions.push(Action::Rewind { server: i, to });
+                }
+            }
+            match server.task {
+                Task::Idle if has_room => {
+                    for worker in 0..self.workers as Worker {
+                        for now in self.nows(state, server, worker) {
+                            actions.push(Action::Lease { server: i, worker, now });
+                        }
+                        let record = state.registry[worker as usize];
+                        let is_stray = server.worker != Some(worker) || self.rules.is_broken(Break::HandedBackInUse);
+                        if state.left.hand_backs > 0 && is_stray && record.owner == server.token {
+                            actions.push(Action::HandBack { server: i, worker });
+                        }
+                    }
+                }
+                Task::Idle => {}
+                Task::Waiting(..) => actions.push(Action::Forget { server: i }),
+                Task::Installing(..) => {
+                    actions.push(Action::Install { server: i });
+                    actions.push(Action::Forget { server: i });
+                }
+            }
+        }
+        if state.left.wipes > 0 {
+            actions.push(Action::Wipe);
+        }
+    }
+
+    fn next_state(&self, before: &State, action: Action) -> Option<State> {
+        let mut state = before.clone();
+        match action {
+            Action::Lease { server, worker, now } => {
+                let record = state.registry[worker as usize];
+                let (request, grant) = self.rules.lease(&state.servers[server], record, worker, now);
+                state.servers[server].task = match self.rules.is_broken(Break::UsedBeforeStored) {
+                    true => self.stored(&state.servers[server], grant),
+                    false => Task::Waiting(grant, request),
+                };
+                state.send(request);
+            }
+            Action::Deliver { request, again } => self.deliver(&mut state, request, again),
+            Action::Lose { request } => drop(state.network.remove(request)),
+            Action::Forget { server } => state.servers[server].task = Task::Idle,
+            Action::Install { server } => {
+                let server = &mut state.servers[server];
+                let Task::Installing(plan, step) = server.task else { return None };
+                self.rules.install(server, &plan, step, self.budget.rewinds > 0);
+                let next = self.rules.next_step(&plan, step + 1);
+                server.task = next.map_or(Task::Idle, |next| Task::Installing(plan, next));
+            }
+            Action::Claim { server, now } => {
+                let server = &mut state.servers[server];
+                server.last = self.rules.claim(server, now, self.reserved(server))?;
+                if server.worker == Some(0) && server.last == state.watched {
+                    state.is_claimed_twice = state.claimed_by.is_some();
+                    state.claimed_by = Some(server.token);
+                }
+            }
+            Action::Resume { server } => self.rules.resume(&mut state.servers[server]),
+            Action::Reserve { server, to } => state.servers[server].reserved = to,
+            Action::Crash { server } => {
+                state.left.crashes -= 1;
+                state.servers[server] = Self::down(&state.servers[server], Born::AfterCrash);
+            }
+            Action::SessionCrash { server } => {
+                state.left.session_crashes -= 1;
+                let server = &mut state.servers[server];
+                server.born = Born::AfterCrash;
+                *server = self.started(server, server.token, false);
+            }
+            Action::Start { server } => {
+                state.runs += 1;
+                state.servers[server] = self.started(&state.servers[server], state.runs, true);
+            }
+            Action::CopyDirectory { server, to, reserved } => {
+                state.left.copies -= 1;
+                state.servers[to] = Server { reserved, ..Self::down(&state.servers[server], Born::Copied) };
+            }
+            Action::Fork { server, to } => {
+                state.left.forks -= 1;
+                state.servers[to] = Server { born: Born::Copied, ..state.servers[server] };
+            }
+            Action::Stop { server } => {
+                state.left.stops -= 1;
+                self.close(&mut state, server);
+                let server = &mut state.servers[server];
+                if self.rules.is_broken(Break::NotClosed) {
+                    server.phase = Phase::Stopping;
+                } else {
+                    // The reservation is given back, too.
+                    let reserved = if server.is_raised && self.reserves { self.used(server) } else { server.reserved };
+                    *server = Server { reserved, ..Self::down(server, Born::AfterStop) };
+                }
+            }
+            Action::Close { server } => {
+                state.left.closings -= 1;
+                self.close(&mut state, server);
+            }
+            Action::HandBack { server, worker } => {
+                state.left.hand_backs -= 1;
+                let record = state.registry[worker as usize];
+                let request = self.rules.give_back(&state.servers[server], record, worker)?;
+                state.send(request);
+            }
+            Action::Rewind { server, to } => {
+                state.left.rewinds -= 1;
+                let server = &mut state.servers[server];
+                self.rules.lower(server, to);
+                // Who does that has made sure that the server's own IDs from there on are not kept.
+                if state.claimed_by == Some(server.token) && state.watched >= self.rules.first_position(to) {
+                    state.claimed_by = None;
+                }
+            }
+            Action::Wipe => {
+                state.left.wipes -= 1;
+                state.registry = [Record::default(); MAX_WORKERS];
+                // What is under way expects records that are gone.
+                state.network.clear();
+            }
+        }
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        fn claimed(state: &State, born: Born) -> bool {
+            state.servers.iter().any(|server| server.born == born && state.claimed_by == Some(server.token))
+        }
+        fn is_claimed_above_another(state: &State) -> bool {
+            state.registry[0].from > 0 && state.claimed_by == Some(state.registry[0].owner)
+        }
+        fn is_opened_again(state: &State) -> bool {
+            let is_so = |s: &Server| s.closed.is_none() && state.claimed_by == Some(s.token);
+            state.left.closings == 0 && state.servers.iter().any(is_so) && is_claimed_above_another(state)
+        }
+        let mut properties = vec![
+            Property::always(REPEATED, |_, state: &State| !state.is_claimed_twice),
+            Property::sometimes("claimed after a take-over", |_, state| is_claimed_above_another(state)),
+        ];
+        let budget = &self.budget;
+        if budget.crashes + budget.session_crashes > 0 {
+            properties.push(Property::sometimes("claimed after a crash", |_, s| claimed(s, Born::AfterCrash)));
+        }
+        if budget.stops > 0 {
+            properties.push(Property::sometimes("claimed after a stop", |_, s| claimed(s, Born::AfterStop)));
+        }
+        if budget.copies + budget.forks > 0 {
+            properties.push(Property::sometimes("claimed by a copy", |_, s| claimed(s, Born::Copied)));
+        }
+        if budget.closings > 0 {
+            properties.push(Property::sometimes("claimed after a line was closed", |_, s| is_opened_again(s)));
+        }
+        if budget.hand_backs > 0 {
+            properties.push(Property::sometimes("claimed after a hand-back", |_, state: &State| {
+                state.left.hand_backs == 0 && is_claimed_above_another(state)
+            }));
+        }
+        if budget.rewinds > 0 {
+            properties.push(Property::sometimes("claimed after a rewind", |_, state: &State| {
+                state.left.rewinds == 0 && state.claimed_by.is_some()
+            }));
+        }
+        properties
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |server: usize| ["s1", "s2", "s3"][server];
+        match *self {
+            Self::Lease { server, worker, now } => {
+                write!(f, "{} reads worker {worker}, and asks for it at {now}", name(server))
+            }
+            Self::Deliver { request, again } => {
+                write!(f, "request #{request} reaches the registry{}", if again { ", and will again" } else { "" })
+            }
+            Self::Lose { request } => write!(f, "request #{request} is lost"),
+            Self::Forget { server } => write!(f, "{}'s process for the registry starts anew", name(server)),
+            Self::Install { server } => write!(f, "{} does the next step of the installation", name(server)),
+            Self::Claim { server, now } => write!(f, "a session of {} claims at tick {now}", name(server)),
+            Self::Resume { server } => write!(f, "{} raises its line to the reservation", name(server)),
+            Self::Reserve { server, to } => write!(f, "{} reserves up to tick {to}", name(server)),
+            Self::Crash { server } => write!(f, "{} crashes", name(server)),
+            Self::SessionCrash { server } => write!(f, "a session of {} crashes; the postmaster lives", name(server)),
+            Self::Start { server } => write!(f, "{} starts", name(server)),
+            Self::CopyDirectory { server, to, reserved } => {
+                write!(f, "{}'s data is copied to {}, with reservation {reserved}", name(server), name(to))
+            }
+            Self::Fork { server, to } => {
+                write!(f, "{}'s machine is copied with its memory: {}", name(server), name(to))
+            }
+            Self::Stop { server } => write!(f, "{} stops, and sends its worker back", name(server)),
+            Self::Close { server } => write!(f, "{} closes its line, and sends its worker back", name(server)),
+            Self::HandBack { server, worker } => write!(f, "{} sends worker {worker} back", name(server)),
+            Self::Rewind { server, to } => write!(f, "{}'s line is lowered to tick {to} by hand", name(server)),
+            Self::Wipe => write!(f, "the registry is wiped"),
+        }
+    }
+}

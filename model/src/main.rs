@@ -1,0 +1,41 @@
+//! Runs the checks of the lease protocol, or its simulation:
+//!
+//!     cargo run --profile model -p snowflake_model                 all checks
+//!     cargo run --profile model -p snowflake_model -- check TEXT   those whose name contains TEXT, with their ways
+//!     cargo run --profile model -p snowflake_model -- simulation   all scenarios; with a number, from that seed
+
+use snowflake_model::{check, simulation};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_right = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] | ["check"] => checks(|_| true, false),
+        ["check", "--short"] => checks(|check| check.is_short, false),
+        ["check", text] => checks(|check| check.name.contains(text), true),
+        ["simulation"] => simulations(1),
+        ["simulation", seed] if seed.parse::<u64>().is_ok() => simulations(seed.parse().unwrap_or(1)),
+        _ => {
+            eprintln!("usage: snowflake_model [check [--short | TEXT] | simulation [SEED]]");
+            false
+        }
+    };
+    if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn checks(is_wanted: impl Fn(&check::Check) -> bool, is_wordy: bool) -> bool {
+    let wanted: Vec<_> = check::suite().into_iter().filter(is_wanted).collect();
+    let wrong = wanted.iter().filter(|check| !check::run(check, is_wordy)).count();
+    !wanted.is_empty() && wrong == 0
+}
+
+fn simulations(seed: u64) -> bool {
+    println!("{}", simulation::Report::HEADING);
+    let mut is_right = true;
+    for scenario in simulation::long() {
+        let report = simulation::run(&scenario, seed);
+        println!("{report}");
+        is_right &= report.repeated == 0 && report.leases() > 0;
+    }
+    is_right
+}

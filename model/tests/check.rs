@@ -1,0 +1,20 @@
+//! The short form of the model check: see `snowflake_model::check`.
+
+use snowflake_model::check::{Check, run, suite};
+
+fn all(is_wanted: impl Fn(&Check) -> bool) {
+    let wanted: Vec<_> = suite().into_iter().filter(|check| check.is_short && is_wanted(check)).collect();
+    let wrong: Vec<_> = wanted.iter().filter(|check| !run(check, false)).map(|check| check.name).collect();
+    assert!(wanted.len() > 5, "there are too few checks");
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+#[test]
+fn no_id_repeats_whatever_happens() {
+    all(|check| check.is_safe);
+}
+
+#[test]
+fn an_id_repeats_where_a_rule_is_broken() {
+    all(|check| !check.is_safe);
+}

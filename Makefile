@@ -64,6 +64,7 @@ microbench: ## the core alone, by criterion, which compares with the run before
 lint: deps ## formatting, clippy, the SQL files
 	$(CARGO) fmt --all --check
 	$(BUILD) clippy --workspace --all-targets $(FEATURES) -- -D warnings
+	$(CARGO) clippy -p snowflake_registry --all-features --all-targets -- -D warnings
 	@scripts/lint-sql
 
 versions: deps-test ## compile for every PostgreSQL major that is supported

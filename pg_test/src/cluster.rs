@@ -1,7 +1,8 @@
 //! A cluster: its data directory, its server, its clock.
 
 use crate::check::wait_for;
-use crate::programs::{self, Installation, exists, kill, run, server_user, stop_process};
+use crate::ports::free_port;
+use crate::programs::{self, Installation, continue_process, exists, kill, run, server_user, stop_process};
 use crate::query::{NEXT, value};
 use postgres::{Client, NoTls};
 use std::fmt::Write as _;
@@ -31,6 +32,7 @@ pub struct Options {
     installation: Installation,
     preload: bool,
     clock: bool,
+    listens: bool,
     initdb: Vec<String>,
     configuration: String,
     variables: Vec<(String, String)>,
@@ -79,6 +81,13 @@ impl Options {
         self.set("pg_snowflake.layout = 'timestamp=41 worker=16 sequence=6'")
     }
 
+    /// Has the server listen on the loopback, too, at [`Cluster::port`].
+    #[must_use]
+    pub fn listening(mut self) -> Self {
+        self.listens = true;
+        self
+    }
+
     /// Adds an argument for initdb.
     #[must_use]
     pub fn initdb(mut self, argument: &str) -> Self {
@@ -105,6 +114,7 @@ impl Options {
     pub fn create(self) -> Cluster {
         let mut cluster = Cluster::empty(self.installation, self.clock);
         cluster.variables = self.variables;
+        cluster.port = self.listens.then(free_port);
         let data = cluster.data();
         let mut initdb = cluster.installation.program("initdb", &[]);
         initdb.args(["--auth=trust", "--username=postgres", "--no-sync", "--encoding=UTF8", "--locale=C"]);
@@ -126,6 +136,8 @@ pub struct Cluster {
     installation: Installation,
     directory: TempDir,
     has_clock: bool,
+    /// Where it listens, if not on its socket alone.
+    port: Option<u16>,
     variables: Vec<(String, String)>,
 }
 
@@ -136,6 +148,7 @@ impl Cluster {
             installation: Installation::under_test(),
             preload: true,
             clock: false,
+            listens: false,
             initdb: Vec::new(),
             variables: Vec::new(),
             configuration: String::new(),
@@ -148,7 +161,7 @@ impl Cluster {
         if let Some(user) = server_user() {
             run(Command::new("chown").arg(user).arg(directory.path()));
         }
-        let cluster = Self { installation, directory, has_clock: with_clock, variables: Vec::new() };
+        let cluster = Self { installation, directory, has_clock: with_clock, port: None, variables: Vec::new() };
         if with_clock {
             cluster.step_clock("+0s");
         }
@@ -157,7 +170,8 @@ impl Cluster {
 
     /// A running standby of this cluster, which streams from it. Its clock, where it has one, is its own.
     pub fn standby(&self) -> Self {
-        let standby = Self::empty(self.installation.clone(), self.has_clock);
+        let mut standby = Self::empty(self.installation.clone(), self.has_clock);
+        standby.port = self.port.map(|_| free_port());
         standby.copy_from(self, &["--write-recovery-conf"]);
         standby.start();
         wait_for("the standby streams", || {
@@ -180,6 +194,11 @@ impl Cluster {
     /// The directory of the server's socket: the `host` of clients.
     pub fn socket(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// The port: in the name of the socket, and on the loopback where the server listens there.
+    pub fn port(&self) -> u16 {
+        self.port.unwrap_or(5432)
     }
 
     /// Adds lines to a file of the data directory.
@@ -246,12 +265,7 @@ impl Cluster {
             Stop::Fast => drop(run(self.pg_ctl("stop").arg("--mode=fast"))),
             Stop::Immediate => drop(run(self.pg_ctl("stop").arg("--mode=immediate"))),
             Stop::Kill => {
-                let pid = self.postmaster();
-                // Stopped first: a session that it starts after its children were listed would outlive it.
-                stop_process(pid);
-                let children = programs::output(Command::new("ps").args(["--ppid", &pid.to_string(), "-o", "pid="]));
-                let mut pids = vec![pid];
-                pids.extend(children.output.split_whitespace().map(|child| child.parse::<u32>().unwrap()));
+                let pids = self.stopped_processes();
                 for &pid in &pids {
                     kill(pid);
                 }
@@ -259,6 +273,27 @@ impl Cluster {
                 wait_for(&format!("{pids:?} are gone"), || !pids.iter().any(|&pid| exists(pid)));
             }
         }
+    }
+
+    /// Stops the postmaster by SIGSTOP, and returns it and its child processes.
+    fn stopped_processes(&self) -> Vec<u32> {
+        let pid = self.postmaster();
+        // Stopped first: a session that it starts after its children were listed would be missed.
+        stop_process(pid);
+        let children = programs::output(Command::new("ps").args(["--ppid", &pid.to_string(), "-o", "pid="]));
+        let mut pids = vec![pid];
+        pids.extend(children.output.split_whitespace().map(|child| child.parse::<u32>().unwrap()));
+        pids
+    }
+
+    /// Stops the server's processes by SIGSTOP, all of them, until [`Cluster::resume`].
+    pub fn pause(&self) {
+        self.stopped_processes().into_iter().for_each(stop_process);
+    }
+
+    /// Lets a server that was paused go on.
+    pub fn resume(&self) {
+        self.stopped_processes().into_iter().for_each(continue_process);
     }
 
     /// Ends the recovery of a standby.
@@ -300,7 +335,8 @@ impl Cluster {
         command.args([action, "--wait", "--timeout=60", "--silent", "--pgdata"]).arg(self.data());
         if action == "start" {
             // Not in the configuration, which a standby copies from its primary.
-            command.arg("--options").arg(format!("-k {}", self.socket().display()));
+            let address = self.port.map(|port| format!("-h 127.0.0.1 -p {port} ")).unwrap_or_default();
+            command.arg("--options").arg(format!("{address}-k {}", self.socket().display()));
         }
         command
     }
@@ -397,7 +433,8 @@ impl Cluster {
 
     fn connect(&self, user: &str, database: &str) -> Result<Client, postgres::Error> {
         let host = self.socket().display();
-        Client::connect(&format!("host={host} user={user} dbname={database}"), NoTls)
+        let port = self.port();
+        Client::connect(&format!("host={host} port={port} user={user} dbname={database}"), NoTls)
     }
 
     /// One of PostgreSQL's client programs, connected to this cluster.
@@ -406,7 +443,12 @@ impl Cluster {
         let host = self.socket().to_str().unwrap();
         self.installation.program(
             name,
-            &[variable("PGHOST", host), variable("PGUSER", "postgres"), variable("PGDATABASE", "postgres")],
+            &[
+                variable("PGHOST", host),
+                variable("PGPORT", &self.port().to_string()),
+                variable("PGUSER", "postgres"),
+                variable("PGDATABASE", "postgres"),
+            ],
         )
     }
 
@@ -468,6 +510,13 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
+        // What is paused takes no signal.
+        if let Some(pid) = std::fs::read_to_string(self.data().join("postmaster.pid"))
+            .ok()
+            .and_then(|file| file.lines().next()?.parse().ok())
+        {
+            continue_process(pid);
+        }
         // Not `stop`: it panics where no server runs.
         let _ = self.pg_ctl("stop").arg("--mode=immediate").output();
     }

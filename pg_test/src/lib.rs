@@ -1,17 +1,22 @@
-//! Throw-away PostgreSQL clusters for tests: start, crash, reload, step the clock, and many sessions at once.
+//! Throw-away PostgreSQL clusters for tests: start, crash, reload, step the clock, and many sessions at once; and throw-away
+//! [registries] of worker IDs.
 //!
 //! The PostgreSQL of the environment's `PG_CONFIG` is used, else the default of `scripts/pg-config`; pg_snowflake must
 //! be installed there. As root, its programs run as user postgres. A cluster listens on a socket in its own directory
 //! only, and is stopped and removed when its value is dropped.
 
+pub mod certificates;
 pub mod check;
 mod cluster;
 pub mod dump;
 pub mod given;
 pub mod load;
 pub mod packages;
+pub mod ports;
 pub mod programs;
+pub mod proxy;
 pub mod query;
+pub mod registries;
 pub mod soak;
 
 pub use cluster::{Cluster, Options, Stop};

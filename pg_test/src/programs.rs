@@ -125,3 +125,8 @@ pub fn stop_process(pid: u32) {
     };
     check::wait_for(&format!("process {pid} stops"), || !runs());
 }
+
+/// Lets a process go on that was stopped by SIGSTOP.
+pub fn continue_process(pid: u32) {
+    run(Command::new("sh").args(["-c", "kill -CONT $0 || true", &pid.to_string()]));
+}

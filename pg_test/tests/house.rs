@@ -172,6 +172,14 @@ fn no_module_of_the_core_uses_itself_by_way_of_others() {
     check_no_circle(&uses);
 }
 
+#[test]
+fn no_module_of_the_registries_uses_itself_by_way_of_others() {
+    let mut uses = uses(&root().join("registry/src"));
+    // As with the core.
+    uses.insert(Vec::new(), BTreeSet::new());
+    check_no_circle(&uses);
+}
+
 /// The order is that of the list in `src/lib.rs`.
 #[test]
 fn modules_of_the_extension_use_only_those_below_them() {
@@ -214,8 +222,9 @@ fn files_that_documents_name_exist() {
         // The steps of a release name files that it makes.
         let text = text.split("A release, here").next().unwrap();
         for name in text.split('`').skip(1).step_by(2) {
-            let is_path =
-                ["src/", "core/", "sql/", "pg_test/", "scripts/", "docs/"].iter().any(|start| name.starts_with(start));
+            let is_path = ["src/", "core/", "registry/", "sql/", "pg_test/", "scripts/", "docs/"]
+                .iter()
+                .any(|start| name.starts_with(start));
             // Not a command, nor a pattern.
             if is_path && !name.contains([' ', '*', '\n']) && !name.contains("OLD") {
                 assert!(root().join(name).exists(), "{document} names {name}");

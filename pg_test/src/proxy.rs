@@ -1,0 +1,85 @@
+//! A proxy that stands between a client and a server, and does what networks do.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// What the proxy does with what passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Passes it on.
+    Pass,
+    /// Passes answers on, each after this long.
+    Slow(Duration),
+    /// Passes requests on. When an answer comes, breaks the connection in its place.
+    LoseAnswers,
+    /// Breaks connections as soon as they are made.
+    Refuse,
+}
+
+/// A proxy on the loopback. It ends with the process.
+pub struct Proxy {
+    port: u16,
+    mode: Arc<Mutex<Mode>>,
+}
+
+impl Proxy {
+    /// A proxy before this port, which passes on everything.
+    pub fn before(port: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let proxy = Self { port: listener.local_addr().unwrap().port(), mode: Arc::new(Mutex::new(Mode::Pass)) };
+        let mode = proxy.mode.clone();
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let mode = mode.clone();
+                if *mode.lock().unwrap() == Mode::Refuse {
+                    continue;
+                }
+                if let Ok(server) = TcpStream::connect(("127.0.0.1", port)) {
+                    client.set_nodelay(true).unwrap();
+                    server.set_nodelay(true).unwrap();
+                    let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                    thread::spawn(move || pass(from, to, || true));
+                    thread::spawn(move || {
+                        pass(server, client, || {
+                            let now = *mode.lock().unwrap();
+                            match now {
+                                Mode::Pass | Mode::Refuse => true,
+                                Mode::LoseAnswers => false,
+                                Mode::Slow(delay) => {
+                                    thread::sleep(delay);
+                                    true
+                                }
+                            }
+                        });
+                    });
+                }
+            }
+        });
+        proxy
+    }
+
+    /// The port that it listens at.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What it does with what passes from now on.
+    pub fn set(&self, mode: Mode) {
+        *self.mode.lock().unwrap() = mode;
+    }
+}
+
+/// Until one side ends, or the other does not take what it is given.
+fn pass(mut from: TcpStream, mut to: TcpStream, passes: impl Fn() -> bool) {
+    let mut buffer = [0; 65536];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        if !passes() || to.write_all(&buffer[..count]).is_err() {
+            break;
+        }
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}

@@ -1,0 +1,210 @@
+//! A registry in memory, for tests and simulations: as many clients as one likes, and faults that are told beforehand.
+//!
+//! ```
+//! use snowflake_registry::memory::{Fault, Memory};
+//! use snowflake_registry::{Options, Registry};
+//!
+//! let memory = Memory::default();
+//! let mut registry = memory.client(&Options::default());
+//! assert_eq!(registry.layout("twitter")?, "twitter");
+//!
+//! registry.next(Fault::LostAnswer);
+//! assert!(registry.layout("twitter").unwrap_err().is_unanswered());
+//! # Ok::<(), snowflake_registry::Error>(())
+//! ```
+
+use crate::error::{Attempt, Attempts, Error};
+use crate::text::check;
+use crate::{Options, Registry, Swap};
+use snowflake_core::lease::{Record, Stored, Version, WorkerNumber};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What is stored. Clones share it.
+#[derive(Clone, Default)]
+pub struct Memory(Arc<Mutex<Store>>);
+
+#[derive(Default)]
+struct Store {
+    layout: Option<String>,
+    records: BTreeMap<WorkerNumber, Stored>,
+    last_version: u64,
+    late: VecDeque<Change>,
+}
+
+/// A change that was sent.
+#[derive(Clone)]
+enum Change {
+    Layout(String),
+    Swap(WorkerNumber, Option<Version>, Box<Record>),
+}
+
+/// What came of it.
+enum Outcome {
+    Layout(String),
+    Swap(Swap),
+}
+
+/// What becomes of a call. Reads know no difference between the last three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It is answered, after this long.
+    Delay(Duration),
+    /// It is not sent: the registry cannot be reached.
+    Unreachable,
+    /// It is lost on the way.
+    LostRequest,
+    /// It is made, and the answer is lost.
+    LostAnswer,
+    /// It is not answered, and a change is made when [`Memory::deliver_late`] says so.
+    Late,
+}
+
+/// One client, as [`open`](crate::open) gives one for other registries.
+pub struct Client {
+    memory: Memory,
+    options: Options,
+    faults: VecDeque<Fault>,
+}
+
+impl Memory {
+    /// A client, whose calls go well.
+    pub fn client(&self, options: &Options) -> Client {
+        Client { memory: self.clone(), options: options.clone(), faults: VecDeque::new() }
+    }
+
+    /// Makes the changes that are late, in the order in which they were sent. Returns how many there were.
+    pub fn deliver_late(&self) -> usize {
+        let mut store = self.lock();
+        let late = std::mem::take(&mut store.late);
+        for change in &late {
+            store.make(change);
+        }
+        late.len()
+    }
+
+    /// Loses everything but what is late.
+    pub fn wipe(&self) {
+        let mut store = self.lock();
+        let late = std::mem::take(&mut store.late);
+        *store = Store { late, ..Store::default() };
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Store> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Store {
+    fn make(&mut self, change: &Change) -> Outcome {
+        match change {
+            Change::Layout(layout) => Outcome::Layout(self.layout.get_or_insert_with(|| layout.clone()).clone()),
+            Change::Swap(worker, expected, record) => {
+                let stands = self.records.get(worker);
+                if stands.map(|stored| stored.version) != *expected {
+                    return Outcome::Swap(Swap::Conflict(stands.cloned()));
+                }
+                self.last_version += 1;
+                let version = Version(self.last_version);
+                self.records.insert(*worker, Stored { version, record: (**record).clone() });
+                Outcome::Swap(Swap::Stored(version))
+            }
+        }
+    }
+}
+
+impl Client {
+    /// What becomes of the next call, or, after this was called several times, of as many calls.
+    pub fn next(&mut self, fault: Fault) {
+        self.faults.push_back(fault);
+    }
+
+    fn attempts() -> Attempts {
+        Attempts(vec![Attempt::new("memory", "injected", None)])
+    }
+
+    /// Waits, and says what else becomes of the call.
+    fn begin(&mut self) -> Result<Option<Fault>, Error> {
+        let wait = |length: Duration| {
+            let end = Instant::now() + length;
+            loop {
+                if self.options.stop.is_wanted() {
+                    return Err(Error::Interrupted);
+                }
+                match end.saturating_duration_since(Instant::now()) {
+                    Duration::ZERO => return Ok(()),
+                    left => thread::sleep(left.min(Duration::from_millis(10))),
+                }
+            }
+        };
+        match self.faults.pop_front() {
+            Some(Fault::Delay(length)) if length < self.options.deadline() => wait(length).map(|()| None),
+            Some(Fault::Delay(_)) => {
+                wait(self.options.deadline())?;
+                Ok(Some(Fault::Late))
+            }
+            Some(Fault::Unreachable) => Err(Error::Unreachable(Self::attempts())),
+            other => wait(Duration::ZERO).map(|()| other),
+        }
+    }
+
+    fn read<T>(&mut self, read: impl Fn(&Store) -> T) -> Result<T, Error> {
+        match self.begin()? {
+            Some(_) => Err(Error::Timeout(Self::attempts())),
+            None => Ok(read(&self.memory.lock())),
+        }
+    }
+
+    fn change(&mut self, change: Change) -> Result<Outcome, Error> {
+        let unanswered = || Err(Error::Unanswered(Box::new(Error::Timeout(Self::attempts()))));
+        match self.begin() {
+            Ok(None | Some(Fault::Delay(_))) => Ok(self.memory.lock().make(&change)),
+            Ok(Some(Fault::LostAnswer)) => {
+                self.memory.lock().make(&change);
+                unanswered()
+            }
+            Ok(Some(Fault::Late)) => {
+                self.memory.lock().late.push_back(change);
+                unanswered()
+            }
+            Ok(Some(Fault::LostRequest | Fault::Unreachable)) => unanswered(),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Registry for Client {
+    fn layout(&mut self, layout: &str) -> Result<String, Error> {
+        match self.change(Change::Layout(layout.to_owned()))? {
+            Outcome::Layout(layout) => Ok(layout),
+            Outcome::Swap(_) => unreachable!("a layout was sent"),
+        }
+    }
+
+    fn records(&mut self) -> Result<Vec<(WorkerNumber, Stored)>, Error> {
+        self.read(|store| store.records.iter().map(|(worker, stored)| (*worker, stored.clone())).collect())
+    }
+
+    fn record(&mut self, worker: WorkerNumber) -> Result<Option<Stored>, Error> {
+        self.read(|store| store.records.get(&worker).cloned())
+    }
+
+    fn compare_and_swap(
+        &mut self,
+        worker: WorkerNumber,
+        expected: Option<Version>,
+        record: &Record,
+    ) -> Result<Swap, Error> {
+        check(worker, record)?;
+        match self.change(Change::Swap(worker, expected, Box::new(record.clone())))? {
+            Outcome::Swap(swap) => Ok(swap),
+            Outcome::Layout(_) => unreachable!("a swap was sent"),
+        }
+    }
+
+    fn warnings(&mut self) -> Result<Vec<String>, Error> {
+        self.read(|_| vec!["The registry is in memory, and is lost when its process ends.".to_owned()])
+    }
+}

@@ -1,0 +1,13 @@
+//! Connections for all registries: no thread, one deadline for all that a call does, and an end as soon as the caller wants
+//! to stop.
+
+mod fault;
+mod limit;
+mod stream;
+mod tls;
+mod turns;
+
+pub(crate) use fault::Fault;
+pub(crate) use stream::{Connection, Stream};
+pub(crate) use tls::Tls;
+pub(crate) use turns::{Protocol, Turns, settle};

@@ -1,0 +1,75 @@
+//! A connection with a host.
+
+use super::fault::Fault;
+use super::limit::Limit;
+use crate::url::Host;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// A connection as the clients take it, with or without TLS.
+pub(crate) trait Connection: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Connection for T {}
+
+/// A TCP connection. Whoever has its [`Stream::witness`] sees whether the client still holds it: all clients let go of a
+/// connection that the server has closed.
+pub(crate) struct Stream {
+    tcp: TcpStream,
+    held: Arc<()>,
+}
+
+impl Stream {
+    /// Connects to the first of the host's addresses that takes it.
+    ///
+    /// The system resolves the name, which blocks and is bounded by `timeout` and `attempts` of resolv.conf alone. Tokio would
+    /// do that on another thread.
+    pub async fn connect(host: &Host, limit: &Limit) -> Result<Self, Fault> {
+        let addresses: Vec<SocketAddr> = (host.name.as_str(), host.port)
+            .to_socket_addrs()
+            .map_err(|error| Fault::Broken(format!("the name cannot be resolved: {error}")))?
+            .collect();
+        let mut last = Fault::Broken("the name has no address".to_owned());
+        for (number, address) in addresses.iter().enumerate() {
+            let share = limit.share(addresses.len() - number, None);
+            match share.wait_for(async { Ok(TcpStream::connect(address).await?) }).await {
+                Ok(tcp) => {
+                    tcp.set_nodelay(true)?;
+                    return Ok(Self { tcp, held: Arc::default() });
+                }
+                Err(Fault::Interrupted) => return Err(Fault::Interrupted),
+                Err(fault) => last = fault,
+            }
+        }
+        Err(last)
+    }
+
+    /// Can be upgraded until the connection is dropped.
+    pub fn witness(&self) -> Weak<()> {
+        Arc::downgrade(&self.held)
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.tcp).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(cx)
+    }
+}

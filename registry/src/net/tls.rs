@@ -1,0 +1,194 @@
+//! TLS, by rustls with ring.
+
+use super::fault::Fault;
+use super::stream::Stream;
+use crate::url::{Host, TlsOptions, Verify};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::path::Path;
+use std::sync::Arc;
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+/// What a registry's URL says of TLS, ready for use.
+#[derive(Clone)]
+pub(crate) struct Tls(Arc<ClientConfig>);
+
+impl Tls {
+    /// Reads the files of certificates.
+    ///
+    /// # Errors
+    /// A text, where a file is missing or has no certificate or key.
+    pub fn new(options: &TlsOptions) -> Result<Self, String> {
+        let provider = Arc::new(ring::default_provider());
+        let verifier = verifier(options, &provider)?;
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let config = match &options.own {
+            None => config.with_no_client_auth(),
+            Some((certificate, key)) => {
+                let key = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, &error))?;
+                let chain = certificates(certificate)?;
+                config.with_client_auth_cert(chain, key).map_err(|error| error.to_string())?
+            }
+        };
+        Ok(Self(Arc::new(config)))
+    }
+
+    /// The same, for a server that is asked for HTTP/2.
+    pub fn with_http2(&self) -> Self {
+        let mut config = self.config();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Self(Arc::new(config))
+    }
+
+    /// For clients that encrypt their connections themselves.
+    pub fn config(&self) -> ClientConfig {
+        ClientConfig::clone(&self.0)
+    }
+
+    /// Encrypts what is sent to this host from here on.
+    ///
+    /// # Errors
+    /// [`Fault::Tls`], where the host is not who it should be; those of the connection.
+    pub async fn encrypt(&self, stream: Stream, host: &Host) -> Result<TlsStream<Stream>, Fault> {
+        let name = ServerName::try_from(host.name.clone()).map_err(|error| Fault::Tls(error.to_string()))?;
+        Ok(TlsConnector::from(self.0.clone()).connect(name, stream).await?)
+    }
+}
+
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> String {
+    format!("{}: {error}", path.display())
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read = CertificateDer::pem_file_iter(path).map_err(|error| unreadable(path, &error))?;
+    let certificates: Vec<_> = read.collect::<Result<_, _>>().map_err(|error| unreadable(path, &error))?;
+    match certificates.is_empty() {
+        true => Err(unreadable(path, &"no certificate in it")),
+        false => Ok(certificates),
+    }
+}
+
+fn roots(options: &TlsOptions) -> Result<RootCertStore, String> {
+    let mut store = RootCertStore::empty();
+    match &options.roots {
+        Some(path) => {
+            for certificate in certificates(path)? {
+                store.add(certificate).map_err(|error| unreadable(path, &error))?;
+            }
+        }
+        None => {
+            // A system may have some that cannot be read.
+            store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            if store.is_empty() {
+                return Err("the system has no root certificates; name a file of them with sslrootcert".to_owned());
+            }
+        }
+    }
+    Ok(store)
+}
+
+fn verifier(options: &TlsOptions, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, String> {
+    let by_roots = || {
+        WebPkiServerVerifier::builder_with_provider(Arc::new(roots(options)?), provider.clone())
+            .build()
+            .map_err(|error| error.to_string())
+    };
+    Ok(match options.verify {
+        Verify::Name => by_roots()?,
+        Verify::Chain => Arc::new(AnyName(by_roots()?)),
+        Verify::Nothing => Arc::new(Anyone(provider.clone())),
+    })
+}
+
+/// PostgreSQL's `verify-ca`: a certificate of a trusted root, for whatever name.
+#[derive(Debug)]
+struct AnyName(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        use CertificateError::{NotValidForName, NotValidForNameContext};
+        // The name is checked last.
+        match self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            Err(rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) => {
+                Ok(ServerCertVerified::assertion())
+            }
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+/// PostgreSQL's `prefer` and `require`: whoever it is; against those who only listen.
+#[derive(Debug)]
+struct Anyone(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,232 @@
+//! The hosts of a registry, tried in turn.
+
+use super::fault::Fault;
+use super::limit::Limit;
+use super::stream::Stream;
+use crate::Options;
+use crate::error::{Attempt, Attempts, Error};
+use crate::password::Password;
+use crate::url::{Host, Url};
+use std::sync::Weak;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+/// How one kind of registry talks to a host.
+pub(crate) trait Protocol {
+    /// A connection that is authenticated and ready for requests. Dropped, it leaves nothing behind that waits.
+    type Session;
+
+    /// Encrypts and authenticates a connection with this host.
+    async fn open(&self, stream: Stream, host: &Host) -> Result<Self::Session, Fault>;
+
+    /// Says good-bye, as far as that needs no waiting.
+    async fn close(session: Self::Session) {
+        drop(session);
+    }
+}
+
+/// A registry's hosts, and the session with one of them.
+pub(crate) struct Turns<P: Protocol> {
+    hosts: Hosts<P>,
+    /// One thread: the caller's. What the clients have running stands still between calls.
+    runtime: Runtime,
+}
+
+struct Hosts<P: Protocol> {
+    protocol: P,
+    hosts: Vec<Host>,
+    connect_timeout: Option<Duration>,
+    password: Option<Password>,
+    options: Options,
+    /// The host to begin with: the one that answered last.
+    first: usize,
+    session: Option<Session<P>>,
+}
+
+/// A session, and the [witness](Stream::witness) of its connection.
+struct Session<P: Protocol> {
+    session: P::Session,
+    connection: Weak<()>,
+}
+
+/// Whether a request changes something. Only what changes nothing may be sent twice.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Read,
+    Change,
+}
+
+impl<P: Protocol> Turns<P> {
+    /// Connects with nobody yet.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], where the system has no more file descriptors.
+    pub fn new(protocol: P, url: &Url, options: &Options) -> Result<Self, Error> {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build();
+        let runtime = runtime.map_err(|error| Error::Invalid(format!("connections cannot be waited for: {error}")))?;
+        let hosts = Hosts {
+            protocol,
+            hosts: url.hosts.clone(),
+            connect_timeout: url.connect_timeout,
+            password: url.password.clone(),
+            options: options.clone(),
+            first: 0,
+            session: None,
+        };
+        Ok(Self { hosts, runtime })
+    }
+
+    /// Asks the hosts in turn, until one answers.
+    pub fn read<T>(&mut self, ask: impl AsyncFn(&mut P::Session) -> Result<T, Fault>) -> Result<T, Error> {
+        self.runtime.block_on(self.hosts.call(Kind::Read, ask))
+    }
+
+    /// Tells the first host that takes it. It is sent to one host, and to another only where that one says that it did nothing.
+    pub fn change<T>(&mut self, tell: impl AsyncFn(&mut P::Session) -> Result<T, Fault>) -> Result<T, Error> {
+        self.runtime.block_on(self.hosts.call(Kind::Change, tell))
+    }
+}
+
+impl<P: Protocol> Drop for Turns<P> {
+    fn drop(&mut self) {
+        if let Some(Session { session, .. }) = self.hosts.session.take() {
+            self.runtime.block_on(P::close(session));
+        }
+    }
+}
+
+/// Lets the clients see what has arrived, and send what can be sent, without waiting for more.
+pub(crate) async fn settle() {
+    // The first lets the runtime look at its sockets; then those run whose socket is ready, and those whom these wake.
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
+    }
+}
+
+impl<P: Protocol> Hosts<P> {
+    async fn call<T>(
+        &mut self,
+        kind: Kind,
+        request: impl AsyncFn(&mut P::Session) -> Result<T, Fault>,
+    ) -> Result<T, Error> {
+        let limit = Limit::new(self.options.deadline(), &self.options.stop);
+        let count = self.hosts.len();
+        let mut attempts = Vec::new();
+        let mut worst = Rank::Unreachable;
+        // A server that went away meanwhile is not sent a change whose outcome would be unknown.
+        settle().await;
+        let mut kept = self.session.take().filter(|kept| kept.connection.strong_count() > 0);
+        let start = self.first;
+        let mut turn = 0;
+        while turn < count {
+            let index = (start + turn) % count;
+            let host = self.hosts[index].clone();
+            let was_kept = kept.is_some();
+            let session = match kept.take() {
+                Some(session) => Ok(session),
+                None => {
+                    let share = limit.share(count - turn, self.connect_timeout);
+                    share.wait_for(self.open(&host, &share)).await
+                }
+            };
+            let fault = match session {
+                Err(fault) => fault,
+                Ok(mut kept) => match limit.wait_for(request(&mut kept.session)).await {
+                    Ok(answer) => {
+                        self.first = index;
+                        self.session = Some(kept);
+                        return Ok(answer);
+                    }
+                    Err(fault) if kind == Kind::Change && fault.is_unclear() => {
+                        self.first = (index + 1) % count;
+                        attempts.push(self.attempt(&host, &fault));
+                        return Err(Error::Unanswered(Box::new(fault.error(Attempts(attempts)))));
+                    }
+                    // A connection from before may have been cut without a word, and what it was authenticated by may
+                    // have expired.
+                    Err(Fault::Broken(_) | Fault::Credentials(_)) if was_kept => continue,
+                    Err(fault) => fault,
+                },
+            };
+            attempts.push(self.attempt(&host, &fault));
+            if fault.is_final() {
+                self.first = index;
+                return Err(fault.error(Attempts(attempts)));
+            }
+            worst = worst.max(fault.rank());
+            turn += 1;
+            // The next call begins with the host that this one did not come to.
+            self.first = (index + 1) % count;
+            if limit.left().is_zero() {
+                break;
+            }
+        }
+        Err(worst.error(Attempts(attempts)))
+    }
+
+    async fn open(&self, host: &Host, limit: &Limit) -> Result<Session<P>, Fault> {
+        let stream = Stream::connect(host, limit).await?;
+        let connection = stream.witness();
+        Ok(Session { session: self.protocol.open(stream, host).await?, connection })
+    }
+
+    fn attempt(&self, host: &Host, fault: &Fault) -> Attempt {
+        Attempt::new(&host.to_string(), &fault.to_string(), self.password.as_ref())
+    }
+}
+
+/// Which error tells most, where each host has its own: the last of these.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Eq, Ord)]
+enum Rank {
+    Unreachable,
+    Timeout,
+    Server,
+    Tls,
+    Credentials,
+}
+
+impl Rank {
+    fn error(self, attempts: Attempts) -> Error {
+        match self {
+            Self::Unreachable => Error::Unreachable(attempts),
+            Self::Timeout => Error::Timeout(attempts),
+            Self::Server => Error::Server(attempts),
+            Self::Tls => Error::Tls(attempts),
+            Self::Credentials => Error::Credentials(attempts),
+        }
+    }
+}
+
+impl Fault {
+    fn rank(&self) -> Rank {
+        match self {
+            Self::Broken(_) => Rank::Unreachable,
+            Self::Timeout | Self::Interrupted => Rank::Timeout,
+            Self::NotHere(_) | Self::Refused(_) | Self::Unclear(_) | Self::Unexpected { .. } => Rank::Server,
+            Self::Tls(_) => Rank::Tls,
+            Self::Credentials(_) => Rank::Credentials,
+        }
+    }
+
+    /// The error, where the last of these attempts ended the call.
+    fn error(self, attempts: Attempts) -> Error {
+        match self {
+            Self::Interrupted => Error::Interrupted,
+            Self::Unexpected { place, what } => Error::unexpected(&place, &what),
+            other => other.rank().error(attempts),
+        }
+    }
+
+    /// Whether no other host would say otherwise.
+    fn is_final(&self) -> bool {
+        matches!(self, Self::Interrupted | Self::Refused(_) | Self::Unexpected { .. })
+    }
+
+    /// Whether a change that was sent before may have been made.
+    fn is_unclear(&self) -> bool {
+        match self {
+            Self::Broken(_) | Self::Timeout | Self::Interrupted | Self::Tls(_) | Self::Unclear(_) => true,
+            Self::Credentials(_) | Self::NotHere(_) | Self::Refused(_) | Self::Unexpected { .. } => false,
+        }
+    }
+}

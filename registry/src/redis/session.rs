@@ -1,0 +1,197 @@
+//! A session with a Redis server.
+
+use crate::Password;
+use crate::net::{Connection, Fault, Stream, Tls};
+use crate::url::Host;
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, InfoDict, ProtocolVersion, RedisConnectionInfo, RedisError,
+    Value, cmd,
+};
+use tokio::task::JoinHandle;
+
+/// Who connects, and how.
+pub(super) struct Login {
+    pub user: Option<String>,
+    pub password: Option<Password>,
+    pub database: u16,
+    pub tls: Option<Tls>,
+}
+
+/// A session that is authenticated, with a primary.
+pub(super) struct Session {
+    connection: MultiplexedConnection,
+    _driver: Driver,
+    /// Whether the server said that it is a primary; it may not say.
+    role_is_known: bool,
+}
+
+/// What reads and writes the connection. Ends with the session, also if the server never answers.
+struct Driver(JoinHandle<()>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// What a client's error means. Where what stands in the registry cannot be read, its text may quote that, and is not
+/// repeated.
+fn fault(error: RedisError) -> Fault {
+    let Some(code) = error.code() else {
+        return match error.kind() {
+            ErrorKind::AuthenticationFailed => Fault::Credentials("the server does not take the password".to_owned()),
+            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => Fault::Unexpected {
+                place: "the key of the namespace".to_owned(),
+                what: "an answer of another form than was expected".to_owned(),
+            },
+            _ => Fault::of_connection(&error),
+        };
+    };
+    let text = format!("{code} {}", error.detail().unwrap_or_default());
+    // Redis 6 puts a script's errors into one of its own.
+    if text.contains("WRONGTYPE") {
+        return Fault::Unexpected { place: "the key of the namespace".to_owned(), what: text };
+    }
+    match code {
+        "WRONGPASS" | "NOAUTH" | "NOPERM" => Fault::Credentials(text),
+        "READONLY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" => Fault::NotHere(text),
+        "MOVED" | "ASK" => Fault::NotHere(format!("{text} (Redis Cluster is not supported)")),
+        "ERR" if text.contains("max number of clients") => Fault::NotHere(text),
+        _ => Fault::Refused(text),
+    }
+}
+
+/// Of a session that is about to start.
+fn at_start(error: RedisError) -> Fault {
+    match fault(error) {
+        Fault::Unexpected { .. } => Fault::Broken("it does not speak Redis's protocol".to_owned()),
+        fault => fault,
+    }
+}
+
+impl Login {
+    pub async fn connect(&self, stream: Stream, host: &Host) -> Result<Session, Fault> {
+        let mut info = RedisConnectionInfo::default()
+            .set_protocol(ProtocolVersion::RESP2)
+            .set_db(i64::from(self.database))
+            .set_skip_set_lib_name();
+        match (&self.user, &self.password) {
+            (Some(_), None) => {
+                return Err(Fault::Credentials("the URL has a user, and no password is configured".to_owned()));
+            }
+            (user, password) => {
+                if let Some(user) = user {
+                    info = info.set_username(user);
+                }
+                if let Some(password) = password {
+                    info = info.set_password(password.reveal());
+                }
+            }
+        }
+        let stream: Box<dyn Connection> = match &self.tls {
+            None => Box::new(stream),
+            Some(tls) => Box::new(tls.encrypt(stream, host).await?),
+        };
+        // The caller has a deadline.
+        let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
+        let (connection, driver) =
+            MultiplexedConnection::new_with_config(&info, stream, config).await.map_err(at_start)?;
+        let driver = Driver(tokio::spawn(driver));
+        let mut session = Session { connection, _driver: driver, role_is_known: false };
+        session.check_role().await?;
+        Ok(session)
+    }
+}
+
+impl Session {
+    /// Sends a request, and returns the answer.
+    pub async fn ask<T: FromRedisValue>(&mut self, request: &Cmd) -> Result<T, Fault> {
+        request.query_async(&mut self.connection).await.map_err(fault)
+    }
+
+    /// The answer, or `None` where the server does not let us ask that.
+    async fn ask_if_allowed<T: FromRedisValue>(&mut self, request: &Cmd) -> Result<Option<T>, Fault> {
+        match self.ask(request).await {
+            Ok(answer) => Ok(Some(answer)),
+            // Who must authenticate first is told so here.
+            Err(Fault::Credentials(text)) if text.starts_with("NOAUTH") => Err(Fault::Credentials(text)),
+            Err(Fault::Credentials(_) | Fault::Refused(_)) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Waits until this many replicas have received the changes that were sent before, at most for half a second.
+    pub async fn wait_for_replicas(&mut self, wanted: u32) -> Result<(), Fault> {
+        match self.ask::<u32>(cmd("WAIT").arg(wanted).arg(500)).await {
+            Ok(count) if count >= wanted => Ok(()),
+            Ok(count) => Err(Fault::Unclear(format!("only {count} of {wanted} replicas have received the change"))),
+            Err(fault) => Err(Fault::Unclear(fault.to_string())),
+        }
+    }
+
+    /// A replica would answer reads with what was a moment ago.
+    async fn check_role(&mut self) -> Result<(), Fault> {
+        let answer: Option<Vec<Value>> = match self.ask_if_allowed(&cmd("ROLE")).await {
+            Err(Fault::Unexpected { .. }) => return Err(Fault::Broken("it does not answer as Redis does".to_owned())),
+            other => other?,
+        };
+        let role = answer.and_then(|answer| answer.into_iter().next()).map(String::from_redis_value);
+        match role {
+            None => {}
+            Some(Ok(role)) if role == "master" => self.role_is_known = true,
+            Some(_) => return Err(Fault::NotHere("it is not the primary".to_owned())),
+        }
+        Ok(())
+    }
+
+    /// A setting, if we may see it.
+    async fn setting(&mut self, name: &str) -> Result<Option<String>, Fault> {
+        let found: Option<Vec<String>> = self.ask_if_allowed(cmd("CONFIG").arg("GET").arg(name)).await?;
+        Ok(found.and_then(|pair| pair.into_iter().nth(1)))
+    }
+
+    /// Settings with which changes can be lost.
+    pub async fn warnings(&mut self) -> Result<Vec<String>, Fault> {
+        let info: InfoDict = self.ask_if_allowed(&cmd("INFO")).await?.unwrap_or_else(|| InfoDict::new(""));
+        let appendonly = match self.setting("appendonly").await? {
+            Some(value) => Some(value),
+            None => info.get::<u8>("aof_enabled").map(|value| if value == 1 { "yes" } else { "no" }.to_owned()),
+        };
+        let appendfsync = self.setting("appendfsync").await?;
+        let policy = match self.setting("maxmemory-policy").await? {
+            Some(value) => Some(value),
+            None => info.get("maxmemory_policy"),
+        };
+        let mut warnings = Vec::new();
+        let mut check = |name: &str, value: Option<&str>, is_good: &dyn Fn(&str) -> bool, otherwise: &str| match value {
+            None => warnings
+                .push(format!("The registry does not show its setting {name}: make sure that it is {otherwise}")),
+            Some(value) if !is_good(value) => warnings.push(format!(
+                "The registry has {name} {value}: it can lose changes, and workers can then be granted twice. Set it \
+                 to {otherwise}"
+            )),
+            Some(_) => {}
+        };
+        check("appendonly", appendonly.as_deref(), &|value| value == "yes", "yes.");
+        if appendonly.as_deref() != Some("no") {
+            check("appendfsync", appendfsync.as_deref(), &|value| value == "always", "always.");
+        }
+        // Our key has no expiry, so volatile-* does not evict it.
+        check("maxmemory-policy", policy.as_deref(), &|value| !value.starts_with("allkeys-"), "noeviction.");
+        if info.get::<u32>("connected_slaves").unwrap_or(0) > 0 {
+            warnings.push(
+                "The registry has replicas: a failover to one of them can lose changes, and workers can then be \
+                 granted twice. Fail over by hand only, after the primary is stopped and the replica has caught up."
+                    .to_owned(),
+            );
+        }
+        if !self.role_is_known {
+            warnings.push(
+                "The registry does not show its role: name no replicas in the URL, or allow the command ROLE."
+                    .to_owned(),
+            );
+        }
+        Ok(warnings)
+    }
+}

@@ -1,0 +1,45 @@
+//! How the parts of a record are written in every registry.
+
+use crate::error::Error;
+use snowflake_core::UnixMicros;
+use snowflake_core::lease::{Record, Token, WorkerNumber};
+
+/// The format that this version reads and writes.
+pub(crate) const FORMAT: u32 = 1;
+
+/// A record that every registry can store.
+///
+/// # Errors
+/// [`Error::Invalid`], where it is none.
+pub(crate) fn check(worker: WorkerNumber, record: &Record) -> Result<(), Error> {
+    let invalid = |what: &str| Err(Error::Invalid(format!("the record of worker {} {what}", worker.0)));
+    let is_writable = |instant: UnixMicros| (UnixMicros(0)..=UnixMicros::MAX_WRITTEN).contains(&instant);
+    let holder = &record.holder;
+    if i64::try_from(worker.0).is_err() {
+        return invalid("cannot be stored: the number is too high");
+    }
+    if !is_writable(record.granted_from) || !is_writable(record.granted_until) {
+        return invalid("cannot be stored: an instant is outside the years 1970 to 9999");
+    }
+    if record.owner == Some(Token(0)) {
+        return invalid("cannot be stored: its token is 0");
+    }
+    if [&holder.host, &holder.data_directory, &holder.cluster_name].iter().any(|text| text.contains('\0')) {
+        return invalid("cannot be stored: a text has a zero byte");
+    }
+    Ok(())
+}
+
+/// A token as 32 hexadecimal digits.
+pub(crate) fn write_token(token: Token) -> String {
+    format!("{:032x}", token.0)
+}
+
+/// Reads what [`write_token`] wrote; also with hyphens, as PostgreSQL writes a uuid.
+pub(crate) fn read_token(text: &str) -> Option<Token> {
+    let digits = text.replace('-', "");
+    if digits.len() != 32 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    u128::from_str_radix(&digits, 16).ok().filter(|token| *token != 0).map(Token)
+}

@@ -1,0 +1,92 @@
+//! What the tests of registries share.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use snowflake_core::UnixMicros;
+use snowflake_core::lease::{Holder, Record, Token, Version, WorkerNumber};
+use snowflake_registry::{Error, Namespace, Options, Password, Registry, Stop, Swap, Url, open};
+use snowflake_test::registries::Server;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+pub const WORKER: WorkerNumber = WorkerNumber(7);
+
+/// Far more than a slow machine needs, and less than waiting in vain.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+pub fn options(deadline: Duration) -> Options {
+    Options { deadline: Some(deadline), stop: Stop::never() }
+}
+
+pub fn url(text: &str) -> Url {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+pub fn connect(text: &str, options: &Options) -> Box<dyn Registry> {
+    open(&url(text), &namespace("default"), options).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+pub fn client(server: &Server) -> Box<dyn Registry> {
+    connect(&server.url(), &options(PATIENCE))
+}
+
+pub fn client_with_password(text: &str, password: &str) -> Box<dyn Registry> {
+    let url = url(text).with_password(Password::new(password).unwrap());
+    open(&url, &namespace("default"), &options(PATIENCE)).unwrap()
+}
+
+pub fn namespace(name: &str) -> Namespace {
+    Namespace::new(name).unwrap()
+}
+
+/// A record that differs from those of other numbers.
+pub fn record(number: i64) -> Record {
+    Record {
+        owner: Some(Token(u128::MAX - u128::from(number.unsigned_abs()))),
+        granted_from: UnixMicros(1_700_000_000_000_001 + number),
+        granted_until: UnixMicros(1_800_000_000_000_000 + number),
+        holder: Holder {
+            host: "o'clock \"db\" \\ 雪".to_owned(),
+            data_directory: "/var/lib/postgresql/15/main".to_owned(),
+            port: 5432,
+            cluster_name: String::new(),
+            system_identifier: u64::MAX,
+        },
+    }
+}
+
+#[track_caller]
+pub fn create(registry: &mut dyn Registry, worker: WorkerNumber, record: &Record) -> Version {
+    stored(registry.compare_and_swap(worker, None, record))
+}
+
+#[track_caller]
+pub fn stored(swap: Result<Swap, Error>) -> Version {
+    match swap {
+        Ok(Swap::Stored(version)) => version,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// An option that can be switched to "stop".
+pub fn stoppable(deadline: Duration) -> (Options, Arc<AtomicBool>) {
+    let flag = Arc::new(AtomicBool::new(false));
+    let seen = flag.clone();
+    (Options { deadline: Some(deadline), stop: Stop::when(move || seen.load(Ordering::Relaxed)) }, flag)
+}
+
+/// What a call returned, and how long it took.
+pub fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    let returned = call();
+    (returned, start.elapsed())
+}
+
+/// Neither in the message nor in `Debug`.
+#[track_caller]
+pub fn hides(error: &Error, secret: &str) {
+    let text = format!("{error} {error:?}");
+    assert!(!text.contains(secret), "{text}");
+    assert!(text.len() < 2000, "{text}");
+}

@@ -1,0 +1,497 @@
+//! The same tests with each of the registries, on real servers.
+
+mod common;
+
+use common::*;
+use snowflake_core::lease::{Record, Stored, Version, WorkerNumber};
+use snowflake_core::{Micros, UnixMicros};
+use snowflake_registry::{Error, Registry, Swap, open};
+use snowflake_test::certificates::Authority;
+use snowflake_test::ports::free_port;
+use snowflake_test::proxy::{Mode, Proxy};
+use snowflake_test::registries::{Kind, Server, Setup};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::net::TcpListener;
+use std::sync::Barrier;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+macro_rules! with_each_registry {
+    ($($test:ident),* $(,)?) => {
+        with_each_registry!(postgres: Postgres: $($test)*);
+        with_each_registry!(etcd: Etcd: $($test)*);
+        with_each_registry!(redis: Redis: $($test)*);
+    };
+    ($module:ident: $kind:ident: $($test:ident)*) => {
+        mod $module {
+            $(#[test] fn $test() { super::$test(super::Kind::$kind) })*
+        }
+    };
+}
+
+with_each_registry!(
+    what_is_stored_reads_back,
+    odd_names_do_no_harm,
+    eight_clients_create_at_once,
+    no_swap_is_lost_among_eight_clients,
+    a_server_that_was_killed_comes_back_with_all_it_stored,
+    a_paused_server_leaves_a_change_unanswered,
+    a_lost_answer_is_no_refusal,
+    a_slow_server_is_waited_for_until_the_deadline,
+    a_silent_server_ends_calls_by_deadline_and_by_stop,
+    an_answer_without_an_end_is_cut_off,
+    dead_hosts_are_passed_over_and_named,
+    passwords_are_checked_and_do_not_show,
+    certificates_are_checked,
+    certificates_of_clients_are_shown,
+    other_servers_are_recognised,
+    records_that_cannot_be_stored_are_refused,
+    a_wiped_registry_has_nothing,
+);
+
+fn what_is_stored_reads_back(kind: Kind) {
+    let server = Setup::of(kind).start();
+    let mut first = client(&server);
+    let mut second = client(&server);
+    assert_eq!(first.layout("twitter").unwrap(), "twitter");
+    assert_eq!(second.layout("timestamp=41 worker=10 sequence=12").unwrap(), "twitter");
+    assert_eq!(first.record(WORKER).unwrap(), None);
+    assert_eq!(first.records().unwrap(), []);
+
+    let one = create(&mut *first, WORKER, &record(1));
+    let stands = Stored { version: one, record: record(1) };
+    assert_eq!(second.record(WORKER).unwrap(), Some(stands.clone()));
+    let again = second.compare_and_swap(WORKER, None, &record(2)).unwrap();
+    assert_eq!(again, Swap::Conflict(Some(stands.clone())));
+
+    let given_back = Record { owner: None, ..record(2) };
+    let two = stored(second.compare_and_swap(WORKER, Some(one), &given_back));
+    assert!(two > one);
+    let stands = Stored { version: two, record: given_back };
+    let late = first.compare_and_swap(WORKER, Some(one), &record(3)).unwrap();
+    assert_eq!(late, Swap::Conflict(Some(stands.clone())));
+    let never = WorkerNumber(1);
+    assert_eq!(first.compare_and_swap(never, Some(two), &record(3)).unwrap(), Swap::Conflict(None));
+
+    // Not in the order of digits.
+    let numbers = [0, 10, 9, 1023, u64::try_from(i64::MAX).unwrap()];
+    for number in numbers {
+        create(&mut *first, WorkerNumber(number), &record(4));
+    }
+    let records = second.records().unwrap();
+    let found: Vec<u64> = records.iter().map(|(worker, _)| worker.0).collect();
+    assert_eq!(found, [0, 7, 9, 10, 1023, u64::try_from(i64::MAX).unwrap()]);
+    assert_eq!(records[1].1, stands);
+    let versions: BTreeSet<Version> = records.iter().map(|(_, stored)| stored.version).collect();
+    assert_eq!(versions.len(), records.len());
+
+    for instant in [UnixMicros(0), UnixMicros::from_millis(1), UnixMicros::MAX_WRITTEN] {
+        let now = second.record(WORKER).unwrap().unwrap();
+        let edge = Record { granted_from: instant, granted_until: instant, ..record(5) };
+        stored(second.compare_and_swap(WORKER, Some(now.version), &edge));
+        assert_eq!(first.record(WORKER).unwrap().unwrap().record, edge);
+    }
+}
+
+fn odd_names_do_no_harm(kind: Kind) {
+    let server = Setup::of(kind).start();
+    let names = ["default", "o'clock \"x\" \\", "a/workers", "a", "%2F", "/", "é 雪 {}", "*", "$1", &"x".repeat(63)];
+    let open = |name: &str| open(&url(&server.url()), &namespace(name), &options(PATIENCE)).unwrap();
+    for (number, name) in names.iter().enumerate() {
+        let mut registry = open(name);
+        assert_eq!(registry.layout(name).unwrap(), *name);
+        create(&mut *registry, WORKER, &record(i64::try_from(number).unwrap()));
+        create(&mut *registry, WorkerNumber(70), &record(0));
+    }
+    for (number, name) in names.iter().enumerate() {
+        let mut registry = open(name);
+        assert_eq!(registry.layout("another").unwrap(), *name);
+        let records = registry.records().unwrap();
+        assert_eq!(records.len(), 2, "{name}");
+        assert_eq!(records[0].1.record, record(i64::try_from(number).unwrap()), "{name}");
+    }
+}
+
+/// Eight clients do the same at the same moment.
+fn eight<T: Send>(server: &Server, run: impl Fn(usize, &mut dyn Registry) -> T + Sync) -> Vec<T> {
+    let barrier = Barrier::new(8);
+    let client = |number| {
+        let mut registry = client(server);
+        barrier.wait();
+        run(number, &mut *registry)
+    };
+    thread::scope(|scope| {
+        let client = &client;
+        let threads: Vec<_> = (0..8).map(|number| scope.spawn(move || client(number))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+fn eight_clients_create_at_once(kind: Kind) {
+    let mut server = Setup::of(kind).start();
+    for round in 0..3 {
+        let found = eight(&server, |number, registry| {
+            let layout = registry.layout(&number.to_string()).unwrap();
+            let swap = registry.compare_and_swap(WORKER, None, &record(i64::try_from(number).unwrap())).unwrap();
+            (layout, swap)
+        });
+        assert!(found.iter().all(|(layout, _)| *layout == found[0].0), "{found:?}");
+        let winners = found.iter().filter(|(_, swap)| matches!(swap, Swap::Stored(_))).count();
+        assert_eq!(winners, 1, "{found:?}");
+        if round < 2 {
+            server.wipe();
+        }
+    }
+}
+
+fn no_swap_is_lost_among_eight_clients(kind: Kind) {
+    const EACH: i64 = 20;
+    let server = Setup::of(kind).start();
+    create(&mut *client(&server), WORKER, &record(0));
+    let versions = eight(&server, |_, registry| {
+        let mut versions = Vec::new();
+        let mut stands = registry.record(WORKER).unwrap().unwrap();
+        for _ in 0..EACH {
+            loop {
+                let mut next = stands.record.clone();
+                next.granted_until = next.granted_until + Micros(1);
+                match registry.compare_and_swap(WORKER, Some(stands.version), &next).unwrap() {
+                    Swap::Stored(version) => {
+                        stands = Stored { version, record: next };
+                        versions.push(version);
+                        break;
+                    }
+                    Swap::Conflict(found) => stands = found.unwrap(),
+                }
+            }
+        }
+        versions
+    });
+    let all: BTreeSet<Version> = versions.iter().flatten().copied().collect();
+    assert_eq!(all.len(), 8 * usize::try_from(EACH).unwrap());
+    assert!(versions.iter().all(|own| own.is_sorted()));
+    let stands = client(&server).record(WORKER).unwrap().unwrap();
+    assert_eq!(stands.record.granted_until, record(0).granted_until + Micros(8 * EACH));
+}
+
+fn a_server_that_was_killed_comes_back_with_all_it_stored(kind: Kind) {
+    let mut server = Setup::of(kind).start();
+    let mut registry = client(&server);
+    let version = create(&mut *registry, WORKER, &record(1));
+    server.kill();
+    for error in [
+        registry.record(WORKER).unwrap_err(),
+        // The connection is known to be broken, so nothing was sent.
+        registry.compare_and_swap(WORKER, Some(version), &record(2)).unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
+        assert!(error.to_string().contains(&server.address()), "{error}");
+    }
+    server.start();
+    assert_eq!(registry.record(WORKER).unwrap(), Some(Stored { version, record: record(1) }));
+    let version = stored(registry.compare_and_swap(WORKER, Some(version), &record(2)));
+
+    // While nothing is asked.
+    server.kill();
+    server.start();
+    let version = stored(registry.compare_and_swap(WORKER, Some(version), &record(3)));
+    assert_eq!(registry.record(WORKER).unwrap(), Some(Stored { version, record: record(3) }));
+}
+
+fn a_paused_server_leaves_a_change_unanswered(kind: Kind) {
+    let server = Setup::of(kind).start();
+    let mut registry = connect(&server.url(), &options(Duration::from_secs(1)));
+    // On a slow machine, the first call may take longer.
+    while registry.record(WORKER).is_err() {}
+    server.pause();
+    let error = registry.compare_and_swap(WORKER, None, &record(1)).unwrap_err();
+    assert!(error.is_unanswered() && matches!(error.cause(), Error::Timeout(_)), "{error:?}");
+    let error = registry.record(WORKER).unwrap_err();
+    assert!(matches!(error, Error::Timeout(_)), "{error:?}");
+    server.resume();
+    // The change may have been made meanwhile, or not. Who swaps the version that was read makes it void.
+    let mut registry = client(&server);
+    let mut expected = registry.record(WORKER).unwrap().map(|stored| stored.version);
+    let version = loop {
+        match registry.compare_and_swap(WORKER, expected, &record(2)).unwrap() {
+            Swap::Stored(version) => break version,
+            Swap::Conflict(stands) => expected = stands.map(|stored| stored.version),
+        }
+    };
+    assert_eq!(registry.record(WORKER).unwrap(), Some(Stored { version, record: record(2) }));
+}
+
+fn a_lost_answer_is_no_refusal(kind: Kind) {
+    let server = Setup::of(kind).start();
+    let proxy = Proxy::before(server.port());
+    let mut registry = connect(&kind.url(false, "", &format!("127.0.0.1:{}", proxy.port())), &options(PATIENCE));
+    assert_eq!(registry.record(WORKER).unwrap(), None);
+    proxy.set(Mode::LoseAnswers);
+    let error = registry.compare_and_swap(WORKER, None, &record(1)).unwrap_err();
+    assert!(error.is_unanswered() && matches!(error.cause(), Error::Unreachable(_)), "{error:?}");
+    let error = registry.record(WORKER).unwrap_err();
+    assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
+    proxy.set(Mode::Pass);
+    // It was made, and only once.
+    let stands = registry.record(WORKER).unwrap().unwrap();
+    assert_eq!(stands.record, record(1));
+    stored(registry.compare_and_swap(WORKER, Some(stands.version), &record(2)));
+}
+
+fn a_slow_server_is_waited_for_until_the_deadline(kind: Kind) {
+    let server = Setup::of(kind).start();
+    let proxy = Proxy::before(server.port());
+    let url = kind.url(false, "", &format!("127.0.0.1:{}", proxy.port()));
+    let mut patient = connect(&url, &options(PATIENCE));
+    let mut hasty = connect(&url, &options(Duration::from_millis(1500)));
+    assert_eq!(patient.record(WORKER).unwrap(), None);
+    // On a slow machine, the first call may take longer.
+    while hasty.record(WORKER).is_err() {}
+    proxy.set(Mode::Slow(Duration::from_secs(3)));
+    let (swap, took) = timed(|| patient.compare_and_swap(WORKER, None, &record(1)));
+    let version = stored(swap);
+    assert!(took >= Duration::from_secs(3), "{took:?}");
+    let error = hasty.compare_and_swap(WORKER, Some(version), &record(2)).unwrap_err();
+    assert!(error.is_unanswered() && matches!(error.cause(), Error::Timeout(_)), "{error:?}");
+    let error = hasty.record(WORKER).unwrap_err();
+    assert!(matches!(error, Error::Timeout(_)), "{error:?}");
+    // The change was sent, and is made.
+    assert_eq!(client(&server).record(WORKER).unwrap().unwrap().record, record(2));
+}
+
+/// A server that takes connections and says nothing: the system takes them for it.
+fn silent() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    (listener, address)
+}
+
+fn a_silent_server_ends_calls_by_deadline_and_by_stop(kind: Kind) {
+    let (_listener, address) = silent();
+    let url = kind.url(false, "", &address);
+    // No change is unanswered: the server was never ready for one.
+    let deadline = Duration::from_millis(700);
+    let mut registry = connect(&url, &options(deadline));
+    for _ in 0..2 {
+        let (error, took) = timed(|| registry.compare_and_swap(WORKER, None, &record(1)));
+        assert!(matches!(error, Err(Error::Timeout(_))), "{error:?}");
+        assert!(took >= deadline && took < PATIENCE, "{took:?}");
+    }
+    let (options, stop) = stoppable(PATIENCE);
+    let mut registry = connect(&url, &options);
+    let (error, took) = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(300));
+            stop.store(true, Ordering::Relaxed);
+        });
+        timed(|| registry.records().unwrap_err())
+    });
+    assert_eq!(error, Error::Interrupted);
+    assert!(took < PATIENCE / 2, "{took:?}");
+    assert_eq!(registry.record(WORKER), Err(Error::Interrupted));
+}
+
+/// A byte now and then is not an answer.
+fn an_answer_without_an_end_is_cut_off(kind: Kind) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let start: &[u8] = match kind {
+        // No TLS; a message of 65,535 bytes.
+        Kind::Postgres => b"NR\0\0\xff\xff",
+        // Settings of HTTP/2; a frame of 16,383 bytes.
+        Kind::Etcd => b"\0\0\0\x04\0\0\0\0\0\0\x3f\xff\xfe\0\0\0\0\0",
+        Kind::Redis => b"*1\r\n$65535\r\n",
+    };
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            // Until the client is gone.
+            let _ = client.write_all(start);
+            while client.write_all(b"x").is_ok() {
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+    });
+    let mut registry = connect(&kind.url(false, "", &address), &options(Duration::from_secs(1)));
+    let (error, took) = timed(|| registry.record(WORKER).unwrap_err());
+    assert!(matches!(error, Error::Timeout(_)), "{error:?}");
+    assert!(took < PATIENCE, "{took:?}");
+}
+
+fn dead_hosts_are_passed_over_and_named(kind: Kind) {
+    let server = Setup::of(kind).start();
+    let (_listener, silent) = silent();
+    let dead = format!("127.0.0.1:{}", free_port());
+    let hosts = format!("{dead},no-such-host.invalid,{silent},{}", server.address());
+    let mut registry = connect(&kind.url(false, "", &hosts), &options(PATIENCE));
+    // A change is not sent to the silent one either.
+    let version = create(&mut *registry, WORKER, &record(1));
+    // From now on with the one that answered.
+    let (stands, took) = timed(|| registry.record(WORKER).unwrap());
+    assert_eq!(stands.unwrap().version, version);
+    assert!(took < Duration::from_secs(2), "{took:?}");
+
+    let other = format!("127.0.0.1:{}", free_port());
+    let mut registry = connect(&kind.url(false, "", &format!("{dead},{other}")), &options(PATIENCE));
+    let error = registry.record(WORKER).unwrap_err();
+    assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
+    let expected = format!("the registry cannot be reached: {dead}: Connection refused; {other}: Connection refused");
+    assert_eq!(error.to_string(), expected);
+}
+
+fn passwords_are_checked_and_do_not_show(kind: Kind) {
+    // Characters that mean something in URLs, SQL, JSON, HTTP and in the protocol of Redis.
+    let password = "p@s:s/w?o#r d%'\"\\{}$é";
+    let server = Setup::of(kind).password(password).start();
+    let credentials = kind.user();
+    let with = |credentials: &str| kind.url(false, credentials, &server.address());
+
+    let mut registry = client_with_password(&with(credentials), password);
+    create(&mut *registry, WORKER, &record(1));
+    let encoded = "p%40s%3As%2Fw%3Fo%23r%20d%25'%22%5C%7B%7D$%C3%A9";
+    let text = with(&format!("{credentials}:{encoded}"));
+    assert_eq!(connect(&text, &options(PATIENCE)).record(WORKER).unwrap().unwrap().record, record(1));
+    let parsed = url(&text);
+    assert!(!format!("{parsed} {parsed:?} {}", parsed.without_password()).contains("s3"), "{parsed:?}");
+
+    for secret in ["wr0ng", "p@s"] {
+        let mut registry = client_with_password(&with(credentials), secret);
+        for error in [
+            registry.record(WORKER).unwrap_err(),
+            registry.layout("x").unwrap_err(),
+            registry.compare_and_swap(WORKER, None, &record(1)).unwrap_err(),
+            registry.warnings().unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::Credentials(_)), "{error:?}");
+            hides(&error, secret);
+        }
+    }
+    let error = connect(&with(credentials), &options(PATIENCE)).record(WORKER).unwrap_err();
+    assert!(matches!(error, Error::Credentials(_)), "{error:?}");
+    if kind == Kind::Etcd {
+        let error = connect(&with(""), &options(PATIENCE)).record(WORKER).unwrap_err();
+        assert!(matches!(error, Error::Credentials(_)), "{error:?}");
+    }
+    // The right one, where it is not asked for: it is not shown either.
+    let dead = kind.url(false, credentials, &format!("127.0.0.1:{}", free_port()));
+    hides(&client_with_password(&dead, password).record(WORKER).unwrap_err(), password);
+}
+
+/// What a URL has to say to verify a server.
+fn verified(kind: Kind, url: &str, root: &std::path::Path) -> String {
+    let mode = if kind == Kind::Postgres { "sslmode=verify-full&" } else { "" };
+    format!("{url}?{mode}sslrootcert={}", root.display())
+}
+
+fn certificates_are_checked(kind: Kind) {
+    let authority = Authority::new();
+    let good = authority.certificate("good", "IP:127.0.0.1,DNS:localhost");
+    let server = Setup::of(kind).certificate(&good).start();
+    let error = |url: &str| connect(url, &options(PATIENCE)).record(WORKER).unwrap_err();
+
+    let trusted = verified(kind, &server.url(), &authority.root());
+    let mut registry = connect(&trusted, &options(PATIENCE));
+    let mut version = create(&mut *registry, WORKER, &record(0));
+    for number in 1..5 {
+        version = stored(registry.compare_and_swap(WORKER, Some(version), &record(number)));
+    }
+    // By name.
+    let by_name = trusted.replace("127.0.0.1", "localhost");
+    assert_eq!(connect(&by_name, &options(PATIENCE)).record(WORKER).unwrap().unwrap().version, version);
+
+    let stranger = Authority::new();
+    let unknown = error(&verified(kind, &server.url(), &stranger.root()));
+    assert!(matches!(unknown, Error::Tls(_)) && unknown.to_string().contains("UnknownIssuer"), "{unknown:?}");
+    // The system does not know the authority.
+    let mode = if kind == Kind::Postgres { "?sslmode=verify-full" } else { "" };
+    match open(&url(&format!("{}{mode}", server.url())), &namespace("default"), &options(PATIENCE)) {
+        Ok(mut registry) => {
+            let error = registry.record(WORKER).unwrap_err();
+            assert!(matches!(error, Error::Tls(_)) && error.to_string().contains("UnknownIssuer"), "{error:?}");
+        }
+        Err(error) => assert!(error.to_string().contains("root certificates"), "{error}"),
+    }
+    // No TLS with a server that has nothing else.
+    let plain = kind.url(false, "", &server.address());
+    let plain = if kind == Kind::Postgres { format!("{plain}?sslmode=disable") } else { plain };
+    let refused = error(&plain);
+    assert!(!matches!(refused, Error::Interrupted | Error::Unexpected { .. }), "{refused:?}");
+    // A file that is none.
+    let missing = verified(kind, &server.url(), &authority.directory().join("missing"));
+    let error = open(&url(&missing), &namespace("default"), &options(PATIENCE)).err().unwrap();
+    assert!(matches!(error, Error::Invalid(_)) && error.to_string().contains("missing"), "{error:?}");
+
+    let elsewhere = authority.certificate("elsewhere", "DNS:elsewhere.example");
+    let server = Setup::of(kind).certificate(&elsewhere).start();
+    let wrong = verified(kind, &server.url(), &authority.root());
+    let error = connect(&wrong, &options(PATIENCE)).record(WORKER).unwrap_err();
+    assert!(matches!(error, Error::Tls(_)) && error.to_string().contains("not valid for name"), "{error:?}");
+    if kind == Kind::Postgres {
+        let chain = wrong.replace("verify-full", "verify-ca");
+        connect(&chain, &options(PATIENCE)).record(WORKER).unwrap();
+        // As libpq: with roots, require is verify-ca.
+        let chain = verified(kind, &server.url(), &stranger.root()).replace("verify-full", "require");
+        let error = connect(&chain, &options(PATIENCE)).record(WORKER).unwrap_err();
+        assert!(matches!(error, Error::Tls(_)), "{error:?}");
+        for mode in ["require", "prefer"] {
+            connect(&format!("{}?sslmode={mode}", server.url()), &options(PATIENCE)).record(WORKER).unwrap();
+        }
+    }
+}
+
+fn certificates_of_clients_are_shown(kind: Kind) {
+    let authority = Authority::new();
+    let certificate = authority.certificate("server", "IP:127.0.0.1");
+    let server = Setup::of(kind).certificate(&certificate).wants_certificate().start();
+    let without = verified(kind, &server.url(), &authority.root());
+    let error = connect(&without, &options(PATIENCE)).record(WORKER).unwrap_err();
+    assert!(!matches!(error, Error::Interrupted | Error::Unexpected { .. }), "{error:?}");
+    let own = authority.certificate("client", "DNS:client.example");
+    let with = format!("{without}&sslcert={}&sslkey={}", own.certificate.display(), own.key.display());
+    create(&mut *connect(&with, &options(PATIENCE)), WORKER, &record(1));
+}
+
+/// Another registry stands where this one is expected.
+fn other_servers_are_recognised(kind: Kind) {
+    for other in Kind::ALL.into_iter().filter(|other| *other != kind) {
+        let server = Setup::of(other).start();
+        let mut registry = connect(&kind.url(false, "", &server.address()), &options(Duration::from_secs(3)));
+        let error = registry.record(WORKER).unwrap_err();
+        assert!(matches!(error, Error::Unreachable(_) | Error::Server(_) | Error::Timeout(_)), "{other:?}: {error:?}");
+        hides(&error, "\n");
+    }
+}
+
+fn records_that_cannot_be_stored_are_refused(kind: Kind) {
+    // No server is needed to see that.
+    let mut registry = connect(&kind.url(false, "", "127.0.0.1:1"), &options(PATIENCE));
+    let mut zero = record(1);
+    zero.holder.host.push('\0');
+    for (worker, record) in [
+        (WorkerNumber(u64::MAX), record(1)),
+        (WORKER, Record { granted_from: UnixMicros(-1), ..record(1) }),
+        (WORKER, Record { granted_until: UnixMicros(i64::MAX), ..record(1) }),
+        (WORKER, Record { owner: Some(snowflake_core::lease::Token(0)), ..record(1) }),
+        (WORKER, zero),
+    ] {
+        let error = registry.compare_and_swap(worker, None, &record).unwrap_err();
+        assert!(matches!(error, Error::Invalid(_)), "{error:?}");
+    }
+}
+
+fn a_wiped_registry_has_nothing(kind: Kind) {
+    let mut server = Setup::of(kind).start();
+    let mut registry = client(&server);
+    registry.layout("twitter").unwrap();
+    let version = create(&mut *registry, WORKER, &record(1));
+    server.wipe();
+    if kind == Kind::Postgres {
+        // The session found its tables when it began.
+        let error = registry.record(WORKER).unwrap_err();
+        assert!(matches!(error, Error::Server(_)), "{error:?}");
+    }
+    assert_eq!(registry.compare_and_swap(WORKER, Some(version), &record(2)).unwrap(), Swap::Conflict(None));
+    assert_eq!(registry.records().unwrap(), []);
+    assert_eq!(registry.layout("another").unwrap(), "another");
+}

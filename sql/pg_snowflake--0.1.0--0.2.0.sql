@@ -89,3 +89,63 @@ CREATE FUNCTION _snowflake.max_id_before(at date, layout text) RETURNS bigint
     AS 'MODULE_PATHNAME', 'snowflake_max_id_before_date_in';
 COMMENT ON FUNCTION _snowflake.max_id_before(date, text) IS
     'internal: highest snowflake ID of the layout whose time is before the start of the given date in the session''s time zone; -1 if there is none';
+
+-- Four more columns.
+
+DROP FUNCTION snowflake_status();
+CREATE FUNCTION snowflake_status() RETURNS TABLE (
+    worker_id integer,
+    datacenter_id integer,
+    previous_worker_id integer,
+    previous_datacenter_id integer,
+    previous_until timestamptz,
+    layout text,
+    epoch timestamptz,
+    layout_end timestamptz,
+    clock_source text,
+    last_time timestamptz,
+    lead interval,
+    reserved_until timestamptz,
+    started_at timestamptz,
+    started_after text,
+    reservations bigint,
+    waits bigint,
+    wait_time interval,
+    clock_steps bigint,
+    largest_clock_step interval,
+    clock_leaps bigint,
+    clock_leap interval,
+    errors bigint,
+    registry text,
+    lease text,
+    granted_until timestamptz,
+    registry_error text
+)
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED COST 100 ROWS 1
+    AS 'MODULE_PATHNAME', 'snowflake_status';
+REVOKE ALL ON FUNCTION snowflake_status() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION snowflake_status() TO pg_monitor;
+COMMENT ON FUNCTION snowflake_status() IS
+    'state of the snowflake IDs of this server, and counters since its start; does not make an ID';
+
+-- The workers of all servers, as the registry has them.
+
+CREATE FUNCTION snowflake_workers() RETURNS TABLE (
+    worker_id integer,
+    datacenter_id integer,
+    state text,
+    granted_from timestamptz,
+    granted_until timestamptz,
+    host text,
+    port integer,
+    data_directory text,
+    cluster_name text,
+    system_identifier bigint,
+    is_this_server boolean
+)
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED COST 10000 ROWS 100
+    AS 'MODULE_PATHNAME', 'snowflake_workers';
+REVOKE ALL ON FUNCTION snowflake_workers() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION snowflake_workers() TO pg_monitor;
+COMMENT ON FUNCTION snowflake_workers() IS
+    'worker IDs that servers have leased from the registry, and who has them; asks the registry';

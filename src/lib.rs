@@ -6,6 +6,7 @@
 //! * [`functions`]: what SQL calls; the SQL objects themselves are in `sql/`
 //! * [`generator`]: claims positions, and waits or gives up as the settings say
 //! * [`keeper`]: the background process, which reads the configuration for all sessions
+//! * [`lease`]: leases of worker IDs from a registry, and the process that talks to it
 //! * [`worker`]: the worker in use, and its change
 //! * [`reservation`]: what is durable before a claim, on this server and its standbys; and the way back after a wrong
 //!   clock
@@ -29,6 +30,7 @@ mod errors;
 mod functions;
 mod generator;
 mod keeper;
+mod lease;
 mod named_layouts;
 mod planner;
 mod reservation;
@@ -55,6 +57,7 @@ extension_sql_file!("../sql/parts/text.sql", requires = ["status"]);
 extension_sql_file!("../sql/parts/time.sql", requires = ["text"]);
 extension_sql_file!("../sql/parts/partitions.sql", requires = ["time"]);
 extension_sql_file!("../sql/parts/bounds.sql", requires = ["partitions"]);
+extension_sql_file!("../sql/parts/leases.sql", requires = ["bounds"]);
 
 /// Runs once in a process: in the postmaster where the library is preloaded, else in the session that first calls
 /// one of the functions. Without preloading there is no shared memory to claim from, but decoding works.
@@ -69,6 +72,7 @@ pub extern "C-unwind" fn _PG_init() {
         time::tsc::init();
         shared::init();
         keeper::init();
+        lease::init();
     }
 }
 

@@ -6,8 +6,10 @@ use pgrx::lwlock::PgLwLockExclusiveGuard;
 use pgrx::prelude::*;
 use pgrx::{PGRXSharedMemory, PgAtomic, PgLwLock, pg_shmem_init};
 use snowflake_core::clock::{BelievedClock, Leap};
+use snowflake_core::lease::Published;
 use snowflake_core::reservation::Reserved;
 use snowflake_core::{Line, Micros, MonotonicMicros, Pace, UnixMicros, WorkerBits};
+use std::fmt;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -21,12 +23,15 @@ static LINE: PgAtomic<SharedLine> = unsafe { PgAtomic::new(c"pg_snowflake line")
 static TRANSITIONS: PgLwLock<Transitions> = unsafe { PgLwLock::new(c"pg_snowflake") };
 
 // SAFETY: as above.
+static LEASE_NEWS: PgLwLock<LeaseNews> = unsafe { PgLwLock::new(c"pg_snowflake lease") };
+
+// SAFETY: as above.
 static COUNTERS: PgAtomic<Counters> = unsafe { PgAtomic::new(c"pg_snowflake counters") };
 
 // SAFETY: as above.
 static NOTICES: PgAtomic<Notices> = unsafe { PgAtomic::new(c"pg_snowflake notices") };
 
-/// Whether the library was preloaded, so that the four above exist.
+/// Whether the library was preloaded, so that the five above exist.
 static EXISTS: AtomicBool = AtomicBool::new(false);
 
 /// On cache lines of its own, so that no session loses the line's word from its cache because something beside it is
@@ -47,6 +52,8 @@ pub struct Transitions {
     pub started_at: UnixMicros,
     /// The server's reservation; `None` until the first session of the run has read it.
     pub reserved: Option<Held>,
+    /// What a lease allows; nothing where workers are not leased.
+    pub lease: Published,
     /// When a tick was last opened while the clock was behind.
     pub pace: Pace,
     /// The worker whose IDs are made now; `None` while `worker_id` is unset.
@@ -123,12 +130,16 @@ impl Start {
     }
 }
 
+/// Whether this postmaster has made shared memory before: it does so again after the crash of a session.
+static RAN_BEFORE: AtomicBool = AtomicBool::new(false);
+
 impl Transitions {
     fn new() -> Self {
         Self {
             start: Start::find(),
             started_at: clock::now(),
             reserved: None,
+            lease: Published::new(!RAN_BEFORE.swap(true, Relaxed)),
             pace: Pace::default(),
             worker: None,
             worker_read_at: i64::MIN,
@@ -218,6 +229,12 @@ pub struct Counters {
     pub sessions: AtomicI64,
     /// Calls that ended with an error of this extension.
     pub errors: AtomicI64,
+    /// The number of the process that leases the worker, in PostgreSQL's array of processes, plus 1; 0 while it does not run.
+    pub lessee: AtomicI64,
+    /// How many listings of the registry were asked for, and up to which of them they were made.
+    pub listings_wanted: AtomicI64,
+    /// See `listings_wanted`.
+    pub listings_made: AtomicI64,
 }
 
 // SAFETY: atomics only, no pointers.
@@ -229,11 +246,60 @@ unsafe impl PGRXSharedMemory for Notices {}
 // SAFETY: plain numbers, no pointers.
 unsafe impl PGRXSharedMemory for Transitions {}
 
+/// What the process that leases the worker has to say.
+#[derive(Default)]
+pub struct LeaseNews {
+    /// Why its last request failed; empty where it did not.
+    pub error: Text,
+    /// What keeps the server from having a lease.
+    pub trouble: Text,
+    /// Why the last listing failed; empty where it did not.
+    pub listing_error: Text,
+}
+
+/// A text of limited length, in shared memory.
+pub struct Text {
+    length: usize,
+    bytes: [u8; Self::LONGEST],
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self { length: 0, bytes: [0; Self::LONGEST] }
+    }
+}
+
+impl Text {
+    const LONGEST: usize = 1000;
+
+    /// Stores a text. What is too long is cut off.
+    pub fn set(&mut self, text: &str) {
+        let text = &text[..text.floor_char_boundary(Self::LONGEST)];
+        self.bytes[..text.len()].copy_from_slice(text.as_bytes());
+        self.length = text.len();
+    }
+
+    /// Stores no text.
+    pub fn clear(&mut self) {
+        self.length = 0;
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.bytes[..self.length]))
+    }
+}
+
+// SAFETY: plain numbers, no pointers.
+unsafe impl PGRXSharedMemory for LeaseNews {}
+
 /// Requests the shared memory. Called while the library is preloaded.
 pub fn init() {
     EXISTS.store(true, Relaxed);
     pg_shmem_init!(LINE);
     pg_shmem_init!(TRANSITIONS = Transitions::new());
+    pg_shmem_init!(LEASE_NEWS = LeaseNews::default());
     pg_shmem_init!(COUNTERS);
     pg_shmem_init!(NOTICES = Notices::new());
 }
@@ -252,6 +318,11 @@ pub fn line() -> &'static Line {
 /// Takes the lock for transitions.
 pub fn transitions() -> PgLwLockExclusiveGuard<'static, Transitions> {
     TRANSITIONS.exclusive()
+}
+
+/// Takes the lock for the news of the lease.
+pub fn lease_news() -> PgLwLockExclusiveGuard<'static, LeaseNews> {
+    LEASE_NEWS.exclusive()
 }
 
 /// The counters.

@@ -9,7 +9,7 @@ use crate::errors::Error;
 use crate::shared::{self, Transitions};
 use crate::time::{clock, wait};
 use crate::{believed, settings};
-use snowflake_core::{Field, FieldError, Layout, Micros, Ticks};
+use snowflake_core::{Field, FieldError, Layout, Micros, Tick, Ticks, WorkerBits};
 
 /// How long a session that has read a new worker ID waits for the keeper to read it, too.
 const LONGEST_WAIT: Micros = Micros::from_secs(1);
@@ -48,7 +48,7 @@ pub fn settle(layout: &Layout) -> Result<(), Error> {
 /// configuration.
 pub fn publish(layout: &Layout, transitions: &mut Transitions) {
     let configured = settings::worker();
-    if configured.read_at <= transitions.worker_read_at {
+    if settings::registry::is_set() || configured.read_at <= transitions.worker_read_at {
         return;
     }
     transitions.worker_read_at = configured.read_at;
@@ -69,9 +69,21 @@ pub fn publish(layout: &Layout, transitions: &mut Transitions) {
             last = last.max(now + layout.ticks_in(settings::max_burst()) + Ticks(1));
         }
     }
+    replace(layout, worker, last, transitions);
+    shared::withdraw_admissions();
+}
+
+/// Notes that a lease has put this worker beside the line.
+pub fn note(layout: &Layout, worker: WorkerBits, transitions: &mut Transitions) {
+    if transitions.worker != Some(worker) {
+        replace(layout, Some(worker), layout.tick_of(shared::line().last()), transitions);
+    }
+}
+
+/// Notes the worker and the one before it, which made no ID after this tick.
+fn replace(layout: &Layout, worker: Option<WorkerBits>, last: Tick, transitions: &mut Transitions) {
     if let Some(previous) = transitions.worker {
         transitions.previous_worker = Some((previous, layout.start_of(last + Ticks(1))));
     }
     transitions.worker = worker;
-    shared::withdraw_admissions();
 }

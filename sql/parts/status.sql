@@ -23,7 +23,11 @@ CREATE FUNCTION snowflake_status() RETURNS TABLE (
     largest_clock_step interval,
     clock_leaps bigint,
     clock_leap interval,
-    errors bigint
+    errors bigint,
+    registry text,
+    lease text,
+    granted_until timestamptz,
+    registry_error text
 )
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED COST 100 ROWS 1
     AS 'MODULE_PATHNAME', 'snowflake_status';

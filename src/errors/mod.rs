@@ -6,6 +6,7 @@ mod report;
 use self::partitions::PartitionError;
 use self::report::{error, outside};
 use crate::settings;
+use crate::time::timestamptz;
 use crate::wording::{duration, layout_hint, preload_line, sentence};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -43,6 +44,19 @@ pub enum Error {
     LayoutInUse,
     /// The configuration names no worker.
     NoWorker(FieldError),
+    /// The server has no lease of a worker, or it ends too early.
+    NoLease {
+        /// Where the last one ended.
+        until: Option<UnixMicros>,
+        /// What keeps it from having one.
+        trouble: Option<String>,
+    },
+    /// The server is being stopped, and has given its worker back.
+    Stopping,
+    /// The records of the registry cannot be listed.
+    NoListing(String),
+    /// No registry is set.
+    NoRegistry,
     /// The clock is too far behind the last ID.
     ClockBehind {
         /// By how much.
@@ -220,6 +234,27 @@ impl Error {
                     .set_hint(format!(
                         "For example: ALTER SYSTEM SET pg_snowflake.{field}_id = 1; SELECT pg_reload_conf();"
                     ))
+            }
+            Self::NoLease { until, trouble } => {
+                let ended = until.map(|until| {
+                    let until = timestamptz::display(timestamptz::to_datum(until));
+                    format!("The last lease allows IDs up to {until}.")
+                });
+                let trouble = trouble.unwrap_or_else(|| "The registry has not answered yet.".to_owned());
+                let detail = [ended, Some(trouble)].into_iter().flatten().collect::<Vec<_>>().join(" ");
+                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "this server has no lease of a worker ID")
+                    .set_detail(format!("{detail} The call waited {} (pg_snowflake.max_wait).", duration(settings::max_wait())))
+                    .set_hint("See snowflake_status() and snowflake_workers(), and the server's log.")
+            }
+            Self::Stopping => error(ERRCODE_ADMIN_SHUTDOWN, "this server is being stopped, and makes no more IDs")
+                .set_detail("It has given its worker ID back to the registry."),
+            Self::NoListing(why) => {
+                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "the registry of worker IDs cannot be read").set_detail(why)
+            }
+            Self::NoRegistry => {
+                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "this server has no registry of worker IDs")
+                    .set_detail("Its worker ID is that of pg_snowflake.worker_id.")
+                    .set_hint("Set pg_snowflake.registry in postgresql.conf, and restart the server.")
             }
             Self::ClockBehind { behind, waited } => {
                 let message = format!("the clock is {} behind the last ID", duration(behind));

@@ -30,6 +30,7 @@ mod bounds;
 mod database;
 mod decode;
 mod layouts;
+mod leases;
 mod next;
 mod partitions;
 mod range;

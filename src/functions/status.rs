@@ -5,7 +5,7 @@
 use crate::errors::Error;
 use crate::shared::{self, Transitions};
 use crate::time::{clock, timestamptz};
-use crate::{believed, settings};
+use crate::{believed, lease, settings};
 use pgrx::datum::Interval;
 use pgrx::iter::TableIterator;
 use pgrx::name;
@@ -41,16 +41,21 @@ fn snowflake_status() -> TableIterator<
         name!(clock_leaps, i64),
         name!(clock_leap, Option<Interval>),
         name!(errors, i64),
+        // A database whose extension is of version 0.1.0 declares only those above.
+        name!(registry, Option<String>),
+        name!(lease, Option<&'static str>),
+        name!(granted_until, Option<i64>),
+        name!(registry_error, Option<String>),
     ),
 > {
     if !shared::exists() {
         Error::NotPreloaded.raise();
     }
     let layout = settings::layout();
-    let (reserved, started_at, start, worker, previous) = {
+    let (reserved, started_at, start, worker, previous, published) = {
         let transitions = shared::transitions();
-        let Transitions { reserved, started_at, start, worker, previous_worker, .. } = *transitions;
-        (reserved, started_at, start, worker, previous_worker)
+        let Transitions { reserved, started_at, start, worker, previous_worker, lease, .. } = *transitions;
+        (reserved, started_at, start, worker, previous_worker, lease)
     };
     // Until the first claim of a run, the line's last position is not that of an ID.
     let last = reserved.map(|_| layout.start_of(layout.tick_of(shared::line().last())));
@@ -84,5 +89,14 @@ fn snowflake_status() -> TableIterator<
         counters.clock_leaps.load(Relaxed),
         shared::believed_clock().leap.map(|_| Interval::from_micros(now.0 - believed.0)),
         counters.errors.load(Relaxed),
+        settings::registry::without_password(),
+        lease::is_used().then(|| match published.ceiling {
+            _ if published.closed.is_some() => "closed",
+            None => "none",
+            Some(ceiling) if ceiling <= believed => "expired",
+            Some(_) => "current",
+        }),
+        published.ceiling.map(timestamptz::to_datum),
+        Some(shared::lease_news().error.to_string()).filter(|error| !error.is_empty()),
     ))
 }

@@ -9,11 +9,12 @@
 mod patience;
 
 use self::patience::Patience;
+use crate::admission::Confirmed;
 use crate::errors::Error;
 use crate::time::{clock, tsc};
-use crate::{admission, believed, keeper, reservation, settings, shared, worker};
+use crate::{admission, believed, keeper, lease, reservation, settings, shared, worker};
 use pgrx::pg_sys;
-use snowflake_core::{Claim, Field, Layout, Policy, Refusal, Ticks, Window};
+use snowflake_core::{Claim, Field, Layout, Policy, Refusal, Tick, Ticks, Window};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Claims the next positions: at least one, at most `want` (at least 1). Waits where the settings say so.
@@ -75,6 +76,7 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
         let Some(bounds) = admission::bounds(layout.tick_at(now)) else {
             match admit(layout) {
                 Err(Error::CopyTooFar { ahead }) => patience.wait_for_copy(ahead)?,
+                Err(error @ Error::NoLease { .. }) => patience.wait_for_lease(error)?,
                 admitted => admitted?,
             }
             continue;
@@ -104,7 +106,7 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
                 let left = patience.time_left(behind)?;
                 patience.sleep(left.min(behind));
             }
-            Refusal::Limit { needs } => match reservation::reserve(layout, needs) {
+            Refusal::Limit { needs } => match reserve(layout, needs) {
                 Ok((limit, confirmed)) => {
                     // While the counter is used, claims do not look at the level of `synchronous_commit` either. Where
                     // standbys are named for the first time, that is noticed within a millisecond.
@@ -112,12 +114,20 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
                     admission::set_limit(limit, confirmed, if counts { tsc::per_micro() } else { 0 });
                 }
                 Err(Error::CopyTooFar { ahead }) => patience.wait_for_copy(ahead)?,
+                Err(error @ Error::NoLease { .. }) => patience.wait_for_lease(error)?,
                 Err(error) => return Err(error),
             },
             Refusal::Behind => {}
             Refusal::Exhausted => return Err(Error::Exhausted { now }),
         }
     }
+}
+
+/// The highest tick that this session may claim, by the lease and by the reservation, which is made up to there; and how safe that is.
+fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error> {
+    let leased = lease::limit(layout, needs)?;
+    let (reserved, confirmed) = reservation::reserve(layout, needs)?;
+    Ok((reserved.min(leased), confirmed))
 }
 
 /// Admits this session: from now on it may claim, at the pace that the settings allow, once it has a reservation.
@@ -134,7 +144,11 @@ fn admit(layout: &Layout) -> Result<(), Error> {
         return Err(Error::InRecovery);
     }
     let at = shared::admissions();
-    worker::settle(layout)?;
+    if lease::is_used() {
+        lease::settle(layout)?;
+    } else {
+        worker::settle(layout)?;
+    }
     // Before the reservation is read: the keeper gives it back only when no session is counted.
     keeper::count_session();
     reservation::resume(layout)?;

@@ -3,7 +3,7 @@
 
 use crate::errors::Error;
 use crate::time::{clock, wait};
-use crate::{settings, shared};
+use crate::{lease, settings, shared};
 use snowflake_core::{Micros, MonotonicMicros, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,6 +17,8 @@ pub struct Patience {
     too_far_since: Option<MonotonicMicros>,
     /// The clock when it was last seen to move during a wait for it, and when that was.
     clock_moved: Option<(UnixMicros, MonotonicMicros)>,
+    /// Since when there was no lease.
+    no_lease_since: Option<MonotonicMicros>,
     /// Whether the call has slept at all.
     slept: bool,
 }
@@ -42,6 +44,22 @@ impl Patience {
     pub fn wait_for_copy(&mut self, ahead: Micros) -> Result<(), Error> {
         let left = self.time_left(ahead).map_err(|_| Error::CopyTooFar { ahead })?;
         self.sleep(left.min(ahead));
+        Ok(())
+    }
+
+    /// Waits for a lease, with this error otherwise.
+    ///
+    /// # Errors
+    /// Once the call has waited for `pg_snowflake.max_wait`.
+    pub fn wait_for_lease(&mut self, error: Error) -> Result<(), Error> {
+        let monotonic = clock::monotonic_micros();
+        let waited = monotonic - *self.no_lease_since.get_or_insert(monotonic);
+        if waited >= settings::max_wait() {
+            return Err(error);
+        }
+        lease::wake();
+        // Mostly, the process is about to have one.
+        self.sleep((waited / 4).clamp(Micros::from_millis(2), Micros::from_millis(50)));
         Ok(())
     }
 

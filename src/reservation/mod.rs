@@ -85,6 +85,7 @@ fn read_first(register: &Register, transitions: &mut Transitions, layout: &Layou
         reserved.generation = register::draw_generation(0);
     }
     shared::line().raise(layout, layout.first_tick_from(reserved.until));
+    transitions.lease.resumed = true;
     transitions.reserved = Some(Held { reserved, logged_at: 0, origin: register.origin() });
     Ok(Some(reserved))
 }
@@ -221,7 +222,9 @@ pub fn give_back() -> Option<Micros> {
     let layout = settings::layout();
     let mut transitions = shared::transitions();
     let held = transitions.reserved?;
-    let new = decide::give_back(layout, held.reserved, layout.tick_of(shared::line().last()))?;
+    // A line that was closed is far above the last ID.
+    let last = transitions.lease.closed.unwrap_or(shared::line().last());
+    let new = decide::give_back(layout, held.reserved, layout.tick_of(last))?;
     // Without a transaction the origin cannot be looked up by name. Where its number belongs to another origin now, the
     // value differs.
     if register::read(held.origin) != Some(held.reserved) {

@@ -70,6 +70,8 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     let until = whole_millis(needed.saturating_add(settings::reserve_ahead()));
     let done = {
         let mut transitions = shared::transitions();
+        // Before the lease, another server may have made IDs with this worker.
+        let first = transitions.lease.lowest_tick(layout).map_or(first, |lowest| first.max(lowest));
         let line = shared::line();
         let last = layout.tick_of(line.last());
         let copy = database::copy_from(change.read());

@@ -2,13 +2,14 @@
 //! was, PostgreSQL says. An assign hook withdraws the admission of this session, so that its next claim goes by the new
 //! value.
 
-use super::{UNSET, WORKER_READ_AT, layout};
+use super::{UNSET, WORKER_READ_AT, layout, registry};
 use crate::admission;
 use crate::time::clock;
 use crate::wording::{layout_hint, sentence};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::{Field, Layout, UnixMicros};
+use snowflake_registry::{Namespace, Url};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -71,6 +72,55 @@ pub unsafe extern "C-unwind" fn check_epoch(
     };
     let detail = "The epoch must be an instant in UTC, such as \"2024-01-01T00:00:00Z\".";
     refuse("pg_snowflake.epoch", &format!("\"{value}\""), detail, &hint)
+}
+
+/// Refuses what is no URL of a registry.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn check_registry(
+    value: *mut *mut c_char,
+    _extra: *mut *mut c_void,
+    _source: pg_sys::GucSource::Type,
+) -> bool {
+    // SAFETY: a check hook gets a valid string.
+    let value = unsafe { CStr::from_ptr(*value) }.to_string_lossy();
+    if value.is_empty() {
+        return true;
+    }
+    match value.parse::<Url>() {
+        Ok(_) => true,
+        Err(error) => {
+            let hint = "For example: \"postgres://snowflake@db.example/registry\", \"etcd://etcd1:2379,etcd2:2379\" or \
+                        \"redis://redis.example\".";
+            // Without the value, which may have a password.
+            refuse("pg_snowflake.registry", "not shown, as it may have a password", &sentence(&error.to_string()), hint)
+        }
+    }
+}
+
+/// Shows the URL without its password.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn show_registry() -> *const c_char {
+    let shown = registry::without_password().unwrap_or_default();
+    // SAFETY: palloc'd in the current memory context, as PostgreSQL's own show hooks do.
+    unsafe { pg_sys::pstrdup(CString::new(shown).unwrap_or_default().as_ptr()) }
+}
+
+/// Refuses what is no name of a namespace.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn check_namespace(
+    value: *mut *mut c_char,
+    _extra: *mut *mut c_void,
+    _source: pg_sys::GucSource::Type,
+) -> bool {
+    // SAFETY: a check hook gets a valid string.
+    let value = unsafe { CStr::from_ptr(*value) }.to_string_lossy();
+    match Namespace::new(&value) {
+        Ok(_) => true,
+        Err(error) => {
+            let hint = "Choose a short name, such as \"default\" or \"shop\".";
+            refuse("pg_snowflake.registry_namespace", &format!("\"{value}\""), &sentence(&error.to_string()), hint)
+        }
+    }
 }
 
 /// Refuses a number that the layout has no room for.

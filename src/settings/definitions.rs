@@ -4,7 +4,8 @@ use super::checks::{self, Refusals};
 use super::{CENTURY, UNSET};
 use super::{
     CLOCK_SOURCE, DATACENTER_ID, EPOCH_TEXT, LAYOUT, LAYOUT_TEXT, MAX_BURST, MAX_JUMP, MAX_LEAD, MAX_WAIT,
-    PLAN_BY_TIME, RESERVE_AHEAD, SEQUENCE_SPREAD, WORKER_ID,
+    PLAN_BY_TIME, REGISTRY, REGISTRY_NAMESPACE, REGISTRY_PASSWORD_FILE, REGISTRY_WINDOW, RESERVE_AHEAD,
+    SEQUENCE_SPREAD, WORKER_ID,
 };
 use crate::time::clock;
 use pgrx::pg_sys::panic::ErrorReport;
@@ -25,6 +26,7 @@ pub fn init(preloading: bool) {
     define_pace();
     define_clock();
     define_reservation();
+    define_registry(preloading);
     define_planner();
     reserve_prefix();
     drop(refusals);
@@ -198,6 +200,60 @@ fn define_reservation() {
             &RESERVE_AHEAD,
             100,
             60_000,
+            GucContext::Sighup,
+            GucFlags::UNIT_MS,
+            None,
+            None,
+            None,
+        );
+    }
+}
+
+fn define_registry(preloading: bool) {
+    let fixed = || if preloading { GucContext::Postmaster } else { GucContext::Sighup };
+    // SAFETY: as in `define_layout`.
+    unsafe {
+        GucRegistry::define_string_guc_with_hooks(
+            c"pg_snowflake.registry",
+            c"Where servers lease their worker IDs.",
+            c"A URL: postgres://, etcd://, etcds://, redis:// or rediss://. Empty means that pg_snowflake.worker_id says which \
+              worker this server is.",
+            &REGISTRY,
+            fixed(),
+            GucFlags::SUPERUSER_ONLY,
+            Some(checks::check_registry),
+            None,
+            Some(checks::show_registry),
+        );
+        GucRegistry::define_string_guc_with_hooks(
+            c"pg_snowflake.registry_namespace",
+            c"The name under which servers share worker IDs in the registry.",
+            c"All servers that write into the same tables need the same one.",
+            &REGISTRY_NAMESPACE,
+            fixed(),
+            GucFlags::default(),
+            Some(checks::check_namespace),
+            None,
+            None,
+        );
+        GucRegistry::define_string_guc_with_hooks(
+            c"pg_snowflake.registry_password_file",
+            c"A file whose first line is the password for the registry.",
+            c"Only the owner of the server may be able to read it.",
+            &REGISTRY_PASSWORD_FILE,
+            GucContext::Sighup,
+            GucFlags::SUPERUSER_ONLY,
+            None,
+            None,
+            None,
+        );
+        GucRegistry::define_int_guc_with_hooks(
+            c"pg_snowflake.registry_window",
+            c"How far ahead of the clock a lease reaches.",
+            c"It is renewed after a third of that. The registry may be unreachable for two thirds of it before IDs stop.",
+            &REGISTRY_WINDOW,
+            1_000,
+            3_600_000,
             GucContext::Sighup,
             GucFlags::UNIT_MS,
             None,

@@ -5,10 +5,12 @@
 
 mod checks;
 pub mod definitions;
+pub mod registry;
 
 use crate::time::{clock, tsc};
 use once_cell::sync::OnceCell;
 use pgrx::{GucSetting, PostgresGucEnum};
+use snowflake_core::lease::{Among, WorkerNumber};
 use snowflake_core::{FieldError, Layout, Micros, WorkerBits, notation};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -31,6 +33,11 @@ static RESERVE_AHEAD: GucSetting<i32> = GucSetting::<i32>::new(1_000);
 static SEQUENCE_SPREAD: GucSetting<i32> = GucSetting::<i32>::new(64);
 
 static PLAN_BY_TIME: GucSetting<bool> = GucSetting::<bool>::new(true);
+
+static REGISTRY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+static REGISTRY_NAMESPACE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"default"));
+static REGISTRY_PASSWORD_FILE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+static REGISTRY_WINDOW: GucSetting<i32> = GucSetting::<i32>::new(60_000);
 
 static CLOCK_SOURCE: GucSetting<ClockSource> = GucSetting::<ClockSource>::new(ClockSource::Auto);
 
@@ -70,6 +77,20 @@ pub fn layout() -> &'static Layout {
 pub fn worker() -> Worker {
     let id = |setting: &GucSetting<i32>| u32::try_from(setting.get()).ok();
     Worker { bits: layout().place_worker(id(&DATACENTER_ID), id(&WORKER_ID)), read_at: WORKER_READ_AT.load(Relaxed) }
+}
+
+/// The one worker that may be leased, where the configuration names one.
+pub fn configured_number() -> Option<WorkerNumber> {
+    let id = |setting: &GucSetting<i32>| u32::try_from(setting.get()).ok();
+    layout().number_worker(id(&DATACENTER_ID), id(&WORKER_ID)).ok().map(WorkerNumber)
+}
+
+/// The workers among which one may be leased: those of the configured datacenter, or all.
+pub fn among() -> Among {
+    match u32::try_from(DATACENTER_ID.get()) {
+        Ok(datacenter) => Among::datacenter(layout(), datacenter),
+        Err(_) => Among::all(layout()),
+    }
 }
 
 /// Notes that this process knows the newest configuration. For a process that the postmaster has just started, and that

@@ -7,6 +7,18 @@ use std::time::Duration;
 /// No single sleep is longer, so that a clock which is set right meanwhile is noticed within this time.
 const LONGEST: Micros = Micros::from_millis(100);
 
+/// Sleeps for this long, or until the process is woken up. For a background process, whose flags its caller looks at.
+pub fn for_signal(length: Micros) {
+    let wake_on = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+    let millis = length.0.max(0).div_euclid(1000) + 1;
+    // SAFETY: as in `sleep`.
+    unsafe {
+        pg_sys::WaitLatch(pg_sys::MyLatch, wake_on as i32, millis as _, pg_sys::PG_WAIT_EXTENSION);
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
+    check_for_interrupts!();
+}
+
 /// Sleeps for this long, at most [`LONGEST`], or until the session is woken up, for example by a signal. Does not
 /// return where the statement is cancelled or the session terminated.
 pub fn sleep(length: Micros) {

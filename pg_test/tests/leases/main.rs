@@ -1,0 +1,61 @@
+//! Worker IDs that servers lease from a registry: whatever happens to the servers, to the registry, or between them, no two servers make
+//! the same ID. The same tests run against PostgreSQL, etcd and Redis.
+
+mod faults;
+mod secrets;
+mod servers;
+mod single;
+
+use postgres::Client;
+use snowflake_test::programs::{run, server_user};
+use snowflake_test::registries::{Kind, Server, Setup};
+use snowflake_test::{Cluster, Options, query};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Runs each of these tests against each registry.
+#[macro_export]
+macro_rules! with_each_registry {
+    ($($test:ident),+ $(,)?) => {
+        mod by_postgres { $( #[test] fn $test() { super::$test(snowflake_test::registries::Kind::Postgres) } )+ }
+        mod by_etcd { $( #[test] fn $test() { super::$test(snowflake_test::registries::Kind::Etcd) } )+ }
+        mod by_redis { $( #[test] fn $test() { super::$test(snowflake_test::registries::Kind::Redis) } )+ }
+    };
+}
+
+/// A registry.
+fn registry(kind: Kind) -> Server {
+    Setup::of(kind).start()
+}
+
+/// Options for a cluster that leases its worker ID from a registry.
+fn leasing(url: &str) -> Options {
+    Cluster::options()
+        .set("pg_snowflake.worker_id = -1")
+        .set(&format!("pg_snowflake.registry = '{url}'"))
+        .set("pg_snowflake.registry_window = '60s'")
+}
+
+/// The worker ID of a server, once it has one.
+fn worker(client: &mut Client) -> i32 {
+    query::next(client);
+    query::value(client, "SELECT worker_id FROM snowflake_status()")
+}
+
+/// A column of `snowflake_status()` as text; empty where it is NULL.
+fn status(client: &mut Client, column: &str) -> String {
+    query::value(client, &format!("SELECT coalesce({column}::text, '') FROM snowflake_status()"))
+}
+
+/// A file with a password, which the server alone may read.
+fn secret_file(cluster: &Cluster, password: &str) -> PathBuf {
+    let file = cluster.new_file("password");
+    std::fs::write(&file, format!("{password}\n")).unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    if let Some(user) = server_user() {
+        run(Command::new("chown").arg(user).arg(&file));
+    }
+    file
+}

@@ -1,0 +1,73 @@
+//! `snowflake_workers()`: the registry's records.
+
+#![expect(clippy::type_complexity, reason = "pg_extern reads the columns from the signature")]
+
+use crate::errors::Error;
+use crate::lease::listing::{self, Row};
+use crate::time::timestamptz;
+use crate::{believed, lease, settings, shared};
+use pgrx::iter::TableIterator;
+use pgrx::name;
+use pgrx::prelude::*;
+use snowflake_core::Field;
+
+export!(snowflake_workers_wrapper as snowflake_workers);
+
+#[pg_extern(sql = "")]
+fn snowflake_workers() -> TableIterator<
+    'static,
+    (
+        name!(worker_id, Option<i32>),
+        name!(datacenter_id, Option<i32>),
+        name!(state, &'static str),
+        name!(granted_from, i64),
+        name!(granted_until, i64),
+        name!(host, String),
+        name!(port, i32),
+        name!(data_directory, String),
+        name!(cluster_name, String),
+        name!(system_identifier, i64),
+        name!(is_this_server, bool),
+    ),
+> {
+    let rows = listed().unwrap_or_else(|error| error.raise());
+    let layout = settings::layout();
+    let own = shared::transitions().lease.worker;
+    let now = believed::now();
+    TableIterator::new(rows.into_iter().map(move |Row { worker, is_owned, from, until, holder }| {
+        let id = layout.place_number(worker.0).and_then(|bits| i64::try_from(bits.0).ok());
+        let part = |field| layout.field(id?, field).ok()?.map(|value| value as i32);
+        let state = match is_owned {
+            false => "given back",
+            true if until <= now => "expired",
+            true => "current",
+        };
+        (
+            part(Field::Worker),
+            part(Field::Datacenter),
+            state,
+            timestamptz::to_datum(from),
+            timestamptz::to_datum(until),
+            holder.host,
+            i32::from(holder.port),
+            holder.data_directory,
+            holder.cluster_name,
+            holder.system_identifier as i64,
+            is_owned && own == Some(worker),
+        )
+    }))
+}
+
+fn listed() -> Result<Vec<Row>, Error> {
+    if !shared::exists() {
+        return Err(Error::NotPreloaded);
+    }
+    if !lease::is_used() {
+        return Err(Error::NoRegistry);
+    }
+    // SAFETY: reads shared memory, which exists.
+    if unsafe { pg_sys::RecoveryInProgress() } {
+        return Err(Error::InRecovery);
+    }
+    listing::read()
+}

@@ -1,0 +1,61 @@
+//! Leases of worker IDs, from a registry that the servers share. This is the side of the sessions, which look at nothing but shared
+//! memory; [`process`] talks to the registry. What is leased, renewed and given back when is decided in [`snowflake_core::lease`].
+//!
+//! A lease is a worker and a range of ID time. The end of that range, the *ceiling*, bounds what a session may claim, as the
+//! reservation does: the limit of a session is the lower of both.
+
+mod identity;
+pub mod listing;
+pub mod process;
+mod report;
+mod wake;
+
+use crate::errors::Error;
+use crate::{settings, shared};
+use snowflake_core::{Layout, Tick, UnixMicros};
+
+pub use wake::wake;
+
+/// Draws the token of this run, and registers the process. Called while the library is preloaded.
+pub fn init() {
+    if settings::registry::is_set() {
+        identity::init();
+        process::init();
+    }
+}
+
+/// Whether workers are leased; otherwise the configuration names the worker.
+pub fn is_used() -> bool {
+    settings::registry::is_set()
+}
+
+/// The highest tick that a session may claim by the lease.
+///
+/// # Errors
+/// Where the server has no lease, or the lease ends before the tick that is needed.
+pub fn limit(layout: &Layout, needs: Tick) -> Result<Tick, Error> {
+    if !is_used() {
+        return Ok(layout.last_tick());
+    }
+    let published = shared::transitions().lease;
+    match published.limit(layout) {
+        // What the layout lacks is another error.
+        Some(limit) if needs <= limit || needs > layout.last_tick() => Ok(limit),
+        _ if published.closed.is_some() => Err(Error::Stopping),
+        _ => Err(no_lease(published.ceiling)),
+    }
+}
+
+/// Makes sure that the server has a worker.
+///
+/// # Errors
+/// Where it has none.
+pub fn settle(layout: &Layout) -> Result<(), Error> {
+    limit(layout, Tick(0)).map(drop)
+}
+
+fn no_lease(until: Option<UnixMicros>) -> Error {
+    let news = shared::lease_news();
+    let trouble = [news.error.to_string(), news.trouble.to_string()].into_iter().find(|text| !text.is_empty());
+    Error::NoLease { until, trouble }
+}

@@ -1,0 +1,280 @@
+//! The process that leases the server's worker, renews the lease and gives it back: the only one that talks to the registry. It runs on
+//! a primary, is connected to no database, and holds no lock while it waits. It may be lost at any time: the next one finds the lease
+//! again by its token. What it does next is decided by [`Lessee`].
+
+use super::identity::identity;
+use super::{listing, report};
+use crate::shared::{self, counters};
+use crate::time::{clock, wait};
+use crate::wording::sentence;
+use crate::{believed, settings, worker};
+use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags};
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use snowflake_core::lease::{Answer, Event, Grant, Lessee, Moment, Next, NotInstalled, Terms, Write};
+use snowflake_core::{Micros, MonotonicMicros};
+use snowflake_registry::{self as registry, Options, Registry, Stop, Swap};
+use std::fs;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// How long a stop of the server waits for the registry to take the worker back.
+const LONGEST_GIVE_BACK: Micros = Micros::from_secs(3);
+
+/// The longest sleep. Not needed for anything; bounds what a wake-up that was missed costs.
+const LONGEST_SLEEP: Micros = Micros::from_secs(10);
+
+/// While the server stops: when calls of the registry end, by the monotonic clock.
+static GIVE_UP_AT: AtomicI64 = AtomicI64::new(i64::MIN);
+
+/// Registers it, so that the postmaster starts it when the server is no standby, or no longer.
+pub fn init() {
+    BackgroundWorkerBuilder::new("pg_snowflake lease")
+        .set_type("pg_snowflake lease")
+        .set_library("pg_snowflake")
+        .set_function("pg_snowflake_lease")
+        .enable_spi_access()
+        .set_start_time(BgWorkerStartTime::RecoveryFinished)
+        .set_restart_time(Some(Duration::from_secs(1)))
+        .load();
+}
+
+/// The process.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn pg_snowflake_lease(_argument: pg_sys::Datum) {
+    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
+    // SAFETY: as PostgreSQL's own processes do. Connected to no database; without this call, pg_stat_activity would not show the
+    // process. The callback lives as long as the process. The number is that of this process in the array of all.
+    unsafe {
+        pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0);
+        pg_sys::before_shmem_exit(Some(on_exit), pg_sys::Datum::from(0));
+        let number = pg_sys::MyProc.offset_from((*pg_sys::ProcGlobal).allProcs);
+        counters().lessee.store(number as i64 + 1, Relaxed);
+    }
+    if settings::registry::window() > settings::max_lead() {
+        let message = "pg_snowflake.registry_window is longer than pg_snowflake.max_lead";
+        ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, "")
+            .set_detail("After a crash, a server may have to start where its old lease ends, which is too far ahead of the clock then.")
+            .set_hint("Make the window shorter, or max_lead longer.")
+            .report(PgLogLevel::WARNING);
+    }
+    let mut process = Process::new();
+    while process.step() {}
+    // With exit status 1 the postmaster starts the process again, unless the server stops: somebody may have terminated this process
+    // alone. SAFETY: ends this process.
+    unsafe { pg_sys::proc_exit(1) };
+}
+
+unsafe extern "C-unwind" fn on_exit(_code: i32, _argument: pg_sys::Datum) {
+    counters().lessee.store(0, Relaxed);
+}
+
+/// Whether this process was asked to end.
+fn is_asked_to_end() -> bool {
+    // SAFETY: a flag of this process, which its signal handler sets.
+    unsafe { (&raw const pg_sys::ShutdownRequestPending).read_volatile() != 0 }
+}
+
+/// Whether the postmaster stops the server: it notes that in its file.
+fn is_server_stopping() -> bool {
+    fs::read_to_string("postmaster.pid").is_ok_and(|text| text.lines().nth(7).map(str::trim) == Some("stopping"))
+}
+
+/// What the process has.
+struct Process {
+    lessee: Lessee,
+    /// Open while it works.
+    registry: Option<Box<dyn Registry>>,
+    /// Why the last request failed.
+    error: String,
+    /// Whether the registry's own warnings were logged.
+    warned: bool,
+}
+
+impl Process {
+    fn new() -> Self {
+        let mut lessee = Lessee::new(*settings::layout(), identity(), terms(), settings::configured_number());
+        lessee.restrict(settings::among());
+        Self { lessee, registry: None, error: String::new(), warned: false }
+    }
+
+    /// Does one thing, and returns whether there is more to do.
+    fn step(&mut self) -> bool {
+        if BackgroundWorker::sighup_received() {
+            // SAFETY: as PostgreSQL's own processes do.
+            unsafe {
+                pg_sys::ConfigReloadPending = 0;
+                pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
+            }
+            self.lessee.configure(terms(), settings::configured_number());
+            self.lessee.restrict(settings::among());
+            // The password may have changed.
+            self.registry = None;
+        }
+        if is_asked_to_end() && GIVE_UP_AT.load(Relaxed) == i64::MIN {
+            if !is_server_stopping() {
+                return false;
+            }
+            let by = clock::monotonic_micros() + LONGEST_GIVE_BACK;
+            GIVE_UP_AT.store(by.0, Relaxed);
+            self.lessee.stop(by);
+        }
+        let moment = moment();
+        let next = self.lessee.next(&moment);
+        let (sleep, goes_on) = match &next {
+            Next::Wait(length) => (*length, true),
+            Next::Done => (Micros(0), false),
+            _ => (Micros(0), true),
+        };
+        if let Some(answer) = self.carry_out(next) {
+            self.lessee.answer(&self::moment(), answer);
+        }
+        let events = self.lessee.take_events();
+        events.iter().for_each(|event| self.report(event));
+        self.publish_news();
+        if sleep > Micros(0) {
+            if let Some(wanted) = listing::wanted() {
+                self.list(wanted);
+            } else {
+                wait::for_signal(sleep.min(LONGEST_SLEEP));
+            }
+        }
+        goes_on
+    }
+
+    /// What came of it; `None` where nothing is to be answered.
+    fn carry_out(&mut self, next: Next) -> Option<Answer> {
+        let layout = settings::layout();
+        Some(match next {
+            Next::Wait(_) | Next::Done => return None,
+            Next::Namespace => {
+                let ours = snowflake_core::lease::namespace_record(layout);
+                self.ask(|registry| registry.layout(&ours)).map_or_else(|failed| failed, Answer::Namespace)
+            }
+            Next::ReadAll => {
+                let all = self.ask(|registry| registry.records());
+                all.map_or_else(|failed| failed, |records| Answer::All(records.into_iter().collect()))
+            }
+            Next::Read(worker) => {
+                self.ask(|registry| registry.record(worker)).map_or_else(|failed| failed, Answer::One)
+            }
+            Next::Write(Write { worker, expected, record }) => {
+                match self.ask(|registry| registry.compare_and_swap(worker, expected, &record)) {
+                    Ok(Swap::Stored(version)) => Answer::Stored(version),
+                    Ok(Swap::Conflict(found)) => Answer::Conflict(found),
+                    Err(failed) => failed,
+                }
+            }
+            Next::Install(grant) => Answer::Installed(install(&grant)),
+            Next::Close => {
+                let mut transitions = shared::transitions();
+                let mut published = transitions.lease;
+                published.close(layout, shared::line());
+                transitions.lease = published;
+                Answer::Closed
+            }
+        })
+    }
+
+    /// Asks the registry, which is opened first where it is not.
+    fn ask<T>(&mut self, question: impl FnOnce(&mut dyn Registry) -> Result<T, registry::Error>) -> Result<T, Answer> {
+        let asked = match &mut self.registry {
+            Some(registry) => question(registry.as_mut()),
+            None => open().and_then(|mut registry| {
+                let answer = question(registry.as_mut());
+                self.registry = Some(registry);
+                answer
+            }),
+        };
+        match asked {
+            Ok(answer) => {
+                self.warn_once();
+                self.error.clear();
+                Ok(answer)
+            }
+            Err(error) => {
+                self.error = sentence(&error.to_string());
+                Err(if error.is_unanswered() { Answer::Unknown } else { Answer::Failed })
+            }
+        }
+    }
+
+    /// Logs what keeps the registry from promising what it must, once it is known.
+    fn warn_once(&mut self) {
+        if self.warned {
+            return;
+        }
+        if let Some(Ok(warnings)) = self.registry.as_mut().map(|registry| registry.warnings()) {
+            self.warned = true;
+            for warning in warnings {
+                let code = PgSqlErrorCode::ERRCODE_WARNING;
+                ErrorReport::new(code, "the registry of worker IDs may lose what it has stored", "")
+                    .set_detail(warning)
+                    .set_hint("With a registry that loses what it has stored, two servers can have the same worker ID: see docs/leases.md.")
+                    .report(PgLogLevel::WARNING);
+            }
+        }
+    }
+
+    fn report(&self, event: &Event) {
+        report::log(event, &self.error);
+        if let Some(trouble) = report::trouble(event) {
+            shared::lease_news().trouble.set(&trouble);
+        }
+        if matches!(event, Event::Gained(_)) {
+            shared::lease_news().trouble.clear();
+        }
+    }
+
+    /// What sessions are told.
+    fn publish_news(&self) {
+        let mut news = shared::lease_news();
+        news.error.set(&self.error);
+    }
+
+    /// Reads all records for [`listing`].
+    fn list(&mut self, wanted: i64) {
+        let records = self.ask(|registry| registry.records());
+        let listed = records.map_err(|_| self.error.clone()).and_then(|records| listing::write(&records));
+        listing::answer(wanted, listed);
+    }
+}
+
+fn open() -> Result<Box<dyn Registry>, registry::Error> {
+    let url = settings::registry::url_with_password().map_err(registry::Error::Invalid)?;
+    let namespace = registry::Namespace::new(&settings::registry::namespace())
+        .map_err(|error| registry::Error::Invalid(error.to_string()))?;
+    // A renewal that hangs must leave time for the next one.
+    let deadline = (settings::registry::window() / 6).min(Micros::from_secs(3));
+    let stop =
+        Stop::when(|| is_asked_to_end() && clock::monotonic_micros() >= MonotonicMicros(GIVE_UP_AT.load(Relaxed)));
+    let options = Options { deadline: Some(Duration::from_micros(deadline.0.unsigned_abs())), stop };
+    registry::open(&url, &namespace, &options)
+}
+
+fn terms() -> Terms {
+    Terms { window: settings::registry::window(), max_lead: settings::max_lead() }
+}
+
+fn moment() -> Moment {
+    let now = believed::now();
+    let seen = shared::transitions().lease.look(settings::layout(), shared::line());
+    let mut chance = 0_u64;
+    // SAFETY: fills so many bytes. Without a random number, there is no jitter.
+    unsafe { pg_sys::pg_strong_random((&raw mut chance).cast(), size_of::<u64>()) };
+    Moment { now, monotonic: clock::monotonic_micros(), seen, chance }
+}
+
+/// Brings a grant to the sessions.
+fn install(grant: &Grant) -> Result<(), NotInstalled> {
+    let layout = settings::layout();
+    let mut transitions = shared::transitions();
+    let mut published = transitions.lease;
+    published.install(layout, shared::line(), grant)?;
+    transitions.lease = published;
+    if let Some(bits) = layout.place_number(grant.worker.0) {
+        worker::note(layout, bits, &mut transitions);
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! What the server's log says of leases.
+
+use crate::settings;
+use crate::time::timestamptz;
+use crate::wording::duration;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use snowflake_core::lease::{Event, Holder, NoWorker, Taken, Why, WorkerNumber};
+use snowflake_core::{Field, UnixMicros};
+
+/// A worker, as the settings name it: `7`, or `7 of datacenter 2`.
+pub fn worker(number: WorkerNumber) -> String {
+    let layout = settings::layout();
+    let id = layout.place_number(number.0).and_then(|bits| i64::try_from(bits.0).ok());
+    let field = |field| id.and_then(|id| layout.field(id, field).ok().flatten());
+    match (field(Field::Worker), field(Field::Datacenter)) {
+        (Some(worker), Some(datacenter)) => format!("{worker} of datacenter {datacenter}"),
+        (Some(worker), None) => worker.to_string(),
+        _ => number.0.to_string(),
+    }
+}
+
+/// A server, as people know it.
+pub fn server(holder: &Holder) -> String {
+    let name = if holder.cluster_name.is_empty() { String::new() } else { format!(" (\"{}\")", holder.cluster_name) };
+    format!("{}:{}{name}, data directory {}", holder.host, holder.port, holder.data_directory)
+}
+
+fn instant(instant: UnixMicros) -> String {
+    timestamptz::display(timestamptz::to_datum(instant))
+}
+
+/// What happened, for the log; and what keeps sessions from making IDs, if it does.
+pub fn log(event: &Event, error: &str) {
+    let success = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    let note = |message: String| ErrorReport::new(success, message, "").report(PgLogLevel::LOG);
+    let warn = |message: String, detail: String, hint: &str| {
+        let code = PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+        let report = ErrorReport::new(code, message, "").set_hint(hint);
+        if detail.is_empty() { report } else { report.set_detail(detail) }.report(PgLogLevel::WARNING);
+    };
+    match event {
+        Event::Gained(grant) => {
+            note(format!("leased worker ID {} up to {}", worker(grant.worker), instant(grant.until)));
+        }
+        Event::Lost { worker: number, by } => warn(
+            format!("worker ID {} was taken by another server", worker(*number)),
+            format!(
+                "It is {}. This server makes IDs up to the end of its lease, and looks for another worker ID.",
+                server(by)
+            ),
+            "If that is a copy of this server, stop one of the two.",
+        ),
+        Event::Vanished(number) => warn(
+            format!("the registry has lost the lease of worker ID {}", worker(*number)),
+            "It is stored again.".to_owned(),
+            "Find out who removed it, or whether the registry was restored from a backup: it must never lose what it has stored.",
+        ),
+        Event::Expired(grant) => warn(
+            format!("the lease of worker ID {} has ended before it was renewed", worker(grant.worker)),
+            format!("No IDs can be made until it is. {error}"),
+            "Make the registry reachable.",
+        ),
+        Event::GivenBack { worker: number, until } => {
+            note(format!("gave worker ID {} back, used up to {}", worker(*number), instant(*until)));
+        }
+        Event::NotGivenBack(number) => note(format!(
+            "worker ID {} could not be given back in time; it is free again when its lease ends",
+            worker(*number)
+        )),
+        Event::NotAnswering(length) => {
+            let detail = match length.0 {
+                0 => error.to_owned(),
+                _ => format!("Not for {}. {error}", duration(*length)),
+            };
+            warn(
+                "the registry of worker IDs does not answer".to_owned(),
+                detail,
+                "IDs are made up to the end of the lease: see snowflake_status().",
+            );
+        }
+        Event::Answering(length) => {
+            note(format!("the registry of worker IDs answers again, after {}", duration(*length)))
+        }
+        Event::NoWorker(none) => warn("there is no worker ID to lease".to_owned(), no_worker(none), NO_WORKER_HINT),
+        Event::OtherLayout(other) => warn(
+            "the servers of this registry make IDs of another layout".to_owned(),
+            other_layout(&other.theirs),
+            "Set pg_snowflake.layout and pg_snowflake.epoch to theirs, or pg_snowflake.registry_namespace to another name.",
+        ),
+    }
+}
+
+const NO_WORKER_HINT: &str = "Wait for one of them to end, stop a server, or use a layout with more workers.";
+
+/// What keeps the server from having a lease, as sessions are told. `None` where the event says nothing of that.
+pub fn trouble(event: &Event) -> Option<String> {
+    match event {
+        Event::NoWorker(none) => Some(no_worker(none)),
+        Event::OtherLayout(other) => Some(other_layout(&other.theirs)),
+        _ => None,
+    }
+}
+
+fn other_layout(theirs: &str) -> String {
+    format!(
+        "The namespace \"{}\" of the registry is for the layout \"{theirs}\", and this server has \"{}\".",
+        settings::registry::namespace(),
+        settings::layout()
+    )
+}
+
+/// How many servers are named in one message.
+const NAMED: usize = 3;
+
+fn no_worker(none: &NoWorker) -> String {
+    let one = |taken: &Taken| {
+        let why = match taken.why {
+            Why::Held => "is leased by",
+            Why::MayBeCopy => "was leased by this server, or a copy of it,",
+            Why::TooFarAhead => "was leased, far ahead of the clock, by",
+        };
+        format!("Worker ID {} {why} {}, up to {}.", worker(taken.worker), server(&taken.holder), instant(taken.until))
+    };
+    let mut sentences: Vec<String> = none.taken.iter().take(NAMED).map(one).collect();
+    let left = none.taken.len().saturating_sub(NAMED);
+    if left > 0 {
+        sentences.push(format!("{left} more are leased, too: see snowflake_workers()."));
+    }
+    sentences.join(" ")
+}

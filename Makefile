@@ -2,6 +2,8 @@
 
 PG_CONFIG ?= $(shell scripts/pg-config)
 CARGO ?= cargo
+# What worker IDs can be leased from; less, or nothing, makes a smaller library: REGISTRIES="registry-etcd".
+REGISTRIES ?= registries
 export PG_CONFIG
 
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
@@ -9,7 +11,8 @@ MAJOR = $(shell $(PG_CONFIG) --version | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
 LIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 EXTENSIONDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)/extension
 BUILD = PGRX_PG_CONFIG_PATH=$(PG_CONFIG) $(CARGO)
-FEATURES = $(shell scripts/cargo-flags) --no-default-features --features pg$(MAJOR)
+FEATURES = $(shell scripts/cargo-flags) --no-default-features \
+	--features "pg$(MAJOR) $(REGISTRIES)"
 STAGE = target/install
 
 .PHONY: help deps deps-test build install uninstall demo test soak model simulation bench microbench lint versions clean

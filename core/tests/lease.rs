@@ -273,7 +273,7 @@ struct Looking {
     layout: Layout,
     records: BTreeMap<WorkerNumber, Stored>,
     watch: Watch,
-    configured: Option<WorkerNumber>,
+    wanted: Wanted,
     has_twin: bool,
     monotonic: MonotonicMicros,
     line: UnixMicros,
@@ -287,7 +287,7 @@ impl Looking {
             layout: narrow(),
             records: numbered.map(|(i, stored)| (WorkerNumber(i as u64), stored)).collect(),
             watch: Watch::default(),
-            configured: None,
+            wanted: Wanted::any(&narrow()),
             has_twin: false,
             monotonic: MonotonicMicros(0),
             line: start(),
@@ -300,7 +300,7 @@ impl Looking {
         let search = Search {
             layout: &self.layout,
             me: &me,
-            configured: self.configured,
+            wanted: self.wanted,
             records: &self.records,
             watch: &self.watch,
             has_twin: self.has_twin,
@@ -344,8 +344,29 @@ fn a_free_worker_is_chosen_by_chance() {
     let empty = Looking::at(&[]);
     assert_eq!((0..5).map(|chance| empty.worker(chance)).collect::<Vec<_>>(), [0, 1, 2, 3, 0]);
     // Also where they are too many to be listed.
-    let wide = Looking { layout: "timestamp=20 datacenter=21 worker=21 sequence=1".parse().unwrap(), ..looking };
+    let layout = "timestamp=20 datacenter=21 worker=21 sequence=1".parse().unwrap();
+    let wide = Looking { layout, wanted: Wanted::any(&layout), ..looking };
     assert_eq!(wide.worker((1 << 42) - 3), (1 << 42) - 1);
+}
+
+#[test]
+fn a_datacenter_has_its_own_workers() {
+    let layout = "timestamp=40 datacenter=2 worker=2 sequence=10".parse().unwrap();
+    let third = |records: &[Stored]| {
+        let mut looking = Looking { layout, wanted: Wanted::datacenter(&layout, 2), ..Looking::at(&[]) };
+        looking.records = (6..).map(WorkerNumber).zip(records.iter().cloned()).collect();
+        looking
+    };
+    // Worker 7 is the last one of the datacenter before.
+    let looking = third(&[current(2), current(3), current(4)]);
+    assert_eq!((0..4).map(|chance| looking.worker(chance)).collect::<Vec<_>>(), [9, 10, 11, 9]);
+    // The own last one in another datacenter is left alone, and so is a free one.
+    let full = third(&[over(1), over(3), current(4), current(5), current(6), current(7), over(8)]);
+    assert_eq!(full.refusal(), [(8, Why::Held), (9, Why::Held), (10, Why::Held), (11, Why::Held)]);
+    assert_eq!(Looking { wanted: Wanted::any(&layout), ..full }.worker(0), 6);
+    // A layout without datacenters has one for all.
+    let none = Looking { wanted: Wanted::datacenter(&narrow(), 1), ..Looking::at(&[current(2)]) };
+    assert_eq!(none.worker(0), 1);
 }
 
 #[test]
@@ -422,14 +443,14 @@ fn a_grant_far_ahead_of_the_clock_is_left_alone() {
 #[test]
 fn a_configured_worker_is_leased_and_no_other() {
     let configured =
-        |number, records: &[Stored]| Looking { configured: Some(WorkerNumber(number)), ..Looking::at(records) };
+        |number, records: &[Stored]| Looking { wanted: Wanted::One(WorkerNumber(number)), ..Looking::at(records) };
     assert_eq!(configured(2, &[]).worker(0), 2);
     assert_eq!(configured(1, &[over(2), over(3)]).worker(0), 1);
     assert_eq!(configured(1, &[current(2), current(1)]).worker(0), 1, "an older run's");
     let refused = configured(1, &[current(2), current(3)]);
     let Choice::NoWorker(no) = refused.choose(0) else { panic!() };
     let holder = holder(3);
-    assert_eq!(no.configured, Some(WorkerNumber(1)));
+    assert_eq!(no.wanted, Wanted::One(WorkerNumber(1)));
     assert_eq!(no.taken, [Taken { worker: WorkerNumber(1), holder, until: at(150), why: Why::Held }]);
 }
 
@@ -516,7 +537,7 @@ impl Server {
     fn with(layout: Layout, number: u64) -> Self {
         let me = server(number);
         Self {
-            lessee: Lessee::new(layout, me.clone(), TERMS, None),
+            lessee: Lessee::new(layout, me.clone(), TERMS, Wanted::any(&layout)),
             layout,
             me,
             line: Line::new(),
@@ -535,7 +556,7 @@ impl Server {
             self.me.token = Token(u128::from(self.me.holder.system_identifier << 32 | self.runs));
         }
         (self.line, self.published) = (Line::new(), Published::new(is_new_token));
-        self.lessee = Lessee::new(self.layout, self.me.clone(), TERMS, None);
+        self.lessee = Lessee::new(self.layout, self.me.clone(), TERMS, Wanted::any(&self.layout));
     }
 
     fn moment(&self, monotonic: MonotonicMicros, chance: u64) -> Moment {
@@ -744,7 +765,7 @@ fn another_worker_in_the_settings_is_leased_and_the_old_one_given_back() {
     let other = WorkerNumber((worker + 1) % 4);
     // While another server has it, the old one stays in use, and is renewed.
     registry.records.insert(other, record(Some(9), 9, 0, 35));
-    server.lessee.configure(TERMS, Some(other));
+    server.lessee.configure(TERMS, Wanted::One(other));
     for second in 1..30 {
         server.clock = at(second);
         server.settle(&mut registry, later(second));
@@ -758,6 +779,21 @@ fn another_worker_in_the_settings_is_leased_and_the_old_one_given_back() {
     }
     assert_eq!(server.claim().unwrap().0, other.0);
     assert_eq!(registry.records[&WorkerNumber(worker)].record.owner, None);
+}
+
+#[test]
+fn another_datacenter_in_the_settings_is_moved_to() {
+    let layout = "timestamp=40 datacenter=2 worker=2 sequence=10".parse().unwrap();
+    let mut registry = Registry { layout: Some(namespace_record(&layout)), ..Registry::default() };
+    let mut server = Server::with(layout, 1);
+    server.chance = 5;
+    server.settle(&mut registry, ZERO);
+    let (worker, _) = server.claim().unwrap();
+    assert_eq!(worker, 5);
+    server.lessee.configure(TERMS, Wanted::datacenter(&layout, 3));
+    server.settle(&mut registry, ZERO);
+    assert_eq!(server.claim().unwrap().0, 13);
+    assert_eq!(registry.records[&WorkerNumber(5)].record.owner, None, "the old one is given back");
 }
 
 #[test]

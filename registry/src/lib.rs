@@ -170,6 +170,15 @@ impl Options {
     }
 }
 
+/// Whether this build has the client for such registries.
+pub const fn is_built_in(kind: Kind) -> bool {
+    match kind {
+        Kind::Postgres => cfg!(feature = "postgres"),
+        Kind::Etcd => cfg!(feature = "etcd"),
+        Kind::Redis => cfg!(feature = "redis"),
+    }
+}
+
 /// Opens a registry. Reads the files that the URL names, and connects with nobody yet: the first call does.
 ///
 /// # Errors
@@ -185,7 +194,7 @@ pub fn open(url: &Url, namespace: &Namespace, options: &Options) -> Result<Box<d
         #[allow(unreachable_patterns)]
         kind => {
             let _ = (namespace, options);
-            Err(Error::Invalid(format!("this build has no support for {kind:?}")))
+            Err(Error::Invalid(format!("this build has no client of {kind}")))
         }
     }
 }

@@ -78,6 +78,17 @@ pub enum Kind {
     Redis,
 }
 
+/// Its name.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Postgres => "PostgreSQL",
+            Self::Etcd => "etcd",
+            Self::Redis => "Redis",
+        })
+    }
+}
+
 /// A host and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Host {

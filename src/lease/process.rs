@@ -52,13 +52,7 @@ pub extern "C-unwind" fn pg_snowflake_lease(_argument: pg_sys::Datum) {
         let number = pg_sys::MyProc.offset_from((*pg_sys::ProcGlobal).allProcs);
         counters().lessee.store(number as i64 + 1, Relaxed);
     }
-    if settings::registry::window() > settings::max_lead() {
-        let message = "pg_snowflake.registry_window is longer than pg_snowflake.max_lead";
-        ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, "")
-            .set_detail("After a crash, a server may have to start where its old lease ends, which is too far ahead of the clock then.")
-            .set_hint("Make the window shorter, or max_lead longer.")
-            .report(PgLogLevel::WARNING);
-    }
+    warn_of_settings();
     let mut process = Process::new();
     while process.step() {}
     // With exit status 1 the postmaster starts the process again, unless the server stops: somebody may have terminated this process
@@ -70,6 +64,30 @@ unsafe extern "C-unwind" fn on_exit(_code: i32, _argument: pg_sys::Datum) {
     counters().lessee.store(0, Relaxed);
 }
 
+/// Logs which settings do not go together.
+fn warn_of_settings() {
+    let warn = |message: &str, detail: &str, hint: &str| {
+        ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, "")
+            .set_detail(detail)
+            .set_hint(hint)
+            .report(PgLogLevel::WARNING);
+    };
+    if settings::registry::window() > settings::max_lead() {
+        warn(
+            "pg_snowflake.registry_window is longer than pg_snowflake.max_lead",
+            "After a crash, a server may have to start where its old lease ends, which is too far ahead of the clock then.",
+            "Make the window shorter, or max_lead longer.",
+        );
+    }
+    if let Some(worker) = settings::unused_worker() {
+        warn(
+            &format!("pg_snowflake.worker_id = {worker} is not used"),
+            "The layout has datacenters, and pg_snowflake.datacenter_id is not set. So any worker ID is leased.",
+            "Set both, or neither.",
+        );
+    }
+}
+
 /// Whether this process was asked to end.
 fn is_asked_to_end() -> bool {
     // SAFETY: a flag of this process, which its signal handler sets.
@@ -79,6 +97,23 @@ fn is_asked_to_end() -> bool {
 /// Whether the postmaster stops the server: it notes that in its file.
 fn is_server_stopping() -> bool {
     fs::read_to_string("postmaster.pid").is_ok_and(|text| text.lines().nth(7).map(str::trim) == Some("stopping"))
+}
+
+/// A request that failed; [`Process::error`] says why.
+enum Failed {
+    /// It has changed nothing.
+    NotDone,
+    /// Whether it has changed something is not known.
+    PerhapsDone,
+}
+
+impl From<Failed> for Answer {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::NotDone => Self::Failed,
+            Failed::PerhapsDone => Self::Unknown,
+        }
+    }
 }
 
 /// What the process has.
@@ -94,8 +129,7 @@ struct Process {
 
 impl Process {
     fn new() -> Self {
-        let mut lessee = Lessee::new(*settings::layout(), identity(), terms(), settings::configured_number());
-        lessee.restrict(settings::among());
+        let lessee = Lessee::new(*settings::layout(), identity(), terms(), settings::wanted());
         Self { lessee, registry: None, error: String::new(), warned: false }
     }
 
@@ -107,8 +141,8 @@ impl Process {
                 pg_sys::ConfigReloadPending = 0;
                 pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
             }
-            self.lessee.configure(terms(), settings::configured_number());
-            self.lessee.restrict(settings::among());
+            self.lessee.configure(terms(), settings::wanted());
+            warn_of_settings();
             // The password may have changed.
             self.registry = None;
         }
@@ -150,20 +184,18 @@ impl Process {
             Next::Wait(_) | Next::Done => return None,
             Next::Namespace => {
                 let ours = snowflake_core::lease::namespace_record(layout);
-                self.ask(|registry| registry.layout(&ours)).map_or_else(|failed| failed, Answer::Namespace)
+                self.ask(|registry| registry.layout(&ours)).map_or_else(Answer::from, Answer::Namespace)
             }
             Next::ReadAll => {
                 let all = self.ask(|registry| registry.records());
-                all.map_or_else(|failed| failed, |records| Answer::All(records.into_iter().collect()))
+                all.map_or_else(Answer::from, |records| Answer::All(records.into_iter().collect()))
             }
-            Next::Read(worker) => {
-                self.ask(|registry| registry.record(worker)).map_or_else(|failed| failed, Answer::One)
-            }
+            Next::Read(worker) => self.ask(|registry| registry.record(worker)).map_or_else(Answer::from, Answer::One),
             Next::Write(Write { worker, expected, record }) => {
                 match self.ask(|registry| registry.compare_and_swap(worker, expected, &record)) {
                     Ok(Swap::Stored(version)) => Answer::Stored(version),
                     Ok(Swap::Conflict(found)) => Answer::Conflict(found),
-                    Err(failed) => failed,
+                    Err(failed) => failed.into(),
                 }
             }
             Next::Install(grant) => Answer::Installed(install(&grant)),
@@ -178,7 +210,7 @@ impl Process {
     }
 
     /// Asks the registry, which is opened first where it is not.
-    fn ask<T>(&mut self, question: impl FnOnce(&mut dyn Registry) -> Result<T, registry::Error>) -> Result<T, Answer> {
+    fn ask<T>(&mut self, question: impl FnOnce(&mut dyn Registry) -> Result<T, registry::Error>) -> Result<T, Failed> {
         let asked = match &mut self.registry {
             Some(registry) => question(registry.as_mut()),
             None => open().and_then(|mut registry| {
@@ -195,7 +227,7 @@ impl Process {
             }
             Err(error) => {
                 self.error = sentence(&error.to_string());
-                Err(if error.is_unanswered() { Answer::Unknown } else { Answer::Failed })
+                Err(if error.is_unanswered() { Failed::PerhapsDone } else { Failed::NotDone })
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::wording::{layout_hint, sentence};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::{Field, Layout, UnixMicros};
-use snowflake_registry::{Namespace, Url};
+use snowflake_registry::{Namespace, Url, is_built_in};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -86,13 +86,20 @@ pub unsafe extern "C-unwind" fn check_registry(
     if value.is_empty() {
         return true;
     }
+    // Without the value, which may have a password.
+    let shown = "not shown, as it may have a password";
     match value.parse::<Url>() {
-        Ok(_) => true,
+        Ok(url) if is_built_in(url.kind()) => true,
+        Ok(url) => refuse(
+            "pg_snowflake.registry",
+            shown,
+            &format!("This pg_snowflake was built without the client of {}.", url.kind()),
+            "Build it with all of them, by \"make install\", or use another registry.",
+        ),
         Err(error) => {
             let hint = "For example: \"postgres://snowflake@db.example/registry\", \"etcd://etcd1:2379,etcd2:2379\" or \
                         \"redis://redis.example\".";
-            // Without the value, which may have a password.
-            refuse("pg_snowflake.registry", "not shown, as it may have a password", &sentence(&error.to_string()), hint)
+            refuse("pg_snowflake.registry", shown, &sentence(&error.to_string()), hint)
         }
     }
 }

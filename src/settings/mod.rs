@@ -10,7 +10,7 @@ pub mod registry;
 use crate::time::{clock, tsc};
 use once_cell::sync::OnceCell;
 use pgrx::{GucSetting, PostgresGucEnum};
-use snowflake_core::lease::{Among, WorkerNumber};
+use snowflake_core::lease::{Wanted, WorkerNumber};
 use snowflake_core::{FieldError, Layout, Micros, WorkerBits, notation};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -79,18 +79,21 @@ pub fn worker() -> Worker {
     Worker { bits: layout().place_worker(id(&DATACENTER_ID), id(&WORKER_ID)), read_at: WORKER_READ_AT.load(Relaxed) }
 }
 
-/// The one worker that may be leased, where the configuration names one.
-pub fn configured_number() -> Option<WorkerNumber> {
+/// Which workers may be leased: the one that the configuration names; without one, those of its datacenter, or all.
+pub fn wanted() -> Wanted {
     let id = |setting: &GucSetting<i32>| u32::try_from(setting.get()).ok();
-    layout().number_worker(id(&DATACENTER_ID), id(&WORKER_ID)).ok().map(WorkerNumber)
+    let (datacenter, worker) = (id(&DATACENTER_ID), id(&WORKER_ID));
+    match (layout().number_worker(datacenter, worker), datacenter) {
+        (Ok(number), _) => Wanted::One(WorkerNumber(number)),
+        (Err(_), Some(datacenter)) => Wanted::datacenter(layout(), datacenter),
+        (Err(_), None) => Wanted::any(layout()),
+    }
 }
 
-/// The workers among which one may be leased: those of the configured datacenter, or all.
-pub fn among() -> Among {
-    match u32::try_from(DATACENTER_ID.get()) {
-        Ok(datacenter) => Among::datacenter(layout(), datacenter),
-        Err(_) => Among::all(layout()),
-    }
+/// The configured worker, where it says too little to be the one that is leased: without the datacenter in a layout that has them.
+pub fn unused_worker() -> Option<i32> {
+    let worker = WORKER_ID.get();
+    (worker >= 0 && !matches!(wanted(), Wanted::One(_))).then_some(worker)
 }
 
 /// Notes that this process knows the newest configuration. For a process that the postmaster has just started, and that

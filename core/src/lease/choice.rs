@@ -14,10 +14,8 @@ pub struct Search<'a> {
     pub layout: &'a Layout,
     /// Who looks.
     pub me: &'a Identity,
-    /// The one worker that may be leased, where the settings name one.
-    pub configured: Option<WorkerNumber>,
-    /// The workers among which it is to be: all of the layout, or those of one datacenter.
-    pub among: Among,
+    /// Which workers will do.
+    pub wanted: Wanted,
     /// All records of the namespace, by worker, as they were just read.
     pub records: &'a BTreeMap<WorkerNumber, Stored>,
     /// The records of this system that did not change; see [`Watch`].
@@ -37,29 +35,40 @@ pub struct Search<'a> {
     pub terms: Terms,
 }
 
-/// Workers whose numbers follow each other.
+/// Which workers a server may lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Among {
-    first: u64,
-    count: u64,
+pub enum Wanted {
+    /// The one that the settings name.
+    One(WorkerNumber),
+    /// Any of these, whose numbers follow each other.
+    Any {
+        /// The lowest.
+        first: WorkerNumber,
+        /// How many.
+        count: u64,
+    },
 }
 
-impl Among {
+impl Wanted {
     /// All workers of a layout.
-    pub const fn all(layout: &Layout) -> Self {
-        Self { first: 0, count: layout.workers() }
+    pub const fn any(layout: &Layout) -> Self {
+        Self::Any { first: WorkerNumber(0), count: layout.workers() }
     }
 
     /// Those of one datacenter; all, where the layout has no such field or no such datacenter.
     pub fn datacenter(layout: &Layout, datacenter: u32) -> Self {
-        let Ok(first) = layout.number_worker(Some(datacenter), layout.has_workers().then_some(0)) else {
-            return Self::all(layout);
-        };
-        Self { first, count: layout.workers_of_datacenter() }
+        match layout.number_worker(Some(datacenter), layout.has_workers().then_some(0)) {
+            Ok(first) => Self::Any { first: WorkerNumber(first), count: layout.workers_of_datacenter() },
+            Err(_) => Self::any(layout),
+        }
     }
 
-    const fn contains(&self, worker: WorkerNumber) -> bool {
-        worker.0 >= self.first && worker.0 - self.first < self.count
+    /// Whether this worker will do.
+    pub const fn contains(&self, worker: WorkerNumber) -> bool {
+        match *self {
+            Self::One(one) => worker.0 == one.0,
+            Self::Any { first, count } => worker.0 >= first.0 && worker.0 - first.0 < count,
+        }
     }
 }
 
@@ -75,8 +84,8 @@ pub enum Choice {
 /// Why there is no worker to lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoWorker {
-    /// The worker that was asked for; `None` where any would do.
-    pub configured: Option<WorkerNumber>,
+    /// Which workers would have done.
+    pub wanted: Wanted,
     /// Who holds what, the one that ends first at the beginning.
     pub taken: Vec<Taken>,
 }
@@ -110,14 +119,10 @@ pub enum Why {
 impl Search<'_> {
     /// Chooses. `chance` is any number, drawn anew for each call.
     pub fn choose(&self, chance: u64) -> Choice {
-        if let Some(worker) = self.configured {
-            return match self.records.get(&worker).map(|stored| self.judge(worker, stored)) {
-                None | Some(Standing::Own | Standing::Free | Standing::GivenBack | Standing::OwnOld) => {
-                    Choice::Lease(worker)
-                }
-                Some(Standing::No(_)) => self.none(),
-            };
-        }
+        let (first, count) = match self.wanted {
+            Wanted::One(worker) => return self.choose_one(worker),
+            Wanted::Any { first, count } => (first, count),
+        };
         let judged = || self.records().map(|(worker, stored)| (worker, stored, self.judge(worker, stored)));
         let best_own = judged()
             .filter(|(_, _, standing)| *standing == Standing::Own)
@@ -135,7 +140,7 @@ impl Search<'_> {
         if let Some((worker, ..)) = last {
             return Choice::Lease(worker);
         }
-        if let Some(worker) = self.free_by_chance(chance) {
+        if let Some(worker) = self.free_by_chance(first, count, chance) {
             return Choice::Lease(worker);
         }
         let soonest = |wanted: Standing| {
@@ -149,26 +154,40 @@ impl Search<'_> {
         }
     }
 
+    fn choose_one(&self, worker: WorkerNumber) -> Choice {
+        match self.records.get(&worker).map(|stored| self.judge(worker, stored)) {
+            Some(Standing::No(_)) => self.none(),
+            None | Some(Standing::Own | Standing::Free | Standing::GivenBack | Standing::OwnOld) => {
+                Choice::Lease(worker)
+            }
+        }
+    }
+
     /// The workers with this run's own token that neither are beside the line nor are this one: left over where an
     /// answer was lost. They are to be given back.
     pub fn strays(&self, kept: Option<WorkerNumber>) -> impl Iterator<Item = (WorkerNumber, &Stored)> {
-        self.records().filter(move |&(worker, stored)| {
+        self.all().filter(move |&(worker, stored)| {
             self.me.owns(&stored.record) && self.beside != Some(worker) && kept != Some(worker)
         })
     }
 
+    fn all(&self) -> impl Iterator<Item = (WorkerNumber, &Stored)> {
+        self.records.iter().map(|(&worker, stored)| (worker, stored))
+    }
+
+    /// Of the workers that will do.
     fn records(&self) -> impl Iterator<Item = (WorkerNumber, &Stored)> {
-        self.records.iter().map(|(&worker, stored)| (worker, stored)).filter(|&(worker, _)| self.among.contains(worker))
+        self.all().filter(|&(worker, _)| self.wanted.contains(worker))
     }
 
     /// One of those that nobody has, each with the same chance.
-    fn free_by_chance(&self, chance: u64) -> Option<WorkerNumber> {
+    fn free_by_chance(&self, first: WorkerNumber, count: u64, chance: u64) -> Option<WorkerNumber> {
         let taken = || self.records().filter(|&(worker, stored)| self.judge(worker, stored) != Standing::Free);
-        let free = self.among.count - taken().count() as u64;
+        let free = count - taken().count() as u64;
         if free == 0 {
             return None;
         }
-        let mut number = self.among.first + chance % free;
+        let mut number = first.0 + chance % free;
         for (worker, _) in taken() {
             if worker.0 > number {
                 break;
@@ -216,10 +235,8 @@ impl Search<'_> {
     }
 
     fn none(&self) -> Choice {
-        let asked_for = |worker| self.configured.is_none_or(|configured| configured == worker);
         let mut taken: Vec<Taken> = self
             .records()
-            .filter(|&(worker, _)| asked_for(worker))
             .filter_map(|(worker, stored)| match self.judge(worker, stored) {
                 Standing::No(why) => {
                     let record = &stored.record;
@@ -229,7 +246,7 @@ impl Search<'_> {
             })
             .collect();
         taken.sort_by_key(|taken| (taken.until, taken.worker));
-        Choice::NoWorker(NoWorker { configured: self.configured, taken })
+        Choice::NoWorker(NoWorker { wanted: self.wanted, taken })
     }
 }
 

@@ -3,7 +3,7 @@
 //! and may be lost at any time: a new one finds the lease again by its token.
 
 use super::change::{Identity, Write, give_back, lease};
-use super::choice::{Among, Choice, NoWorker, Search, Watch};
+use super::choice::{Choice, NoWorker, Search, Wanted, Watch};
 use super::namespace::{OtherLayout, check_namespace};
 use super::published::{Grant, NotInstalled, Seen};
 use super::record::{Holder, Stored, Version, WorkerNumber};
@@ -112,8 +112,7 @@ pub struct Lessee {
     layout: Layout,
     me: Identity,
     terms: Terms,
-    configured: Option<WorkerNumber>,
-    among: Among,
+    wanted: Wanted,
     todo: Todo,
     /// Nothing is done before.
     not_before: MonotonicMicros,
@@ -126,7 +125,7 @@ pub struct Lessee {
     /// When the record in use, or the one asked for, was asked for.
     asked_at: MonotonicMicros,
     renew_at: MonotonicMicros,
-    /// When the configured worker is asked for again, where another one is in use.
+    /// When a wanted worker is asked for again, where another one is in use.
     move_at: MonotonicMicros,
     /// When a grant was last installed.
     installed_at: MonotonicMicros,
@@ -189,15 +188,14 @@ impl Lessee {
     /// No renewals come faster, whatever the clock and the registry do; a sixth of the window where that is shorter.
     const SHORTEST_RENEWAL: Micros = Micros::from_millis(500);
 
-    /// A lessee that knows nothing of the registry yet. With `configured`, that worker is leased and no other.
-    pub fn new(layout: Layout, me: Identity, terms: Terms, configured: Option<WorkerNumber>) -> Self {
+    /// A lessee that knows nothing of the registry yet.
+    pub fn new(layout: Layout, me: Identity, terms: Terms, wanted: Wanted) -> Self {
         let start = MonotonicMicros(i64::MIN);
         Self {
             layout,
             me,
             terms,
-            configured,
-            among: Among::all(&layout),
+            wanted,
             todo: Todo::Namespace,
             not_before: start,
             held: None,
@@ -221,10 +219,10 @@ impl Lessee {
         }
     }
 
-    /// The settings have changed. Where another worker is configured than the one in use, that one stays in use until
-    /// the other is leased.
-    pub fn configure(&mut self, terms: Terms, configured: Option<WorkerNumber>) {
-        if self.configured != configured {
+    /// The settings have changed. Where the worker in use is not wanted any more, it stays in use until another one is
+    /// leased.
+    pub fn configure(&mut self, terms: Terms, wanted: Wanted) {
+        if self.wanted != wanted {
             // At once, also where it waits as there was no worker.
             self.move_at = MonotonicMicros(i64::MIN);
             if self.failures == 0 {
@@ -234,12 +232,7 @@ impl Lessee {
                 self.todo = Todo::Search;
             }
         }
-        (self.terms, self.configured) = (terms, configured);
-    }
-
-    /// Leases a worker among these; the one in use stays in use.
-    pub const fn restrict(&mut self, among: Among) {
-        self.among = among;
+        (self.terms, self.wanted) = (terms, wanted);
     }
 
     /// The server stops: from now on the lessee closes the line and gives back, up to an instant.
@@ -390,7 +383,7 @@ impl Lessee {
             self.todo = Todo::Give;
             return None;
         }
-        let moves = self.configured.is_some_and(|configured| configured != *worker);
+        let moves = !self.wanted.contains(*worker);
         if moves && moment.monotonic >= self.move_at {
             self.search();
             return None;
@@ -448,8 +441,7 @@ impl Lessee {
         let search = Search {
             layout: &self.layout,
             me: &self.me,
-            configured: self.configured,
-            among: self.among,
+            wanted: self.wanted,
             records,
             watch: &self.watch,
             has_twin: self.has_twin,
@@ -547,10 +539,9 @@ impl Lessee {
         self.todo = Todo::Give;
     }
 
-    /// Whether the worker may be used: any other than the configured one only where it is in use already.
+    /// Whether the worker may be used: one that is not wanted only where it is in use already.
     fn is_wanted(&self, worker: WorkerNumber) -> bool {
-        self.configured.is_none_or(|configured| configured == worker)
-            || self.held.as_ref().is_some_and(|(held, _)| *held == worker)
+        self.wanted.contains(worker) || self.held.as_ref().is_some_and(|(held, _)| *held == worker)
     }
 
     // What is reported.

@@ -30,14 +30,14 @@
 //! [`Lessee`] puts these together: it says what to do next, and is told what came of it.
 //!
 //! ```
-//! use snowflake_core::lease::{Answer, Holder, Identity, Lessee, Moment, Next, Published, Terms, Token, Version};
+//! use snowflake_core::lease::{Answer, Holder, Identity, Lessee, Moment, Next, Published, Terms, Token, Version, Wanted};
 //! use snowflake_core::{Layout, Line, Micros, MonotonicMicros, UnixMicros};
 //! use std::collections::BTreeMap;
 //!
 //! let layout: Layout = "default".parse()?;
 //! let me = Identity { token: Token(0x5ec7e7), holder: Holder { host: "db1".into(), ..Holder::default() } };
 //! let terms = Terms { window: Micros::from_secs(60), max_lead: Micros::from_secs(600) };
-//! let mut lessee = Lessee::new(layout, me, terms, None);
+//! let mut lessee = Lessee::new(layout, me, terms, Wanted::any(&layout));
 //!
 //! // In shared memory, guarded by the lock for transitions.
 //! let (line, mut published) = (Line::new(), Published::new(true));
@@ -81,7 +81,7 @@ mod record;
 mod terms;
 
 pub use change::{Identity, Write, give_back, lease};
-pub use choice::{Among, Choice, NoWorker, Search, Taken, Watch, Why};
+pub use choice::{Choice, NoWorker, Search, Taken, Wanted, Watch, Why};
 pub use lessee::{Answer, Event, Lessee, Moment, Next};
 pub use namespace::{OtherLayout, check_namespace, namespace_record};
 pub use published::{Grant, NotInstalled, Published, Seen, Step};

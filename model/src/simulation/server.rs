@@ -1,6 +1,6 @@
 //! A server: its lessee, its line, and what of it survives which crash.
 
-use snowflake_core::lease::{Holder, Identity, Lessee, Moment, Published, Terms, Token, WorkerNumber};
+use snowflake_core::lease::{Holder, Identity, Lessee, Moment, Published, Terms, Token, Wanted, WorkerNumber};
 use snowflake_core::{
     Bounds, Layout, Line, Micros, MonotonicMicros, Pace, Policy, Position, Refusal, Tick, Ticks, UnixMicros,
 };
@@ -82,7 +82,7 @@ impl Server {
         let me = Identity { token: Token(u128::MAX), holder };
         Self {
             phase: Phase::Down,
-            lessee: Lessee::new(layout, me.clone(), terms, None),
+            lessee: Lessee::new(layout, me.clone(), terms, Wanted::any(&layout)),
             me,
             line: Line::new(),
             published: Published::new(true),
@@ -106,7 +106,7 @@ impl Server {
             self.me.token = Token(u128::from(run));
         }
         self.phase = Phase::Up;
-        self.lessee = Lessee::new(layout, self.me.clone(), terms, None);
+        self.lessee = Lessee::new(layout, self.me.clone(), terms, Wanted::any(&layout));
         self.line = Line::new();
         self.published = Published::new(is_new_token);
         self.pace = Pace::default();

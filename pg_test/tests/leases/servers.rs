@@ -1,9 +1,10 @@
 //! Several servers: none of them makes an ID of another.
 
 use crate::{leasing, registry, status, with_each_registry, worker};
+use postgres::Client;
 use postgres::error::DbError;
 use snowflake_test::check::{self, refused, wait_for};
-use snowflake_test::query::batch;
+use snowflake_test::query::{batch, value};
 use snowflake_test::registries::Kind;
 use snowflake_test::{Cluster, Installation, Stop, ids, millis, seconds};
 use std::collections::BTreeSet;
@@ -193,5 +194,24 @@ fn a_worker_that_the_configuration_names(kind: Kind) {
     wait_for("the second server makes IDs", || second.client().query("SELECT snowflake_next()", &[]).is_ok());
     assert_eq!(worker(&mut second.client()), 5);
     lists.push(batch(&mut second.client(), 100));
+    check::distinct(&lists);
+}
+
+#[test]
+fn datacenters() {
+    let registry = registry(Kind::Redis);
+    let server = leasing(&registry.url()).set("pg_snowflake.layout = 'twitter'\npg_snowflake.worker_id = 3").start();
+    let mut client = server.client();
+    let mut lists = vec![batch(&mut client, 100)];
+    assert!(server.log().contains("pg_snowflake.worker_id = 3 is not used"));
+    let number =
+        |client: &mut Client, what: &str| value::<i32>(client, &format!("SELECT {what} FROM snowflake_status()"));
+    let at = |client: &mut Client| (number(client, "datacenter_id"), number(client, "worker_id"));
+    server.reload(&[("pg_snowflake.datacenter_id", "2")]);
+    wait_for("worker 3 of datacenter 2 is leased", || at(&mut client) == (2, 3));
+    lists.push(batch(&mut client, 100));
+    server.reload(&[("pg_snowflake.worker_id", "-1"), ("pg_snowflake.datacenter_id", "5")]);
+    wait_for("any worker of datacenter 5 is leased", || at(&mut client).0 == 5);
+    lists.push(batch(&mut client, 100));
     check::distinct(&lists);
 }

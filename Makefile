@@ -64,10 +64,12 @@ bench: install ## side by side with what else makes IDs; QUICK=1 for less, ONLY=
 microbench: ## the core alone, by criterion, which compares with the run before
 	$(CARGO) bench -p snowflake_core
 
-lint: deps ## formatting, clippy, the SQL files
+lint: deps ## formatting, clippy, the core's package for crates.io, the SQL files
 	$(CARGO) fmt --all --check
 	$(BUILD) clippy --workspace --all-targets $(FEATURES) -- -D warnings
 	$(CARGO) clippy -p snowflake_registry --all-features --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p snowflake_core --no-deps
+	$(CARGO) package -p snowflake_core --allow-dirty --offline
 	@scripts/lint-sql
 
 versions: deps-test ## compile for every PostgreSQL major that is supported

@@ -50,6 +50,7 @@
 //! * [`text`]: IDs as text
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod clock;
 pub mod layout;
@@ -68,3 +69,8 @@ pub use layout::{
 };
 pub use line::{Bounds, Claim, Line, Pace, Policy, Refusal, Window};
 pub use time::{Micros, MonotonicMicros, Tick, Ticks, UnixMicros};
+
+/// Its examples run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -171,6 +171,23 @@ impl UnixMicros {
     }
 }
 
+/// Rounded down to a microsecond; at least and at most what the type can hold.
+impl From<SystemTime> for UnixMicros {
+    fn from(time: SystemTime) -> Self {
+        Self(match time.duration_since(UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
+            Err(before) => i64::try_from(before.duration().as_nanos().div_ceil(1000)).map_or(i64::MIN, Neg::neg),
+        })
+    }
+}
+
+impl From<UnixMicros> for SystemTime {
+    fn from(instant: UnixMicros) -> Self {
+        let distance = Duration::from_micros(instant.0.unsigned_abs());
+        if instant.0 < 0 { UNIX_EPOCH - distance } else { UNIX_EPOCH + distance }
+    }
+}
+
 /// `2024-01-01T00:00:00Z`, with three or six decimals where they are not zero. Instants outside the years 1970 to 9999
 /// are written as a number of microseconds.
 impl fmt::Display for UnixMicros {
@@ -225,6 +242,17 @@ mod tests {
         ] {
             assert_eq!(UnixMicros::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn times_of_the_system_convert_both_ways() {
+        for micros in [i64::MIN, -1_000_001, -1, 0, 1, 1_700_000_000_000_001, i64::MAX] {
+            let time = SystemTime::from(UnixMicros(micros));
+            assert_eq!(UnixMicros::from(time), UnixMicros(micros));
+        }
+        let nanosecond = Duration::from_nanos(1);
+        assert_eq!(UnixMicros::from(UNIX_EPOCH + nanosecond), UnixMicros(0));
+        assert_eq!(UnixMicros::from(UNIX_EPOCH - nanosecond), UnixMicros(-1));
     }
 
     #[test]

@@ -15,11 +15,11 @@ FEATURES = $(shell scripts/cargo-flags) --no-default-features \
 	--features "pg$(MAJOR) $(REGISTRIES)"
 STAGE = target/install
 
-.PHONY: help deps deps-test build install uninstall demo test soak model simulation bench microbench lint versions clean
+.PHONY: help deps deps-test build install uninstall demo test test-clients soak model simulation bench microbench lint versions clean
 .NOTPARALLEL:
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
 
 deps:
 	@scripts/deps
@@ -46,8 +46,11 @@ uninstall: ## remove what install put there
 demo: install ## a throw-away cluster, pgbench writing to it, and what can be read off its IDs
 	@scripts/demo
 
-test: deps-test install ## everything: core, model checks, regress files, clusters
+test: deps-test install ## everything but the examples: core, model checks, regress files, clusters
 	@scripts/test
+
+test-clients: deps-test install ## the examples of clients, in examples/, with their packages
+	$(CARGO) test -p snowflake_test -p snowflake_example --test clients
 
 soak: deps-test install ## faults at random, for MINUTES=5 from SEED
 	@SEED='$(SEED)' MINUTES='$(MINUTES)' $(CARGO) run -q -p snowflake_test --bin soak

@@ -7,6 +7,7 @@
 
 pub mod certificates;
 pub mod check;
+pub mod clients;
 mod cluster;
 pub mod dump;
 pub mod given;

@@ -6,18 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-/// Copies a folder below `pg_test` into a directory, and installs the packages that its programs need, if the lock file
+/// Copies a folder of the repository into a directory, and installs the packages that its programs need, if the lock file
 /// has changed or an earlier installation was interrupted. Returns the copy.
 pub fn installed(folder: &str, directory: &str, lock: &str, install: impl FnOnce(&Path)) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let copy = Path::new(directory).join(folder);
-    fs::create_dir_all(&copy).unwrap();
-    for file in fs::read_dir(source).unwrap() {
-        let file = file.unwrap();
-        if file.file_type().unwrap().is_file() {
-            fs::copy(file.path(), copy.join(file.file_name())).unwrap();
-        }
-    }
+    let copy = copied(folder, directory);
     let lock = fs::read_to_string(copy.join(lock)).unwrap();
     let done = copy.join(".installed");
     if !fs::read_to_string(&done).is_ok_and(|text| text == lock) {
@@ -25,6 +17,39 @@ pub fn installed(folder: &str, directory: &str, lock: &str, install: impl FnOnce
         fs::write(done, lock).unwrap();
     }
     copy
+}
+
+/// Copies a folder of the repository into a directory, which keeps what else it has: packages, and what programs wrote.
+/// Returns the copy.
+pub fn copied(folder: &str, directory: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(folder);
+    let copy = Path::new(directory).join(folder);
+    copy_files(&source, &copy);
+    copy
+}
+
+fn copy_files(source: &Path, copy: &Path) {
+    fs::create_dir_all(copy).unwrap();
+    for file in fs::read_dir(source).unwrap() {
+        let file = file.unwrap();
+        let target = copy.join(file.file_name());
+        if file.file_type().unwrap().is_file() {
+            fs::copy(file.path(), target).unwrap();
+        } else if !["node_modules", "venv", "__pycache__"].iter().any(|name| file.file_name() == *name) {
+            // Without the files that the source has no more.
+            let _ = fs::remove_dir_all(&target);
+            copy_files(&file.path(), &target);
+        }
+    }
+}
+
+/// Makes a virtual environment of Python, `venv`, and installs the packages of `requirements.txt` there.
+pub fn pip_install(folder: &Path) {
+    // Without a pip of its own, and without compiling what is not used: that would take most of the time.
+    succeeds(program(Path::new("python3"), folder).args(["-m", "venv", "--clear", "--without-pip", "venv"]));
+    let mut pip = program(Path::new("python3"), folder);
+    pip.args(["-m", "pip", "--python", "venv", "install", "--disable-pip-version-check", "--no-input", "--no-compile"]);
+    succeeds(pip.args(["--only-binary=:all:", "--no-deps", "--requirement", "requirements.txt"]));
 }
 
 /// Installs the packages of `package-lock.json` by npm.
@@ -51,7 +76,8 @@ pub fn program(name: &Path, folder: &Path) -> Command {
 /// The same, with the environment variables that connect it to a server.
 pub fn connected(name: &Path, folder: &Path, cluster: &Cluster) -> Command {
     let mut command = program(name, folder);
-    command.env("PGHOST", cluster.socket()).env("PGUSER", "postgres").env("PGDATABASE", "postgres");
+    command.env("PGHOST", cluster.socket()).env("PGPORT", cluster.port().to_string());
+    command.env("PGUSER", "postgres").env("PGDATABASE", "postgres");
     command
 }
 

@@ -222,7 +222,7 @@ fn files_that_documents_name_exist() {
         // The steps of a release name files that it makes.
         let text = text.split("A release, here").next().unwrap();
         for name in text.split('`').skip(1).step_by(2) {
-            let is_path = ["src/", "core/", "registry/", "sql/", "pg_test/", "scripts/", "docs/"]
+            let is_path = ["src/", "core/", "registry/", "sql/", "pg_test/", "scripts/", "docs/", "examples/"]
                 .iter()
                 .any(|start| name.starts_with(start));
             // Not a command, nor a pattern.
@@ -233,4 +233,24 @@ fn files_that_documents_name_exist() {
         }
     }
     assert!(found > 10, "only {found} were found");
+}
+
+/// Relative links lead to files, also those of the examples' READMEs.
+#[test]
+fn files_that_documents_link_to_exist() {
+    let folders = std::fs::read_dir(root().join("examples")).unwrap();
+    let mut documents: Vec<_> = folders.map(|folder| folder.unwrap().path().join("README.md")).collect();
+    documents.extend(["README.md", "CONTRIBUTING.md", "core/README.md"].map(|name| root().join(name)));
+    let mut found = 0;
+    for document in documents {
+        let text = std::fs::read_to_string(&document).unwrap_or_else(|error| panic!("{}: {error}", document.display()));
+        for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+            let file = link.split('#').next().unwrap();
+            if !file.is_empty() && !file.contains(':') {
+                assert!(document.parent().unwrap().join(file).exists(), "{} links to {link}", document.display());
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 20, "only {found} were found");
 }

@@ -45,7 +45,8 @@ impl Verdict {
 /// The folder of the Node program, with the packages that it needs.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| installed("javascript", env!("CARGO_TARGET_TMPDIR"), "package-lock.json", npm_install))
+    let install = || installed("pg_test/javascript", env!("CARGO_TARGET_TMPDIR"), "package-lock.json", npm_install);
+    FOLDER.get_or_init(install)
 }
 
 /// Runs the Node program on the table `ids`, whose IDs have these bits.

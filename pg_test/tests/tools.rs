@@ -1,7 +1,7 @@
 //! Tools that change a database to match a model, or make a model of a database, see none of the extension's objects.
 //! The tools are installed into the target directory, in the versions that `pg_test/tools` names.
 
-use snowflake_test::packages::{connected, installed, npm_install, program, succeeds};
+use snowflake_test::packages::{connected, installed, npm_install, pip_install, succeeds};
 use snowflake_test::programs::{Output, output};
 use snowflake_test::query::ORDERS;
 use snowflake_test::{Cluster, value};
@@ -10,19 +10,14 @@ use std::sync::OnceLock;
 
 fn python() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        installed("tools/python", env!("CARGO_TARGET_TMPDIR"), "requirements.txt", |folder| {
-            succeeds(program(Path::new("python3"), folder).args(["-m", "venv", "--clear", "venv"]));
-            let pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--only-binary=:all:"];
-            let mut install = program(&folder.join("venv/bin/python"), folder);
-            succeeds(install.args(pip).args(["--no-deps", "--requirement", "requirements.txt"]));
-        })
-    })
+    let install = || installed("pg_test/tools/python", env!("CARGO_TARGET_TMPDIR"), "requirements.txt", pip_install);
+    FOLDER.get_or_init(install)
 }
 
 fn drizzle() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| installed("tools/drizzle", env!("CARGO_TARGET_TMPDIR"), "package-lock.json", npm_install))
+    let install = || installed("pg_test/tools/drizzle", env!("CARGO_TARGET_TMPDIR"), "package-lock.json", npm_install);
+    FOLDER.get_or_init(install)
 }
 
 /// A server with the extension and a table whose key it makes.

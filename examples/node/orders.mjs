@@ -1,0 +1,35 @@
+// Orders whose keys PostgreSQL makes by DEFAULT snowflake_next(), with pg. It reads a bigint as a string, which is exact.
+
+import pg from 'pg';
+
+export const SCHEMA = `
+  CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_next(), item text NOT NULL, quantity int NOT NULL)`;
+
+// Adds an order and returns its key.
+export const add = async (client, { item, quantity }) => {
+  const query = 'INSERT INTO orders (item, quantity) VALUES ($1, $2) RETURNING id';
+  return (await client.query(query, [item, quantity])).rows[0].id;
+};
+
+// Adds orders by one statement. Returns their keys in the same order.
+export const addMany = async (client, orders) => {
+  const query = `
+    WITH added AS (
+      INSERT INTO orders (item, quantity)
+      SELECT item, quantity FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS o (item, quantity, n) ORDER BY n
+      RETURNING id)
+    SELECT id FROM added ORDER BY id -- keys rise in the order in which they are made`;
+  const columns = [orders.map(({ item }) => item), orders.map(({ quantity }) => quantity)];
+  return (await client.query(query, columns)).rows.map(({ id }) => id);
+};
+
+// Types for a client that reads bigint as BigInt: new pg.Client({ types: bigints }). They compare and sort as numbers do.
+export const bigints = {
+  getTypeParser: (type, format) => (type === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(type, format)),
+};
+
+// JSON has keys as text: as a number, JavaScript reads another key. JSON.stringify by itself refuses a BigInt.
+export const toJson = (value) => JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
+
+// When a key of the default layout was made: its bits from the 22nd on are milliseconds since the epoch.
+export const createdAt = (key) => new Date(Number(BigInt(key) >> 22n) + Date.UTC(2024, 0, 1));

@@ -1,0 +1,34 @@
+//! A server for the programs in `examples/`. It counts the INSERT statements that it executes, COPY included: clients that send
+//! many rows as one statement and those that send a statement for each look alike otherwise.
+
+use crate::Cluster;
+
+/// Makes `test.insert_statements()`, which returns how many INSERT statements were executed since its last call, in tables
+/// that were created since.
+const COUNTED: &str = "
+    CREATE SCHEMA test;
+    CREATE SEQUENCE test.inserts MINVALUE 0 START 0;
+    CREATE FUNCTION test.count_insert() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM nextval('test.inserts'); RETURN NULL; END $$;
+    CREATE FUNCTION test.insert_statements() RETURNS bigint LANGUAGE plpgsql AS
+        $$ DECLARE n bigint := nextval('test.inserts'); BEGIN PERFORM setval('test.inserts', 0, false); RETURN n; END $$;
+    CREATE FUNCTION test.count_inserts() RETURNS event_trigger LANGUAGE plpgsql AS $$
+        DECLARE created regclass;
+        BEGIN
+            FOR created IN
+                SELECT objid FROM pg_event_trigger_ddl_commands() WHERE command_tag = 'CREATE TABLE'
+            LOOP
+                EXECUTE format('CREATE TRIGGER inserts AFTER INSERT ON %s EXECUTE FUNCTION test.count_insert()', created);
+            END LOOP;
+        END $$;
+    CREATE EVENT TRIGGER count_inserts ON ddl_command_end WHEN TAG IN ('CREATE TABLE')
+        EXECUTE FUNCTION test.count_inserts();";
+
+/// A server of the default layout that counts INSERT statements in the database `postgres`. Databases that a program creates
+/// have the extension, too. It listens on the loopback as well, as not every client knows sockets.
+pub fn server() -> Cluster {
+    let cluster = Cluster::options().listening().start();
+    cluster.client().batch_execute(COUNTED).unwrap();
+    cluster.client_of("postgres", "template1").batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+    cluster
+}

@@ -1,0 +1,78 @@
+//! The programs in `examples/`, each with the real packages of its language against a real server. Each has a test of its
+//! own in its language; here its packages are installed into the target directory, and it is run. The example of Rust runs
+//! by itself.
+
+use snowflake_test::Cluster;
+use snowflake_test::clients::server;
+use snowflake_test::packages::{connected, copied, installed, npm_install, pip_install};
+use snowflake_test::programs::{Output, output};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where an example is copied to, with its packages.
+fn example(name: &str, lock: &str, install: impl FnOnce(&Path)) -> PathBuf {
+    installed(&format!("examples/{name}"), env!("CARGO_TARGET_TMPDIR"), lock, install)
+}
+
+/// Runs a test program. Its output must contain the line with which it says that it has run its tests: a program that finds
+/// none succeeds, too.
+fn passes(command: &mut Command, line: &str, server: &Cluster) {
+    let Output { output, errors, success } = output(command);
+    let says_so = (output.lines().chain(errors.lines())).any(|printed| printed.starts_with(line));
+    assert!(success && says_so, "{command:?}:\n{output}{errors}\nThe server:\n{}", server.log());
+}
+
+fn python(name: &str, arguments: &[&str], line: &str) {
+    let folder = example(name, "requirements.txt", pip_install);
+    let server = server();
+    let mut command = connected(&folder.join("venv/bin/python"), &folder, &server);
+    passes(command.args(arguments).env("DJANGO_SETTINGS_MODULE", "settings"), line, &server);
+}
+
+fn node(name: &str, line: &str) {
+    let folder = example(name, "package-lock.json", npm_install);
+    let server = server();
+    passes(connected(Path::new("node"), &folder, &server).args(["--test", "--test-reporter=tap"]), line, &server);
+}
+
+#[test]
+fn psycopg() {
+    python("psycopg", &["-m", "unittest"], "Ran 5 tests");
+}
+
+#[test]
+fn sqlalchemy() {
+    python("sqlalchemy", &["-m", "unittest"], "Ran 7 tests");
+}
+
+#[test]
+fn django() {
+    python("django", &["-m", "django", "test", "--noinput"], "Ran 9 tests");
+}
+
+#[test]
+fn pg() {
+    node("node", "# pass 10");
+}
+
+#[test]
+fn drizzle() {
+    node("drizzle", "# pass 4");
+}
+
+/// With packages of Debian 12, which `scripts/deps test` installs.
+#[test]
+fn java() {
+    let folder = copied("examples/java", env!("CARGO_TARGET_TMPDIR"));
+    let server = server();
+    let mut command = connected(Path::new("./test.sh"), &folder, &server);
+    // JDBC knows no sockets in the file system.
+    passes(command.env("PGHOST", "127.0.0.1"), "4 tests passed", &server);
+}
+
+#[test]
+fn active_record() {
+    let folder = copied("examples/activerecord", env!("CARGO_TARGET_TMPDIR"));
+    let server = server();
+    passes(connected(Path::new("ruby"), &folder, &server).arg("test_orders.rb"), "5 runs, ", &server);
+}

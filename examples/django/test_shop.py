@@ -4,10 +4,12 @@ from io import StringIO
 
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.db import connection
+from django.db import IntegrityError, connection, models
 from django.db.migrations.executor import MigrationExecutor
+from django.db.models.expressions import DatabaseDefault
+from django.forms import inlineformset_factory, modelform_factory
 from django.test import TestCase, TransactionTestCase
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, isolate_apps
 from shop.models import Customer, Invoice, InvoiceLine, Order
 from snowflake_field import SnowflakeTimestamp, created_at
 
@@ -129,6 +131,7 @@ class Migrations(TransactionTestCase):
     def moves(self, serial):
         old = self.migrate("0001_initial")
         self.assertEqual(columns("shop_invoice")["id"], ("integer", "identity"))
+        self.assertEqual(columns("shop_invoiceline")["id"], ("bigint", "identity"))
         if serial:
             with connection.cursor() as cursor:
                 cursor.execute("""
@@ -155,9 +158,46 @@ class Migrations(TransactionTestCase):
         second.delete()
         self.migrate("0001_initial")
         self.assertEqual(columns("shop_invoice")["id"], ("integer", "identity"))
+        self.assertEqual(columns("shop_invoiceline")["id"], ("bigint", "identity"))
         self.assertEqual(columns("shop_invoiceline")["invoice_id"], ("integer", None))
         third = old.get_model("shop", "invoice").objects.create(number="3")
         self.assertEqual(third.pk, first.pk + 1)
         third.delete()
         old.get_model("shop", "invoice").objects.all().delete()
         self.migrate("0002_snowflakes")
+
+
+class DbDefault(TransactionTestCase):
+    """What README.md says about keys by db_default. test_shop.Keys shows that SnowflakeAutoField has none of that."""
+
+    @isolate_apps("shop")
+    def test_what_does_not_work(self):
+        class Base(models.Model):
+            id = models.BigIntegerField(primary_key=True, db_default=models.Func(function="snowflake_next"))
+
+            class Meta:
+                abstract = True
+                app_label = "shop"
+
+        class Parent(Base):
+            name = models.TextField()
+
+        class Child(Base):
+            parent = models.ForeignKey(Parent, models.CASCADE)
+
+        for model in Parent, Child:
+            with connection.schema_editor() as editor:
+                editor.create_model(model)
+
+        with self.subTest("objects have no key after bulk_create"):
+            (parent,) = Parent.objects.bulk_create([Parent(name="Ada")])
+            self.assertIsInstance(parent.pk, DatabaseDefault)
+        with self.subTest("forms ask for the key"):
+            self.assertIn("id", modelform_factory(Parent, fields="__all__").base_fields)
+        with self.subTest("a new object's form fails where it has inlines"), self.assertRaises(TypeError):
+            str(inlineformset_factory(Parent, Child, fields="__all__")(instance=Parent()))
+        with self.subTest("a child of an unsaved parent is inserted with NULL"):
+            child = Child(parent=Parent(name="Ada"))
+            child.parent.save()
+            with self.assertRaisesMessage(IntegrityError, "null value in column"):
+                child.save()

@@ -47,7 +47,7 @@ fn sqlalchemy() {
 
 #[test]
 fn django() {
-    python("django", &["-m", "django", "test", "--noinput"], "Ran 9 tests");
+    python("django", &["-m", "django", "test", "--noinput"], "Ran 10 tests");
 }
 
 #[test]

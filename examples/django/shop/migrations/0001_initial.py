@@ -42,7 +42,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="InvoiceLine",
             fields=[
-                ("id", models.AutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("text", models.TextField()),
                 ("invoice", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to="shop.invoice")),
             ],

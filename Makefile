@@ -15,7 +15,7 @@ FEATURES = $(shell scripts/cargo-flags) --no-default-features \
 	--features "pg$(MAJOR) $(REGISTRIES)"
 STAGE = target/install
 
-.PHONY: help deps deps-test build install uninstall demo test test-clients soak model simulation bench microbench lint versions clean
+.PHONY: help deps deps-test deps-clients build install uninstall demo test test-clients soak model simulation bench microbench lint versions clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -26,6 +26,9 @@ deps:
 
 deps-test:
 	@scripts/deps test
+
+deps-clients:
+	@scripts/deps clients
 
 build: deps ## build the library and the SQL scripts for the PostgreSQL of PG_CONFIG
 	$(BUILD) build --release $(FEATURES)
@@ -49,7 +52,7 @@ demo: install ## a throw-away cluster, pgbench writing to it, and what can be re
 test: deps-test install ## everything but the examples: core, model checks, regress files, clusters
 	@scripts/test
 
-test-clients: deps-test install ## the examples of clients, in examples/, with their packages
+test-clients: deps-clients install ## the examples of clients, in examples/, with their packages
 	$(CARGO) test -p snowflake_test -p snowflake_example --test clients
 
 soak: deps-test install ## faults at random, for MINUTES=5 from SEED

@@ -66,7 +66,7 @@ unsafe extern "C-unwind" fn on_exit(_code: i32, _argument: pg_sys::Datum) {
 
 /// Logs which settings do not go together.
 fn warn_of_settings() {
-    let warn = |message: &str, detail: &str, hint: &str| {
+    let warn = |message: String, detail: &'static str, hint: &'static str| {
         ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, "")
             .set_detail(detail)
             .set_hint(hint)
@@ -74,14 +74,14 @@ fn warn_of_settings() {
     };
     if settings::registry::window() > settings::max_lead() {
         warn(
-            "pg_snowflake.registry_window is longer than pg_snowflake.max_lead",
+            "pg_snowflake.registry_window is longer than pg_snowflake.max_lead".to_owned(),
             "After a crash, a server may have to start where its old lease ends, which is too far ahead of the clock then.",
             "Make the window shorter, or max_lead longer.",
         );
     }
     if let Some(worker) = settings::unused_worker() {
         warn(
-            &format!("pg_snowflake.worker_id = {worker} is not used"),
+            format!("pg_snowflake.worker_id = {worker} is not used"),
             "The layout has datacenters, and pg_snowflake.datacenter_id is not set. So any worker ID is leased.",
             "Set both, or neither.",
         );

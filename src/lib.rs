@@ -4,6 +4,7 @@
 //! before it. A module uses only those below it in this list; a test, `house`, sees to that:
 //!
 //! * [`functions`]: what SQL calls; the SQL objects themselves are in `sql/`
+//! * [`moving`]: existing tables get snowflake IDs, and back
 //! * [`generator`]: claims positions, and waits or gives up as the settings say
 //! * [`keeper`]: the background process, which reads the configuration for all sessions
 //! * [`lease`]: leases of worker IDs from a registry, and the process that talks to it
@@ -31,6 +32,7 @@ mod functions;
 mod generator;
 mod keeper;
 mod lease;
+mod moving;
 mod named_layouts;
 mod planner;
 mod reservation;
@@ -58,6 +60,7 @@ extension_sql_file!("../sql/parts/time.sql", requires = ["text"]);
 extension_sql_file!("../sql/parts/partitions.sql", requires = ["time"]);
 extension_sql_file!("../sql/parts/bounds.sql", requires = ["partitions"]);
 extension_sql_file!("../sql/parts/leases.sql", requires = ["bounds"]);
+extension_sql_file!("../sql/parts/moving.sql", requires = ["leases"]);
 
 /// Runs once in a process: in the postmaster where the library is preloaded, else in the session that first calls
 /// one of the functions. Without preloading there is no shared memory to claim from, but decoding works.

@@ -1,8 +1,10 @@
 //! Every error that a function can end with, and its SQLSTATE, message, detail and hint.
 
+pub mod moving;
 pub mod partitions;
 mod report;
 
+use self::moving::MovingError;
 use self::partitions::PartitionError;
 use self::report::{error, outside};
 use crate::settings;
@@ -137,6 +139,8 @@ pub enum Error {
     NegativePart(Field, i32),
     /// `snowflake_create_partitions()` cannot make the partitions.
     Partitions(PartitionError),
+    /// `snowflake_adopt()` or `snowflake_release()` cannot move the table.
+    Moving(MovingError),
 }
 
 impl From<PartitionError> for Error {
@@ -411,6 +415,7 @@ impl Error {
                     .set_detail(format!("The layout is \"{layout}\"."))
             }
             Self::Partitions(problem) => problem.report(layout),
+            Self::Moving(problem) => problem.report(),
         }
     }
 }

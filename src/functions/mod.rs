@@ -31,6 +31,7 @@ mod database;
 mod decode;
 mod layouts;
 mod leases;
+mod moving;
 mod next;
 mod partitions;
 mod range;

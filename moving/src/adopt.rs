@@ -1,0 +1,277 @@
+//! From a sequence, an identity or nothing to `snowflake_next()`.
+
+use crate::{Column, Facts, ForeignKey, Oid, Plan, Sequence, Source, Step, Width, literal};
+
+/// How the column gets snowflake IDs. New IDs are at or above `first_id`. Where the plan has no steps and no obstacles, the
+/// column has them already.
+pub fn adopt(facts: &Facts, first_id: i64, keep_sequence: bool) -> Plan {
+    let mut plan = Plan::default();
+    let widened: Vec<&Column> = facts.columns.iter().filter(|column| column.width != Some(Width::Eight)).collect();
+    if facts.source == Source::Snowflake && widened.is_empty() {
+        return plan;
+    }
+    plan.not_owned = not_owned(facts, &widened);
+    find_obstacles(&mut plan, facts, &widened, first_id, keep_sequence);
+
+    let (key, table) = (facts.key(), facts.name(facts.key().relation));
+    plan.lock(locked(facts, &widened));
+    if facts.source == Source::Identity {
+        let statement = format!("ALTER TABLE {table} ALTER COLUMN {} DROP IDENTITY", key.name);
+        plan.steps.push(Step::on(table, statement, "the identity's sequence goes with it"));
+    }
+    let to_partitions = to_partitions(facts, &widened);
+    plan.steps.extend(to_partitions.iter().map(|key| drop_foreign_key(facts, key)));
+    plan.steps.extend(widenings(facts, &widened));
+    plan.steps.extend(to_partitions.iter().flat_map(|key| add_foreign_key(facts, key)));
+    if facts.source != Source::Snowflake {
+        let statement = format!("ALTER TABLE {table} ALTER COLUMN {} SET DEFAULT {}", key.name, facts.next);
+        let note = match &facts.source {
+            Source::Default(before) => format!("the default was {before}"),
+            Source::Given => "the column had no default".to_owned(),
+            Source::Identity | Source::Snowflake => String::new(),
+        };
+        plan.steps.push(Step::on(table, statement, &note));
+    }
+    for sequence in &facts.sequences {
+        drop_sequence(&mut plan, sequence, &facts.source, keep_sequence);
+    }
+    plan.notes.extend(notes(facts, &widened, first_id));
+    plan
+}
+
+/// The table at the top of an inheritance tree, where the column's type is changed for all of it. Two where the column is
+/// inherited from both, and cannot be changed.
+fn tops(facts: &Facts, column: &Column) -> Vec<Oid> {
+    let mut tops = Vec::new();
+    let mut open = vec![column];
+    while let Some(column) = open.pop() {
+        if column.parents.is_empty() {
+            tops.push(column.relation);
+        }
+        let is_parent = |other: &&Column| column.parents.contains(&other.relation) && other.name == column.name;
+        open.extend(facts.columns.iter().filter(is_parent));
+    }
+    tops.sort_unstable();
+    tops.dedup();
+    tops
+}
+
+/// The foreign keys that one of these columns is part of: PostgreSQL makes them again when its type changes.
+fn foreign_keys<'a>(facts: &'a Facts, columns: &[&Column]) -> Vec<&'a ForeignKey> {
+    let is_touched = |key: &&ForeignKey| {
+        columns.iter().any(|column| {
+            key.columns.iter().any(|(from, to)| {
+                (key.from == column.relation && *from == column.name)
+                    || (key.to == column.relation && *to == column.name)
+            })
+        })
+    };
+    facts.foreign_keys.iter().filter(is_touched).collect()
+}
+
+/// Those of them that refer to a partition: PostgreSQL does not make these again, and refuses to change the type, as they
+/// depend on an index that belongs to the partitioned table's.
+fn to_partitions<'a>(facts: &'a Facts, columns: &[&Column]) -> Vec<&'a ForeignKey> {
+    let is_partition = |oid| facts.relation(oid).is_some_and(|relation| relation.is_partition);
+    foreign_keys(facts, columns).into_iter().filter(|key| is_partition(key.to)).collect()
+}
+
+fn drop_foreign_key(facts: &Facts, key: &ForeignKey) -> Step {
+    let table = facts.name(key.from);
+    let note = "PostgreSQL would not make it again by itself, as it refers to a partition";
+    let step = Step::on(table, format!("ALTER TABLE {table} DROP CONSTRAINT {}", key.name), note);
+    Step { locks: vec![table.to_owned(), facts.name(key.to).to_owned()], ..step }
+}
+
+fn add_foreign_key(facts: &Facts, key: &ForeignKey) -> Vec<Step> {
+    let table = facts.name(key.from);
+    let statement = format!("ALTER TABLE {table} ADD CONSTRAINT {} {}", key.name, key.definition);
+    let step = Step::on(table, statement, "makes it again and checks it");
+    let mut steps = vec![Step { locks: vec![table.to_owned(), facts.name(key.to).to_owned()], ..step }];
+    steps.extend(key.comment.as_ref().map(|comment| {
+        let statement = format!("COMMENT ON CONSTRAINT {} ON {table} IS {}", key.name, literal(comment));
+        Step { locks: Vec::new(), ..Step::on(table, statement, "") }
+    }));
+    steps
+}
+
+/// The tables that change: that of the key, its partitions and heirs, and those with columns that become wider.
+fn changed(facts: &Facts, widened: &[&Column]) -> Vec<Oid> {
+    let mut tables: Vec<Oid> =
+        facts.key_columns().into_iter().chain(widened.iter().copied()).map(|column| column.relation).collect();
+    tables.extend(to_partitions(facts, widened).into_iter().map(|key| key.from));
+    tables.sort_unstable();
+    tables.dedup();
+    tables
+}
+
+/// These, and the tables at the other ends of their foreign keys, which PostgreSQL locks, too. Not those of other owners:
+/// they may not be locked by a LOCK TABLE.
+fn locked(facts: &Facts, widened: &[&Column]) -> Vec<(Oid, String)> {
+    let ends = foreign_keys(facts, widened).into_iter().flat_map(|key| [key.from, key.to]);
+    let ends = ends.filter(|&oid| facts.relation(oid).is_some_and(|relation| relation.is_owned));
+    changed(facts, widened).into_iter().chain(ends).map(|oid| (oid, facts.name(oid).to_owned())).collect()
+}
+
+fn not_owned(facts: &Facts, widened: &[&Column]) -> Vec<String> {
+    let foreign = |&oid: &Oid| facts.relation(oid).is_none_or(|relation| !relation.is_owned);
+    changed(facts, widened).into_iter().filter(foreign).map(|oid| facts.name(oid).to_owned()).collect()
+}
+
+fn find_obstacles(plan: &mut Plan, facts: &Facts, widened: &[&Column], first_id: i64, keep_sequence: bool) {
+    for column in widened {
+        let name = facts.column_name(column);
+        if column.width.is_none() {
+            let obstacle = format!("{name} must hold the IDs, too, and is of type {}", column.type_name);
+            plan.hinder(obstacle, "Change such a column's type to bigint first.");
+        }
+        for dependent in &column.dependents {
+            plan.hinder(
+                format!("{name} cannot change its type because of {dependent}"),
+                "Save the definitions of such objects, drop them, call this again, and create them again, in one transaction.",
+            );
+        }
+        if let [first, second, ..] = &*tops(facts, column) {
+            let [first, second] = [first, second].map(|&oid| facts.name(oid));
+            plan.hinder(
+                format!("{name} cannot change its type because it is inherited from both {first} and {second}"),
+                "PostgreSQL changes no column that has two parents: end one of the inheritances by NO INHERIT.",
+            );
+        }
+    }
+    if let Some(values) = facts.values.filter(|values| values.highest >= first_id) {
+        let (name, highest) = (facts.column_name(facts.key()), values.highest);
+        plan.hinder(
+            format!("{name} has the value {highest}, and the next ID would be {first_id}, which is not above it"),
+            "If these are IDs of another layout, such as pgEdge's, set pg_snowflake.layout to it, before this database has \
+             IDs of its own. Else give such rows lower numbers.",
+        );
+    }
+    if keep_sequence && facts.source == Source::Identity {
+        plan.hinder(
+            "keep_sequence is given, and the sequence of an identity cannot be kept without the identity".to_owned(),
+            "Leave keep_sequence out. snowflake_release() makes a new sequence, if need be.",
+        );
+    }
+}
+
+/// One statement for each table that has a column to be widened and inherits it from none.
+fn widenings(facts: &Facts, widened: &[&Column]) -> Vec<Step> {
+    let mut roots: Vec<(Oid, Vec<&Column>)> = Vec::new();
+    for &column in widened {
+        for top in tops(facts, column) {
+            match roots.iter_mut().find(|(root, _)| *root == top) {
+                Some((_, columns)) => columns.push(column),
+                None => roots.push((top, vec![column])),
+            }
+        }
+    }
+    roots.into_iter().map(|(root, columns)| widening(facts, root, &columns)).collect()
+}
+
+/// The statement for one table, with these columns of it and of those that inherit from it.
+fn widening(facts: &Facts, root: Oid, columns: &[&Column]) -> Step {
+    let table = facts.name(root);
+    let mut names: Vec<&str> = Vec::new();
+    let mut rewritten = vec![root];
+    for column in columns {
+        if !names.contains(&&*column.name) {
+            names.push(&column.name);
+        }
+        if !rewritten.contains(&column.relation) {
+            rewritten.push(column.relation);
+        }
+    }
+    let types: Vec<String> = names.iter().map(|name| format!("ALTER COLUMN {name} TYPE bigint")).collect();
+    let keys = foreign_keys(facts, columns);
+    let mut locks = rewritten.clone();
+    for end in keys.iter().flat_map(|key| [key.from, key.to]) {
+        if !locks.contains(&end) {
+            locks.push(end);
+        }
+    }
+    let by_hand = to_partitions(facts, columns);
+    let is_made_again = |key: &&&ForeignKey| !by_hand.iter().any(|other| std::ptr::eq(*other, **key));
+    let note = match keys.iter().filter(is_made_again).collect::<Vec<_>>() {
+        keys if keys.is_empty() => String::new(),
+        keys => {
+            let keys: Vec<String> =
+                keys.iter().map(|key| format!("{} of {}", key.name, facts.name(key.from))).collect();
+            format!("also makes again and checks the foreign keys {}", keys.join(", "))
+        }
+    };
+    let shown = |tables: &[Oid]| tables.iter().map(|&oid| facts.name(oid).to_owned()).collect();
+    Step {
+        statement: format!("ALTER TABLE {table} {}", types.join(", ")),
+        locks: shown(&locks),
+        bytes: rewritten.iter().filter_map(|&oid| facts.relation(oid)).map(|relation| relation.bytes).sum(),
+        rewrites: shown(&rewritten),
+        note,
+    }
+}
+
+fn drop_sequence(plan: &mut Plan, sequence: &Sequence, source: &Source, keep: bool) {
+    let name = &sequence.name;
+    if sequence.is_identity {
+        // Without an identity that is what pgEdge's conversion leaves behind.
+        if *source != Source::Identity {
+            plan.notes.push(format!(
+                "sequence {name} stays: it was that of an identity, and PostgreSQL drops it with the column only"
+            ));
+        }
+    } else if !sequence.is_owned_by_key {
+        plan.notes.push(format!("sequence {name} stays, as it does not belong to the column"));
+    } else if !sequence.users.is_empty() {
+        plan.notes.push(format!("sequence {name} stays, as it is used by {}", sequence.users.join(", ")));
+    } else if keep {
+        plan.notes.push(format!("sequence {name} stays, as keep_sequence says"));
+    } else {
+        plan.steps.push(Step::on(
+            name,
+            format!("DROP SEQUENCE {name}"),
+            "it belongs to the column, and nothing else uses it",
+        ));
+    }
+}
+
+fn notes(facts: &Facts, widened: &[&Column], first_id: i64) -> Vec<String> {
+    let mut notes = Vec::new();
+    let name = facts.column_name(facts.key());
+    match facts.values {
+        None => notes.push(format!("{name} has no values yet")),
+        Some(values) => notes.push(format!(
+            "{name} has values from {} to {}, which stay. They have no true times: leave them out by {} >= first_id, \
+             where first_id is what snowflake_adopt() returns, at or above {first_id}",
+            values.lowest,
+            values.highest,
+            facts.key().name
+        )),
+    }
+    if facts.values.is_some_and(|values| values.lowest < 0) {
+        notes
+            .push(format!("negative values of {name} are no IDs: functions such as snowflake_timestamp() refuse them"));
+    }
+    if !facts.checks.is_empty() {
+        notes.push(format!("new IDs must pass the constraints {}", facts.checks.join(", ")));
+    }
+    if !facts.publications.is_empty() && !widened.is_empty() {
+        notes.push(format!(
+            "published by {}: widen the columns on the subscribers first, as ALTER TABLE is not replicated",
+            facts.publications.join(", ")
+        ));
+    }
+    if !facts.mentions.is_empty() && !widened.is_empty() {
+        notes.push(format!(
+            "look for variables and arguments of type integer in functions whose source names one of the tables: {}",
+            facts.mentions.join(", ")
+        ));
+    }
+    if !widened.is_empty() {
+        let tables: Vec<String> = changed(facts, widened).into_iter().map(|oid| facts.name(oid).to_owned()).collect();
+        notes.push(format!("statistics of widened columns are gone: ANALYZE {} afterwards", tables.join(", ")));
+    }
+    if facts.source == Source::Identity || !facts.sequences.is_empty() {
+        notes.push("lastval() and currval() know nothing of IDs: clients must use INSERT ... RETURNING".to_owned());
+    }
+    notes
+}

@@ -1,0 +1,176 @@
+//! What the catalogue says of a column that holds IDs, and of all columns that must hold the same.
+
+/// The number of a relation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Oid(pub u32);
+
+/// PostgreSQL's integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Width {
+    /// `smallint`.
+    Two,
+    /// `integer`.
+    Four,
+    /// `bigint`.
+    Eight,
+}
+
+/// A table. Its name has the schema, and is quoted.
+#[derive(Clone, Debug)]
+pub struct Relation {
+    /// Its number.
+    pub oid: Oid,
+    /// Its name, as a statement writes it.
+    pub name: String,
+    /// Whether the caller owns it, or is a member of the role that does.
+    pub is_owned: bool,
+    /// Whether it is a partition.
+    pub is_partition: bool,
+    /// The size with indexes and TOAST, in bytes.
+    pub bytes: i64,
+}
+
+/// A column that holds values of the key.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its table.
+    pub relation: Oid,
+    /// Its name, as a statement writes it.
+    pub name: String,
+    /// Its integer type, or that of its domain if that is `bigint`; `None` for any other type.
+    pub width: Option<Width>,
+    /// Its type, as SQL writes it.
+    pub type_name: String,
+    /// The tables that it inherits the column from, among those of [`Facts::columns`].
+    pub parents: Vec<Oid>,
+    /// What PostgreSQL does not let a column change its type for, such as `view public.v`.
+    pub dependents: Vec<String>,
+}
+
+/// A foreign key that a column of [`Facts::columns`] is part of, on either side.
+#[derive(Clone, Debug)]
+pub struct ForeignKey {
+    /// Its name, quoted.
+    pub name: String,
+    /// The table that refers.
+    pub from: Oid,
+    /// The table that is referred to.
+    pub to: Oid,
+    /// Its columns, quoted: that which refers, and that which is referred to.
+    pub columns: Vec<(String, String)>,
+    /// What makes it again, after `ADD CONSTRAINT` and the name.
+    pub definition: String,
+    /// Its comment.
+    pub comment: Option<String>,
+}
+
+/// A sequence that the column has or uses.
+#[derive(Clone, Debug)]
+pub struct Sequence {
+    /// Its name, as a statement writes it.
+    pub name: String,
+    /// Whether it is dropped with the column.
+    pub is_owned_by_key: bool,
+    /// Whether it is the sequence of an identity.
+    pub is_identity: bool,
+    /// What else uses it, such as `default value for column b of table public.t`.
+    pub users: Vec<String>,
+}
+
+/// Where the column's values come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The caller gives them.
+    Given,
+    /// An identity.
+    Identity,
+    /// `snowflake_next()`.
+    Snowflake,
+    /// Another default: its expression.
+    Default(String),
+}
+
+/// The values that the column has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Values {
+    /// The lowest.
+    pub lowest: i64,
+    /// The highest.
+    pub highest: i64,
+}
+
+/// All that a plan is made of.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The tables of the columns, and those at the other ends of their foreign keys.
+    pub relations: Vec<Relation>,
+    /// The column that is to get IDs comes first; then all that hold the same values: of partitions, of tables that
+    /// inherit, and of foreign keys.
+    pub columns: Vec<Column>,
+    /// The foreign keys between these tables.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// Where the first column's values come from.
+    pub source: Source,
+    /// The sequences of the first column.
+    pub sequences: Vec<Sequence>,
+    /// The first column's values; `None` where the table is empty.
+    pub values: Option<Values>,
+    /// The function that makes IDs, as a statement writes it: `public.snowflake_next()`.
+    pub next: String,
+    /// Functions whose source has the name of one of the tables.
+    pub mentions: Vec<String>,
+    /// The CHECK constraints on these columns, each with its name and expression.
+    pub checks: Vec<String>,
+    /// Publications that one of the tables is in.
+    pub publications: Vec<String>,
+}
+
+impl Facts {
+    /// The column that is to get IDs, or to lose them.
+    ///
+    /// # Panics
+    /// Where there are no columns.
+    pub fn key(&self) -> &Column {
+        &self.columns[0]
+    }
+
+    /// The table and the column that are to get IDs, or to lose them.
+    ///
+    /// # Panics
+    /// Where there are no columns.
+    pub fn key_names(&self) -> (&str, &str) {
+        (self.name(self.key().relation), &self.key().name)
+    }
+
+    /// The name of a table.
+    pub(crate) fn name(&self, oid: Oid) -> &str {
+        self.relation(oid).map_or("", |relation| &relation.name)
+    }
+
+    /// The key in the table itself, in its partitions, and in the tables that inherit from it.
+    pub(crate) fn key_columns(&self) -> Vec<&Column> {
+        let mut found = vec![self.key()];
+        let mut next = 0;
+        while next < found.len() {
+            let parent = found[next].relation;
+            let heirs = self.columns.iter().filter(|column| {
+                column.parents.contains(&parent)
+                    && column.name == self.key().name
+                    && !found.iter().any(|known| known.relation == column.relation)
+            });
+            let heirs: Vec<&Column> = heirs.collect();
+            found.extend(heirs);
+            next += 1;
+        }
+        found
+    }
+
+    pub(crate) fn relation(&self, oid: Oid) -> Option<&Relation> {
+        self.relations.iter().find(|relation| relation.oid == oid)
+    }
+
+    /// A column with its table: `public.orders.id`.
+    pub(crate) fn column_name(&self, column: &Column) -> String {
+        format!("{}.{}", self.name(column.relation), column.name)
+    }
+}

@@ -1,0 +1,299 @@
+//! Plans of made-up tables: which statements there are, in which order, and what they lock and rewrite.
+
+use snowflake_moving::{
+    Column, Facts, ForeignKey, Oid, Plan, Relation, Release, ReleaseError, Sequence, Source, Values, Width, adopt,
+    literal, release,
+};
+
+const FIRST: i64 = 1 << 60;
+
+fn relation(oid: u32, name: &str) -> Relation {
+    Relation { oid: Oid(oid), name: name.to_owned(), is_owned: true, is_partition: false, bytes: 1000 + i64::from(oid) }
+}
+
+fn column(relation: u32, name: &str, width: Width, parents: &[u32]) -> Column {
+    Column {
+        relation: Oid(relation),
+        name: name.to_owned(),
+        width: Some(width),
+        type_name: "of some type".to_owned(),
+        parents: parents.iter().map(|&oid| Oid(oid)).collect(),
+        dependents: Vec::new(),
+    }
+}
+
+fn foreign_key(name: &str, from: (u32, &str), to: (u32, &str)) -> ForeignKey {
+    let columns = vec![(from.1.to_owned(), to.1.to_owned())];
+    ForeignKey {
+        name: name.to_owned(),
+        from: Oid(from.0),
+        to: Oid(to.0),
+        columns,
+        definition: format!("DEFINITION OF {name}"),
+        comment: None,
+    }
+}
+
+/// A table `t` with a serial `id`, to which `u.t_id` refers.
+fn serial(width: Width, other: Width) -> Facts {
+    Facts {
+        relations: vec![relation(2, "t"), relation(1, "u")],
+        columns: vec![column(2, "id", width, &[]), column(1, "t_id", other, &[])],
+        foreign_keys: vec![foreign_key("u_t_id_fkey", (1, "t_id"), (2, "id"))],
+        source: Source::Default("nextval('s'::regclass)".to_owned()),
+        sequences: vec![Sequence {
+            name: "s".to_owned(),
+            is_owned_by_key: true,
+            is_identity: false,
+            users: Vec::new(),
+        }],
+        values: Some(Values { lowest: 1, highest: 9 }),
+        next: "public.snowflake_next()".to_owned(),
+        mentions: Vec::new(),
+        checks: Vec::new(),
+        publications: Vec::new(),
+    }
+}
+
+fn statements(plan: &Plan) -> Vec<&str> {
+    plan.steps.iter().map(|step| &*step.statement).collect()
+}
+
+#[test]
+fn a_serial_and_what_refers_to_it_become_bigint() {
+    let plan = adopt(&serial(Width::Four, Width::Two), FIRST, false);
+    assert_eq!(
+        statements(&plan),
+        [
+            "LOCK TABLE u, t IN ACCESS EXCLUSIVE MODE",
+            "ALTER TABLE t ALTER COLUMN id TYPE bigint",
+            "ALTER TABLE u ALTER COLUMN t_id TYPE bigint",
+            "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()",
+            "DROP SEQUENCE s",
+        ]
+    );
+    assert_eq!(plan.locks, [Oid(1), Oid(2)]);
+    assert_eq!((&*plan.steps[1].rewrites, plan.steps[1].bytes), (&["t".to_owned()][..], 1002));
+    assert_eq!(plan.steps[1].locks, ["t", "u"]);
+    assert_eq!((plan.obstacles.len(), plan.not_owned.len()), (0, 0));
+}
+
+#[test]
+fn a_column_that_is_wide_enough_is_left_alone() {
+    let plan = adopt(&serial(Width::Eight, Width::Eight), FIRST, false);
+    assert_eq!(
+        statements(&plan),
+        [
+            "LOCK TABLE t IN ACCESS EXCLUSIVE MODE",
+            "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()",
+            "DROP SEQUENCE s",
+        ]
+    );
+    assert!(plan.steps.iter().all(|step| step.rewrites.is_empty()));
+}
+
+#[test]
+fn only_the_top_of_a_tree_is_altered() {
+    let mut facts = serial(Width::Four, Width::Eight);
+    facts.relations.extend([relation(3, "part"), relation(4, "subpart")]);
+    facts.columns.extend([column(3, "id", Width::Four, &[2]), column(4, "id", Width::Four, &[3])]);
+    let plan = adopt(&facts, FIRST, false);
+    assert_eq!(statements(&plan)[1..2], ["ALTER TABLE t ALTER COLUMN id TYPE bigint"]);
+    assert_eq!(plan.steps[1].rewrites, ["t", "part", "subpart"]);
+    assert_eq!(plan.steps[1].bytes, 3009);
+    assert_eq!(plan.locks, [Oid(1), Oid(2), Oid(3), Oid(4)]);
+}
+
+/// PostgreSQL refuses to change the type otherwise.
+#[test]
+fn a_foreign_key_to_a_partition_is_dropped_and_made_again() {
+    let mut facts = serial(Width::Four, Width::Eight);
+    facts.relations.push(Relation { is_partition: true, ..relation(3, "part") });
+    facts.relations.push(Relation { is_owned: false, ..relation(5, "v") });
+    facts.columns.extend([column(3, "id", Width::Four, &[2]), column(5, "part_id", Width::Eight, &[])]);
+    facts.foreign_keys.push(foreign_key("f", (5, "part_id"), (3, "id")));
+    facts.foreign_keys[1].comment = Some("it's one".to_owned());
+    let plan = adopt(&facts, FIRST, false);
+    assert_eq!(
+        statements(&plan)[1..5],
+        [
+            "ALTER TABLE v DROP CONSTRAINT f",
+            "ALTER TABLE t ALTER COLUMN id TYPE bigint",
+            "ALTER TABLE v ADD CONSTRAINT f DEFINITION OF f",
+            "COMMENT ON CONSTRAINT f ON v IS 'it''s one'",
+        ]
+    );
+    assert_eq!(plan.steps[2].note, "also makes again and checks the foreign keys u_t_id_fkey of u");
+    assert_eq!(plan.not_owned, ["v"]);
+}
+
+/// A table is rewritten once, whatever number of its columns refer to the key.
+#[test]
+fn a_table_has_one_statement_for_all_its_columns() {
+    let mut facts = serial(Width::Four, Width::Four);
+    facts.columns.push(column(1, "t_id_2", Width::Two, &[]));
+    facts.columns.push(column(2, "parent_id", Width::Four, &[]));
+    let plan = adopt(&facts, FIRST, false);
+    assert_eq!(
+        statements(&plan)[1..3],
+        [
+            "ALTER TABLE t ALTER COLUMN id TYPE bigint, ALTER COLUMN parent_id TYPE bigint",
+            "ALTER TABLE u ALTER COLUMN t_id TYPE bigint, ALTER COLUMN t_id_2 TYPE bigint",
+        ]
+    );
+}
+
+#[test]
+fn a_column_of_two_trees_is_an_obstacle() {
+    let mut facts = serial(Width::Four, Width::Four);
+    facts.relations.extend([relation(7, "a"), relation(8, "b")]);
+    facts.columns.extend([column(7, "t_id", Width::Four, &[]), column(8, "t_id", Width::Four, &[])]);
+    facts.columns[1].parents = vec![Oid(7), Oid(8)];
+    let plan = adopt(&facts, FIRST, false);
+    assert_eq!(plan.obstacles, ["u.t_id cannot change its type because it is inherited from both a and b"]);
+    // A diamond has one top.
+    facts.relations.push(relation(9, "top"));
+    facts.columns.push(column(9, "t_id", Width::Four, &[]));
+    for index in [2, 3] {
+        facts.columns[index].parents = vec![Oid(9)];
+    }
+    let plan = adopt(&facts, FIRST, false);
+    assert!(plan.obstacles.is_empty());
+    assert!(statements(&plan).contains(&"ALTER TABLE top ALTER COLUMN t_id TYPE bigint"));
+}
+
+#[test]
+fn what_stands_in_the_way_is_listed_for_columns_that_change() {
+    let mut facts = serial(Width::Eight, Width::Four);
+    facts.columns[0].dependents = vec!["view v".to_owned()];
+    facts.columns[1].dependents = vec!["view w".to_owned()];
+    facts.relations[1].is_owned = false;
+    let plan = adopt(&facts, FIRST, false);
+    assert_eq!(plan.obstacles, ["u.t_id cannot change its type because of view w"]);
+    assert_eq!(plan.not_owned, ["u"]);
+    facts.columns[1].width = None;
+    assert_eq!(adopt(&facts, FIRST, false).obstacles.len(), 2);
+}
+
+#[test]
+fn a_value_that_no_new_id_is_above_is_an_obstacle() {
+    let mut facts = serial(Width::Eight, Width::Eight);
+    for (highest, obstacles) in [(FIRST - 1, 0), (FIRST, 1), (i64::MAX, 1)] {
+        facts.values = Some(Values { lowest: 1, highest });
+        assert_eq!(adopt(&facts, FIRST, false).obstacles.len(), obstacles, "{highest}");
+    }
+    facts.values = None;
+    assert!(adopt(&facts, FIRST, false).obstacles.is_empty());
+}
+
+#[test]
+fn a_sequence_is_dropped_where_nothing_else_needs_it() {
+    let drops = |facts: &Facts, keep| statements(&adopt(facts, FIRST, keep)).contains(&"DROP SEQUENCE s");
+    let mut facts = serial(Width::Eight, Width::Eight);
+    assert!(drops(&facts, false));
+    assert!(!drops(&facts, true));
+    facts.sequences[0].users = vec!["default value for column b of table t".to_owned()];
+    assert!(!drops(&facts, false));
+    facts.sequences[0].users.clear();
+    facts.sequences[0].is_owned_by_key = false;
+    assert!(!drops(&facts, false));
+    facts.source = Source::Identity;
+    facts.sequences[0].is_identity = true;
+    let plan = adopt(&facts, FIRST, false);
+    assert_eq!(statements(&plan)[1], "ALTER TABLE t ALTER COLUMN id DROP IDENTITY");
+    assert!(plan.obstacles.is_empty());
+    assert_eq!(adopt(&facts, FIRST, true).obstacles.len(), 1);
+}
+
+/// `SET DEFAULT` by hand does half of it.
+#[test]
+fn what_is_half_done_is_finished_and_what_is_done_needs_nothing() {
+    let mut facts = serial(Width::Eight, Width::Four);
+    facts.source = Source::Snowflake;
+    facts.sequences.clear();
+    let plan = adopt(&facts, FIRST, false);
+    assert_eq!(statements(&plan)[1..], ["ALTER TABLE u ALTER COLUMN t_id TYPE bigint"]);
+    facts.columns[1].width = Some(Width::Eight);
+    assert_eq!(adopt(&facts, FIRST, false), Plan::default());
+}
+
+fn released(
+    wish: &Release,
+    values: Option<Values>,
+    sequences: &[Sequence],
+) -> Result<(Vec<String>, i64), ReleaseError> {
+    let mut facts = serial(Width::Eight, Width::Eight);
+    facts.source = Source::Snowflake;
+    facts.values = values;
+    facts.sequences = sequences.to_vec();
+    let (plan, next) = release(&facts, wish)?;
+    Ok((plan.steps.into_iter().map(|step| step.statement).collect(), next))
+}
+
+#[test]
+fn a_new_sequence_begins_behind_the_highest_value() {
+    let wish = Release { sequence: "t_id_seq".to_owned(), ..Release::default() };
+    let (statements, next) = released(&wish, Some(Values { lowest: -3, highest: 77 }), &[]).unwrap();
+    assert_eq!(next, 78);
+    assert_eq!(
+        statements,
+        [
+            "LOCK TABLE t IN ACCESS EXCLUSIVE MODE",
+            "CREATE SEQUENCE t_id_seq AS bigint MINVALUE 1 START WITH 78",
+            "ALTER SEQUENCE t_id_seq OWNED BY t.id",
+            "ALTER TABLE t ALTER COLUMN id SET DEFAULT pg_catalog.nextval('t_id_seq'::pg_catalog.regclass)",
+        ]
+    );
+    assert_eq!(released(&wish, None, &[]).unwrap().1, 1);
+    assert_eq!(released(&wish, Some(Values { lowest: -3, highest: -2 }), &[]).unwrap().1, 1);
+    let full = Some(Values { lowest: 1, highest: i64::MAX });
+    assert_eq!(released(&wish, full, &[]).unwrap_err(), ReleaseError::NoValueLeft);
+    assert_eq!(released(&Release { start: Some(-9), ..wish.clone() }, full, &[]).unwrap().1, -9);
+}
+
+#[test]
+fn a_start_that_a_row_has_is_refused() {
+    let wish = Release { start: Some(5), next_above: Some(5), ..Release::default() };
+    let values = Some(Values { lowest: 1, highest: 9 });
+    assert_eq!(released(&wish, values, &[]).unwrap_err(), ReleaseError::Taken(5));
+    assert_eq!(released(&Release { next_above: Some(6), ..wish }, values, &[]).unwrap().1, 5);
+}
+
+#[test]
+fn an_identity_needs_a_column_that_is_not_null() {
+    let wish = Release { identity: true, ..Release::default() };
+    assert_eq!(released(&wish, None, &[]).unwrap_err(), ReleaseError::Nullable);
+    let (statements, _) = released(&Release { is_not_null: true, ..wish }, None, &[]).unwrap();
+    assert_eq!(
+        statements[2],
+        "ALTER TABLE t ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTITY (START WITH 1 MINVALUE 1)"
+    );
+}
+
+#[test]
+fn only_an_adopted_column_is_released() {
+    let facts = serial(Width::Eight, Width::Eight);
+    assert_eq!(release(&facts, &Release::default()).unwrap_err(), ReleaseError::NotAdopted);
+}
+
+#[test]
+fn literals_are_quoted_for_either_setting() {
+    assert_eq!(literal("a.b"), "'a.b'");
+    assert_eq!(literal("a.\"it's\""), "'a.\"it''s\"'");
+    assert_eq!(literal("a.\"\\'\""), "E'a.\"\\\\''\"'");
+}
+
+/// pgEdge's conversion clears `attidentity`, and leaves the sequence as it was.
+#[test]
+fn the_sequence_of_an_identity_that_is_gone_stays_and_is_used_again() {
+    let mut facts = serial(Width::Eight, Width::Eight);
+    facts.sequences[0].is_identity = true;
+    let plan = adopt(&facts, FIRST, false);
+    assert!(!statements(&plan).contains(&"DROP SEQUENCE s"));
+    assert!(plan.notes.iter().any(|note| note.starts_with("sequence s stays")), "{:?}", plan.notes);
+    let sequences = &facts.sequences;
+    let (statements, _) = released(&Release::default(), None, sequences).unwrap();
+    assert_eq!(statements[1], "ALTER SEQUENCE s AS bigint MINVALUE 1 NO MAXVALUE RESTART WITH 1");
+    let wish = Release { identity: true, is_not_null: true, ..Release::default() };
+    assert_eq!(released(&wish, None, sequences).unwrap_err(), ReleaseError::OldIdentity);
+}

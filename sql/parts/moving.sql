@@ -1,0 +1,64 @@
+-- Existing tables: from a sequence or an identity to snowflake IDs, and back. The plans say what would be done, as rows: what
+-- stands in the way (kind 'obstacle'), the statements in order, and what one should know ('note').
+
+CREATE FUNCTION snowflake_adopt_plan(
+    tbl regclass,
+    col name DEFAULT NULL,
+    keep_sequence boolean DEFAULT false
+) RETURNS TABLE (
+    step integer,
+    kind text,
+    statement text,
+    locks text,
+    rewrites text,
+    bytes bigint,
+    note text
+)
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 10000 ROWS 10
+    AS 'MODULE_PATHNAME', 'snowflake_adopt_plan';
+COMMENT ON FUNCTION snowflake_adopt_plan(regclass, name, boolean) IS
+    'what snowflake_adopt() would do: the statements with the tables that each locks in ACCESS EXCLUSIVE mode and rewrites; does nothing';
+
+CREATE FUNCTION snowflake_adopt(
+    tbl regclass,
+    col name DEFAULT NULL,
+    keep_sequence boolean DEFAULT false
+) RETURNS TABLE (
+    first_id bigint,
+    adopted_at timestamptz,
+    highest_before bigint
+)
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 100000 ROWS 1
+    AS 'MODULE_PATHNAME', 'snowflake_adopt';
+COMMENT ON FUNCTION snowflake_adopt(regclass, name, boolean) IS
+    'makes snowflake_next() the default of an existing column, and bigint of it and of all columns that refer to it; new IDs are at or above first_id, old numbers below it';
+
+CREATE FUNCTION snowflake_release_plan(
+    tbl regclass,
+    col name DEFAULT NULL,
+    start bigint DEFAULT NULL,
+    identity boolean DEFAULT false
+) RETURNS TABLE (
+    step integer,
+    kind text,
+    statement text,
+    locks text,
+    rewrites text,
+    bytes bigint,
+    note text
+)
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 10000 ROWS 10
+    AS 'MODULE_PATHNAME', 'snowflake_release_plan';
+COMMENT ON FUNCTION snowflake_release_plan(regclass, name, bigint, boolean) IS
+    'what snowflake_release() would do: the statements with the tables that each locks in ACCESS EXCLUSIVE mode; does nothing';
+
+CREATE FUNCTION snowflake_release(
+    tbl regclass,
+    col name DEFAULT NULL,
+    start bigint DEFAULT NULL,
+    identity boolean DEFAULT false
+) RETURNS bigint
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 100000
+    AS 'MODULE_PATHNAME', 'snowflake_release';
+COMMENT ON FUNCTION snowflake_release(regclass, name, bigint, boolean) IS
+    'gives a column whose default is snowflake_next() a sequence instead, or an identity, that begins at start or after the highest value; returns the next value';

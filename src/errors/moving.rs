@@ -1,0 +1,148 @@
+//! The errors of `snowflake_adopt()` and `snowflake_release()`.
+
+use super::report::error;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use snowflake_moving::ReleaseError;
+use snowflake_moving::target::Unfit;
+
+/// Why a table cannot be moved.
+#[derive(Clone, Debug)]
+pub enum MovingError {
+    /// An argument is NULL: this one.
+    Null(&'static str),
+    /// There is no table with this OID.
+    NoSuchTable(u32),
+    /// The table, by name, or its column does not fit.
+    Unfit(String, Unfit),
+    /// The column makes IDs already.
+    AlreadyAdopted(String),
+    /// The caller does not own these tables.
+    NotOwner(Vec<String>),
+    /// This stands in the way of a column, and this can be done about it.
+    Obstacles(String, Vec<String>, Vec<&'static str>),
+    /// The column cannot be released.
+    Release(String, ReleaseError),
+    /// The transaction is not READ COMMITTED.
+    Isolation,
+    /// A query of the extension's own failed.
+    Query(String),
+}
+
+impl From<MovingError> for super::Error {
+    fn from(error: MovingError) -> Self {
+        Self::Moving(error)
+    }
+}
+
+impl MovingError {
+    pub(super) fn report(self) -> ErrorReport {
+        use PgSqlErrorCode::*;
+        match self {
+            Self::Null(argument) => error(ERRCODE_NULL_VALUE_NOT_ALLOWED, &format!("{argument} must not be NULL"))
+                .set_hint("For example: SELECT * FROM snowflake_adopt_plan('orders');"),
+            Self::NoSuchTable(oid) => error(ERRCODE_UNDEFINED_TABLE, &format!("there is no table with OID {oid}"))
+                .set_hint("Give a table, for example 'orders'."),
+            Self::Unfit(table, unfit) => report_unfit(&table, unfit),
+            Self::AlreadyAdopted(column) => {
+                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &format!("column {column} makes snowflake IDs already"))
+                    .set_detail("Its default is snowflake_next(), and all columns that refer to it are bigint.")
+            }
+            Self::NotOwner(tables) => {
+                let noun = if tables.len() == 1 { "table" } else { "tables" };
+                error(ERRCODE_INSUFFICIENT_PRIVILEGE, &format!("must be owner of {noun} {}", tables.join(", ")))
+                    .set_detail(
+                        "These would have to change: the table itself, its partitions and the tables that inherit \
+                                 from it, and tables with foreign keys that refer to it.",
+                    )
+            }
+            Self::Obstacles(column, obstacles, hints) => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &format!("column {column} cannot get snowflake IDs yet"),
+            )
+            .set_detail(format!("{}.", obstacles.join(".\n")))
+            .set_hint(format!("Nothing was changed. {}", hints.join(" "))),
+            Self::Release(column, problem) => match problem {
+                ReleaseError::NotAdopted => error(
+                    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    &format!("the default of column {column} is not snowflake_next()"),
+                ),
+                ReleaseError::NoValueLeft => error(
+                    ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
+                    &format!("no bigint is above the highest value of column {column}"),
+                )
+                .set_hint("Give a start in a range of values that no row has."),
+                ReleaseError::Taken(start) => {
+                    error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("a row has the value {start} in column {column}"))
+                        .set_hint("Give a start that no row has, or none for the one after the highest.")
+                }
+                ReleaseError::Nullable => error(
+                    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    &format!("column {column} may be NULL, and an identity may not"),
+                )
+                .set_hint("Set it NOT NULL first, or leave identity out."),
+                ReleaseError::OldIdentity => error(
+                    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    &format!("column {column} still has the sequence of an identity"),
+                )
+                .set_detail("pgEdge's conversion leaves it there. PostgreSQL drops it with the column only.")
+                .set_hint("Leave identity out: that sequence is used again."),
+                ReleaseError::Heirs => error(
+                    ERRCODE_FEATURE_NOT_SUPPORTED,
+                    &format!("tables inherit column {column}, and would not inherit an identity"),
+                )
+                .set_hint("Leave identity out: they inherit the default."),
+            },
+            Self::Isolation => {
+                error(ERRCODE_ACTIVE_SQL_TRANSACTION, "a table can be moved in a READ COMMITTED transaction only")
+                    .set_detail(
+                        "In others, the snapshot does not show what was committed before the tables were locked.",
+                    )
+                    .set_hint("BEGIN ISOLATION LEVEL READ COMMITTED;")
+            }
+            Self::Query(problem) => {
+                error(ERRCODE_INTERNAL_ERROR, "could not read what there is to move").set_detail(problem)
+            }
+        }
+    }
+}
+
+fn report_unfit(table: &str, unfit: Unfit) -> ErrorReport {
+    use PgSqlErrorCode::*;
+    match unfit {
+        Unfit::NotATable(kind) => error(ERRCODE_WRONG_OBJECT_TYPE, &format!("\"{table}\" is {kind}, not a table")),
+        Unfit::System => error(ERRCODE_WRONG_OBJECT_TYPE, &format!("\"{table}\" is a system catalog")),
+        Unfit::OthersTemporary => {
+            error(ERRCODE_WRONG_OBJECT_TYPE, &format!("\"{table}\" is a temporary table of another session"))
+        }
+        Unfit::Partition(parent) => {
+            error(ERRCODE_WRONG_OBJECT_TYPE, &format!("\"{table}\" is a partition of {parent}"))
+                .set_hint(format!("Give the partitioned table at the top, {parent} or its parent."))
+        }
+        Unfit::Child(parents) => {
+            let parents = parents.join(", ");
+            error(ERRCODE_WRONG_OBJECT_TYPE, &format!("\"{table}\" inherits from {parents}"))
+                .set_hint("Give the table that it inherits from: all that inherit the column change with it.")
+        }
+        Unfit::NoSuchColumn(column) => {
+            error(ERRCODE_UNDEFINED_COLUMN, &format!("column \"{column}\" of \"{table}\" does not exist"))
+        }
+        Unfit::WhichColumn(candidates) => {
+            let detail = match &*candidates {
+                [] => "It has no column of an integer type.".to_owned(),
+                _ => format!("These are of an integer type: {}.", candidates.join(", ")),
+            };
+            error(ERRCODE_AMBIGUOUS_COLUMN, &format!("it is not clear which column of \"{table}\" is to get the IDs"))
+                .set_detail(detail)
+                .set_hint("Give the column, for example: SELECT * FROM snowflake_adopt_plan('orders', 'id');")
+        }
+        Unfit::Type(column, of_type) => {
+            error(ERRCODE_DATATYPE_MISMATCH, &format!("column \"{column}\" of \"{table}\" is of type {of_type}"))
+                .set_detail("Snowflake IDs take a column of type smallint, integer or bigint, or a domain over bigint.")
+                .set_hint("Add a bigint column for the IDs, with DEFAULT snowflake_next().")
+        }
+        Unfit::Generated(column) => {
+            error(ERRCODE_WRONG_OBJECT_TYPE, &format!("column \"{column}\" of \"{table}\" is a generated column"))
+        }
+    }
+}

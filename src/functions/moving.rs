@@ -1,0 +1,112 @@
+//! `snowflake_adopt()` and `snowflake_release()`, and their plans.
+
+#![expect(clippy::type_complexity, reason = "pg_extern reads the columns from the signature")]
+
+use crate::errors::Error;
+use crate::errors::moving::MovingError;
+use crate::moving::{self, Done, Way, Wish};
+use pgrx::iter::TableIterator;
+use pgrx::name;
+use pgrx::prelude::*;
+use snowflake_moving::Plan;
+use std::ffi::CStr;
+
+export!(
+    snowflake_adopt_plan_wrapper as snowflake_adopt_plan,
+    snowflake_adopt_wrapper as snowflake_adopt,
+    snowflake_release_plan_wrapper as snowflake_release_plan,
+    snowflake_release_wrapper as snowflake_release,
+);
+
+/// A row of a plan: its number, what it is, the statement, what that locks, rewrites, and how many bytes; and a note.
+type Row = (Option<i32>, &'static str, Option<String>, Option<String>, Option<String>, Option<i64>, Option<String>);
+
+#[pg_extern(sql = "")]
+fn snowflake_adopt_plan(
+    tbl: Option<pg_sys::Oid>,
+    col: Option<&CStr>,
+    keep_sequence: Option<bool>,
+) -> TableIterator<
+    'static,
+    (
+        name!(step, Option<i32>),
+        name!(kind, &'static str),
+        name!(statement, Option<String>),
+        name!(locks, Option<String>),
+        name!(rewrites, Option<String>),
+        name!(bytes, Option<i64>),
+        name!(note, Option<String>),
+    ),
+> {
+    let way = Way::In { keep_sequence: keep_sequence.unwrap_or(false) };
+    TableIterator::new(shown(tbl, col, way))
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_release_plan(
+    tbl: Option<pg_sys::Oid>,
+    col: Option<&CStr>,
+    start: Option<i64>,
+    identity: Option<bool>,
+) -> TableIterator<
+    'static,
+    (
+        name!(step, Option<i32>),
+        name!(kind, &'static str),
+        name!(statement, Option<String>),
+        name!(locks, Option<String>),
+        name!(rewrites, Option<String>),
+        name!(bytes, Option<i64>),
+        name!(note, Option<String>),
+    ),
+> {
+    TableIterator::new(shown(tbl, col, Way::Out { start, identity: identity.unwrap_or(false) }))
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_adopt(
+    tbl: Option<pg_sys::Oid>,
+    col: Option<&CStr>,
+    keep_sequence: Option<bool>,
+) -> TableIterator<'static, (name!(first_id, i64), name!(adopted_at, Option<i64>), name!(highest_before, Option<i64>))>
+{
+    let Done { first, at, highest } = done(tbl, col, Way::In { keep_sequence: keep_sequence.unwrap_or(false) });
+    TableIterator::once((first, at, highest))
+}
+
+/// Returns the next value.
+#[pg_extern(sql = "")]
+fn snowflake_release(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, start: Option<i64>, identity: Option<bool>) -> i64 {
+    done(tbl, col, Way::Out { start, identity: identity.unwrap_or(false) }).first
+}
+
+/// A `name` is passed as a pointer to its NUL-terminated bytes.
+fn wish(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, way: Way) -> Wish {
+    let table = tbl.unwrap_or_else(|| Error::from(MovingError::Null("tbl")).raise());
+    Wish { table, column: col.map(|name| name.to_string_lossy().into_owned()), way }
+}
+
+fn shown(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, way: Way) -> Vec<Row> {
+    moving::plan(&wish(tbl, col, way)).map_or_else(|error| error.raise(), rows)
+}
+
+fn done(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, way: Way) -> Done {
+    moving::carry_out(&wish(tbl, col, way)).unwrap_or_else(|error| error.raise())
+}
+
+/// First what stands in the way, then the statements, then what one should know.
+fn rows(plan: Plan) -> Vec<Row> {
+    let not_owned = plan.not_owned.into_iter().map(|table| format!("must be owner of table {table}"));
+    let words = |kind: &'static str, text: String| (None, kind, None, None, None, None, Some(text));
+    let filled = |text: String| (!text.is_empty()).then_some(text);
+    let mut rows: Vec<Row> = not_owned.chain(plan.obstacles).map(|text| words("obstacle", text)).collect();
+    rows.extend(plan.steps.into_iter().enumerate().map(|(index, step)| {
+        let number = i32::try_from(index + 1).ok();
+        let locks = filled(step.locks.join(", "));
+        let rewrites = filled(step.rewrites.join(", "));
+        let bytes = rewrites.is_some().then_some(step.bytes);
+        (number, "statement", Some(step.statement + ";"), locks, rewrites, bytes, filled(step.note))
+    }));
+    rows.extend(plan.notes.into_iter().map(|text| words("note", text)));
+    rows
+}

@@ -1,0 +1,390 @@
+//! What the catalogue says of a table, for the plans of [`snowflake_moving`]. All queries run with a `search_path` of
+//! `pg_catalog` alone, so no object of another schema can be taken for one of PostgreSQL's, and all names that they
+//! return are qualified; and without row-level security, which would hide values.
+
+use pgrx::datum::DatumWithOid;
+use pgrx::prelude::*;
+use pgrx::spi::{Result, SpiClient, SpiHeapTupleData};
+use snowflake_moving::target::{Candidate, Kind, Table};
+use snowflake_moving::{Column, Facts, ForeignKey, Oid, Relation, Sequence, Source, Values, Width};
+use std::ffi::CStr;
+
+/// `snowflake_next()`: its OID, and its name as a statement writes it.
+const NEXT: &str = "
+    SELECT p.oid, quote_ident(nspname) || '.snowflake_next()'
+    FROM pg_extension e JOIN pg_depend d ON refclassid = 'pg_extension'::regclass AND refobjid = e.oid AND deptype = 'e'
+    JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid JOIN pg_namespace n ON n.oid = pronamespace
+    WHERE extname = 'pg_snowflake' AND proname = 'snowflake_next' AND pronargs = 0";
+
+/// A relation ($1).
+const TABLE: &str = "
+    SELECT relkind::text, oid < 16384, relpersistence = 't' AND relnamespace <> pg_my_temp_schema(), relispartition,
+        ARRAY(SELECT inhparent::regclass::text FROM pg_inherits WHERE inhrelid = c.oid ORDER BY inhseqno)
+    FROM pg_class c WHERE oid = $1";
+
+/// The columns of a table ($1); $2 is `snowflake_next()`.
+const COLUMNS: &str = "
+    SELECT attnum, attname::text, WIDTH, format_type(atttypid, atttypmod),
+        WIDTH = 8 AND atttypid <> 'int8'::regtype, attgenerated <> '',
+        EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid AND indisprimary AND attnum = ANY (indkey)),
+        attidentity <> '', pg_get_expr(adbin, adrelid),
+        EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_attrdef'::regclass AND objid = d.oid
+            AND refclassid = 'pg_proc'::regclass AND refobjid = $2),
+        EXISTS (SELECT FROM pg_depend JOIN pg_class s ON s.oid = refobjid AND relkind = 'S'
+            WHERE classid = 'pg_attrdef'::regclass AND objid = d.oid AND refclassid = 'pg_class'::regclass),
+        attnotnull
+    FROM pg_attribute a LEFT JOIN pg_attrdef d ON adrelid = attrelid AND adnum = attnum
+    WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped ORDER BY attnum";
+
+/// The bytes of a column's integer, also where it is a domain over `bigint`; else NULL. Stands for `WIDTH`.
+const WIDTH: &str = "
+    (CASE atttypid WHEN 'int2'::regtype THEN 2 WHEN 'int4'::regtype THEN 4 WHEN 'int8'::regtype THEN 8 ELSE (
+        WITH RECURSIVE base (type) AS (
+            SELECT typbasetype FROM pg_type WHERE oid = atttypid AND typtype = 'd'
+            UNION ALL SELECT typbasetype FROM base JOIN pg_type ON oid = type AND typtype = 'd'
+        ) SELECT 8 FROM base WHERE type = 'int8'::regtype
+    ) END)";
+
+/// The column ($1, $2) and all that hold the same values, and what stands in the way of another type of each.
+const REACHED: &str = "
+    WITH RECURSIVE reached (relation, number) AS (
+        SELECT $1::oid, $2::int2
+        UNION
+        SELECT next.* FROM reached r, LATERAL (
+            SELECT conrelid, from_key FROM pg_constraint, unnest(conkey, confkey) AS keys (from_key, to_key)
+            WHERE contype = 'f' AND confrelid = r.relation AND to_key = r.number
+            UNION ALL
+            SELECT inhrelid, heir.attnum FROM pg_attribute own JOIN pg_inherits ON inhparent = own.attrelid
+            JOIN pg_attribute heir ON heir.attrelid = inhrelid AND heir.attname = own.attname
+            WHERE own.attrelid = r.relation AND own.attnum = r.number
+            UNION ALL
+            SELECT inhparent, parent.attnum FROM pg_attribute own JOIN pg_inherits ON inhrelid = own.attrelid
+            JOIN pg_attribute parent ON parent.attrelid = inhparent AND parent.attname = own.attname
+            WHERE own.attrelid = r.relation AND own.attnum = r.number AND NOT parent.attisdropped
+        ) next
+    )
+    SELECT relation, quote_ident(attname), WIDTH, format_type(atttypid, atttypmod),
+        ARRAY(SELECT inhparent FROM pg_inherits JOIN pg_attribute p ON p.attrelid = inhparent AND p.attname = a.attname
+            WHERE inhrelid = relation AND NOT p.attisdropped ORDER BY inhseqno),
+        ARRAY(
+            SELECT DISTINCT CASE classid
+                WHEN 'pg_rewrite'::regclass THEN (
+                    SELECT CASE WHEN relkind IN ('v', 'm') THEN pg_describe_object('pg_class'::regclass, ev_class, 0)
+                        ELSE pg_describe_object(classid, objid, 0) END
+                    FROM pg_rewrite w JOIN pg_class v ON v.oid = ev_class WHERE w.oid = objid)
+                WHEN 'pg_attrdef'::regclass THEN 'generated ' || (
+                    SELECT pg_describe_object('pg_class'::regclass, adrelid, adnum) FROM pg_attrdef f WHERE f.oid = objid)
+                ELSE pg_describe_object(classid, objid, 0) END
+            FROM pg_depend
+            WHERE refclassid = 'pg_class'::regclass AND refobjid = relation AND refobjsubid = number
+                AND (classid IN ('pg_rewrite'::regclass, 'pg_trigger'::regclass, 'pg_policy'::regclass,
+                        'pg_proc'::regclass, 'pg_publication_rel'::regclass)
+                    OR classid = 'pg_attrdef'::regclass AND EXISTS (SELECT FROM pg_attrdef f JOIN pg_attribute g
+                        ON g.attrelid = adrelid AND g.attnum = adnum WHERE f.oid = objid AND attgenerated <> ''))
+            UNION ALL
+            SELECT 'the partition key of table ' || relation::regclass FROM pg_depend
+            WHERE classid = 'pg_class'::regclass AND objid = relation AND objsubid = number
+                AND refclassid = 'pg_class'::regclass AND refobjid = relation AND refobjsubid = 0 AND deptype = 'i'
+            UNION ALL
+            SELECT 'the type ' || reloftype::regtype || ' that table ' || c.oid::regclass || ' is of'
+            WHERE reloftype <> 0
+            UNION ALL
+            SELECT pg_describe_object(classid, objid, objsubid) || ', which has the table''s rows as its type'
+            FROM pg_depend WHERE refclassid = 'pg_type'::regclass AND classid = 'pg_class'::regclass AND objsubid > 0
+                AND refobjid IN (c.reltype, (SELECT typarray FROM pg_type t WHERE t.oid = c.reltype))
+            ORDER BY 1)
+    FROM reached JOIN pg_attribute a ON attrelid = relation AND attnum = number JOIN pg_class c ON c.oid = relation
+    ORDER BY relation = $1 AND number = $2 DESC, relation, number";
+
+/// The foreign keys on either side of tables ($1). Those that partitions have from their table are left out.
+const FOREIGN_KEYS: &str = "
+    SELECT quote_ident(conname), conrelid, confrelid,
+        ARRAY(SELECT quote_ident(attname) FROM unnest(conkey) WITH ORDINALITY AS keys (number, place)
+            JOIN pg_attribute ON attrelid = conrelid AND attnum = number ORDER BY place),
+        ARRAY(SELECT quote_ident(attname) FROM unnest(confkey) WITH ORDINALITY AS keys (number, place)
+            JOIN pg_attribute ON attrelid = confrelid AND attnum = number ORDER BY place),
+        pg_get_constraintdef(oid), obj_description(oid, 'pg_constraint')
+    FROM pg_constraint WHERE contype = 'f' AND conparentid = 0 AND (conrelid = ANY ($1) OR confrelid = ANY ($1))
+    ORDER BY conrelid, conname";
+
+/// Tables ($1).
+const RELATIONS: &str = "
+    SELECT c.oid, quote_ident(nspname) || '.' || quote_ident(relname), pg_has_role(relowner, 'USAGE'), relispartition,
+        CASE WHEN relkind = 'r' THEN pg_total_relation_size(c.oid) ELSE 0 END
+    FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = ANY ($1) ORDER BY c.oid";
+
+/// The sequences of a column ($1, $2), and what uses them beside its default, which partitions and heirs may have, too.
+const SEQUENCES: &str = "
+    WITH RECURSIVE tree (relation) AS (
+        SELECT $1::oid UNION SELECT inhrelid FROM tree JOIN pg_inherits ON inhparent = relation
+    ), defaults AS (
+        SELECT d.oid, adrelid = $1 AS is_own FROM tree JOIN pg_attribute a ON attrelid = relation
+        JOIN pg_attrdef d ON adrelid = relation AND adnum = attnum
+        WHERE attname = (SELECT attname FROM pg_attribute WHERE attrelid = $1 AND attnum = $2)
+    ), owned AS (
+        SELECT objid AS oid, deptype FROM pg_depend
+        WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass AND refobjid = $1
+            AND refobjsubid = $2 AND deptype IN ('a', 'i')
+    ), used AS (
+        SELECT refobjid AS oid FROM defaults d JOIN pg_depend ON classid = 'pg_attrdef'::regclass AND objid = d.oid
+        WHERE is_own AND refclassid = 'pg_class'::regclass
+    )
+    SELECT quote_ident(nspname) || '.' || quote_ident(relname), o.oid IS NOT NULL, coalesce(deptype = 'i', false),
+        ARRAY(SELECT pg_describe_object(classid, objid, objsubid) FROM pg_depend
+            WHERE refclassid = 'pg_class'::regclass AND refobjid = s.oid AND deptype = 'n'
+                AND NOT (classid = 'pg_attrdef'::regclass AND objid IN (SELECT oid FROM defaults)) ORDER BY 1)
+    FROM pg_class s JOIN pg_namespace n ON n.oid = relnamespace LEFT JOIN owned o ON o.oid = s.oid
+    WHERE relkind = 'S' AND (o.oid IS NOT NULL OR s.oid IN (SELECT oid FROM used)) ORDER BY s.oid";
+
+/// Functions in whose source one of the tables ($1), or a sequence of one of their columns, is named.
+const MENTIONS: &str = r"
+    SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_language l ON l.oid = prolang
+    WHERE lanname NOT IN ('c', 'internal') AND p.oid >= 16384 AND prosqlbody IS NULL AND EXISTS (
+        SELECT FROM pg_class WHERE prosrc ~* (E'\\m' || regexp_replace(relname, '([^[:alnum:]_])', E'\\\\\\1', 'g') || E'\\M')
+            AND (oid = ANY ($1) OR relkind = 'S' AND oid IN (SELECT objid FROM pg_depend
+                WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass AND refobjid = ANY ($1)
+                    AND deptype IN ('a', 'i')))
+    ) AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
+    ORDER BY 1";
+
+/// The CHECK constraints on columns of tables ($1), with the tables' OIDs and the columns' names.
+const CHECKS: &str = "
+    SELECT conrelid, quote_ident(attname), quote_ident(conname), pg_get_expr(conbin, conrelid)
+    FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attnum = ANY (conkey)
+    WHERE contype = 'c' AND coninhcount = 0 AND conrelid = ANY ($1) ORDER BY conrelid, conname, attnum";
+
+/// The publications that tables ($1) are in.
+const PUBLICATIONS: &str = "
+    SELECT DISTINCT quote_ident(pubname) FROM pg_publication_tables JOIN pg_namespace n ON nspname = schemaname
+    JOIN pg_class c ON relname = tablename AND relnamespace = n.oid WHERE c.oid = ANY ($1) ORDER BY 1";
+
+/// The owner of a table ($1), quoted, where that is not the caller.
+const OWNER: &str = "
+    SELECT quote_ident(rolname) FROM pg_class JOIN pg_roles r ON r.oid = relowner
+    WHERE pg_class.oid = $1 AND rolname <> current_user";
+
+/// A column that was chosen.
+pub struct Chosen {
+    /// Its table.
+    pub table: pg_sys::Oid,
+    /// Its number.
+    pub number: i16,
+    /// Where its values come from.
+    pub source: Source,
+    /// Whether it is NOT NULL.
+    pub is_not_null: bool,
+}
+
+/// What there is to choose a column from.
+pub struct Choice {
+    /// For [`snowflake_moving::target::choose`].
+    pub table: Table,
+    /// The same for each of the table's columns.
+    pub columns: Vec<Chosen>,
+}
+
+/// Runs queries of this module.
+pub fn look<T>(queries: impl FnOnce() -> T) -> T {
+    let settings = [(c"search_path", c"pg_catalog, pg_temp"), (c"row_security", c"off")];
+    // SAFETY: opens a level of settings, and closes it. Where an error leaves it open, the end of the transaction or of
+    // the subtransaction closes it.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        for (name, value) in settings {
+            set(name, value);
+        }
+        let result = queries();
+        pg_sys::AtEOXact_GUC(true, level);
+        result
+    }
+}
+
+/// # Safety
+/// In a level of settings that is closed before the function ends.
+unsafe fn set(name: &CStr, value: &CStr) {
+    use pg_sys::{GucAction, GucContext, GucSource};
+    // SAFETY: NUL-terminated strings; settings that any user may change.
+    unsafe {
+        pg_sys::set_config_option(
+            name.as_ptr(),
+            value.as_ptr(),
+            GucContext::PGC_USERSET,
+            GucSource::PGC_S_SESSION,
+            GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
+    }
+}
+
+/// What a relation and its columns are; `None` where it does not exist.
+pub fn choice(client: &SpiClient, table: pg_sys::Oid) -> Result<Option<Choice>> {
+    let found = rows(client, TABLE, &[table.into()], |row| {
+        Ok(Table {
+            kind: match &*text(row, 1)? {
+                "r" | "p" => Kind::Table,
+                "v" => Kind::Other("a view"),
+                "m" => Kind::Other("a materialized view"),
+                "f" => Kind::Other("a foreign table"),
+                "S" => Kind::Other("a sequence"),
+                "i" | "I" => Kind::Other("an index"),
+                "c" => Kind::Other("a composite type"),
+                _ => Kind::Other("a TOAST table"),
+            },
+            is_system: flag(row, 2)?,
+            is_others_temporary: flag(row, 3)?,
+            is_partition: flag(row, 4)?,
+            parents: row.get(5)?.unwrap_or_default(),
+            columns: Vec::new(),
+        })
+    })?;
+    let Some(mut found) = found.into_iter().next() else { return Ok(None) };
+    let (next, _) = next(client)?;
+    let mut columns = Vec::new();
+    found.columns = rows(client, &COLUMNS.replace("WIDTH", WIDTH), &[table.into(), next.into()], |row| {
+        let (is_identity, is_generated) = (flag(row, 8)?, flag(row, 6)?);
+        let expression: Option<String> = row.get(9)?;
+        let makes_ids = flag(row, 10)?;
+        // `nextval` of a name that is no regclass depends on no sequence.
+        let by_sequence = flag(row, 11)? || expression.as_ref().is_some_and(|text| text.starts_with("nextval("));
+        columns.push(Chosen {
+            table,
+            number: row.get(1)?.unwrap_or_default(),
+            source: match expression {
+                _ if is_identity => Source::Identity,
+                _ if makes_ids => Source::Snowflake,
+                Some(expression) => Source::Default(expression),
+                None => Source::Given,
+            },
+            is_not_null: flag(row, 12)?,
+        });
+        Ok(Candidate {
+            name: text(row, 2)?,
+            width: width(row, 3)?,
+            type_name: text(row, 4)?,
+            is_bigint_domain: flag(row, 5)?,
+            is_generated,
+            is_primary: flag(row, 7)?,
+            is_numbered: !is_generated && (is_identity || makes_ids || by_sequence),
+        })
+    })?;
+    Ok(Some(Choice { table: found, columns }))
+}
+
+/// All facts of a column.
+pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
+    let (_, next) = next(client)?;
+    let column = [chosen.table.into(), chosen.number.into()];
+    let columns = rows(client, &REACHED.replace("WIDTH", WIDTH), &column, |row| {
+        let parents: Vec<pg_sys::Oid> = row.get(5)?.unwrap_or_default();
+        Ok(Column {
+            relation: oid(row, 1)?,
+            name: text(row, 2)?,
+            width: width(row, 3)?,
+            type_name: text(row, 4)?,
+            parents: parents.into_iter().map(|oid| Oid(oid.to_u32())).collect(),
+            dependents: row.get(6)?.unwrap_or_default(),
+        })
+    })?;
+    let mut tables: Vec<pg_sys::Oid> = columns.iter().map(|column| column.relation.0.into()).collect();
+    let foreign_keys = rows(client, FOREIGN_KEYS, &[tables.clone().into()], |row| {
+        let (from, to): (Vec<String>, Vec<String>) = (row.get(4)?.unwrap_or_default(), row.get(5)?.unwrap_or_default());
+        Ok(ForeignKey {
+            name: text(row, 1)?,
+            from: oid(row, 2)?,
+            to: oid(row, 3)?,
+            columns: from.into_iter().zip(to).collect(),
+            definition: text(row, 6)?,
+            comment: row.get(7)?,
+        })
+    })?;
+    let mentions = rows(client, MENTIONS, &[tables.clone().into()], |row| text(row, 1))?;
+    let publications = rows(client, PUBLICATIONS, &[tables.clone().into()], |row| text(row, 1))?;
+    let checks = rows(client, CHECKS, &[tables.clone().into()], |row| {
+        Ok((oid(row, 1)?, text(row, 2)?, format!("{}: {}", text(row, 3)?, text(row, 4)?)))
+    })?;
+    let is_reached = |relation: &Oid, name: &str| columns.iter().any(|it| it.relation == *relation && it.name == name);
+    let checks = checks.into_iter().filter(|(relation, name, _)| is_reached(relation, name)).map(|(.., check)| check);
+    let mut checks: Vec<String> = checks.collect();
+    checks.dedup();
+
+    tables.extend(foreign_keys.iter().flat_map(|key| [key.from, key.to]).map(|oid| pg_sys::Oid::from(oid.0)));
+    let relations = rows(client, RELATIONS, &[tables.into()], |row| {
+        Ok(Relation {
+            oid: oid(row, 1)?,
+            name: text(row, 2)?,
+            is_owned: flag(row, 3)?,
+            is_partition: flag(row, 4)?,
+            bytes: row.get(5)?.unwrap_or_default(),
+        })
+    })?;
+    let sequences = rows(client, SEQUENCES, &column, |row| {
+        Ok(Sequence {
+            name: text(row, 1)?,
+            is_owned_by_key: flag(row, 2)?,
+            is_identity: flag(row, 3)?,
+            users: row.get(4)?.unwrap_or_default(),
+        })
+    })?;
+    let source = chosen.source.clone();
+    let values = None;
+    Ok(Facts { relations, columns, foreign_keys, source, sequences, values, next, mentions, publications, checks })
+}
+
+/// The lowest and the highest value of the key.
+pub fn values(client: &SpiClient, facts: &Facts) -> Result<Option<Values>> {
+    let (table, column) = facts.key_names();
+    let query = format!("SELECT min({column})::int8, max({column})::int8 FROM {table}");
+    let found = rows(client, &query, &[], |row| Ok((row.get(1)?, row.get(2)?)))?;
+    Ok(found.first().and_then(|&(lowest, highest)| Some(Values { lowest: lowest?, highest: highest? })))
+}
+
+/// The lowest value of the key that is this one or above it.
+pub fn next_above(client: &SpiClient, facts: &Facts, start: i64) -> Result<Option<i64>> {
+    let (table, column) = facts.key_names();
+    let query = format!("SELECT min({column})::int8 FROM {table} WHERE {column} >= $1");
+    Ok(rows(client, &query, &[start.into()], |row| row.get(1))?.first().copied().flatten())
+}
+
+/// The owner of a table, quoted, where that is not the caller.
+pub fn other_owner(client: &SpiClient, table: pg_sys::Oid) -> Result<Option<String>> {
+    Ok(rows(client, OWNER, &[table.into()], |row| text(row, 1))?.pop())
+}
+
+fn next(client: &SpiClient) -> Result<(pg_sys::Oid, String)> {
+    let found = rows(client, NEXT, &[], |row| Ok((row.get(1)?.unwrap_or(pg_sys::InvalidOid), text(row, 2)?)))?;
+    Ok(found.into_iter().next().unwrap_or((pg_sys::InvalidOid, String::new())))
+}
+
+/// Runs a query, and reads all its rows. In a transaction that has changed something, as [`super::carry_out`] makes it,
+/// each query takes a snapshot of its own, and sees what was committed before a lock was granted.
+fn rows<'a, T>(
+    client: &SpiClient<'a>,
+    query: &str,
+    arguments: &[DatumWithOid],
+    mut read: impl FnMut(&SpiHeapTupleData<'a>) -> Result<T>,
+) -> Result<Vec<T>> {
+    client.select(query, None, arguments)?.map(|row| read(&row)).collect()
+}
+
+fn text(row: &SpiHeapTupleData, column: usize) -> Result<String> {
+    Ok(row.get(column)?.unwrap_or_default())
+}
+
+fn flag(row: &SpiHeapTupleData, column: usize) -> Result<bool> {
+    Ok(row.get(column)?.unwrap_or_default())
+}
+
+fn oid(row: &SpiHeapTupleData, column: usize) -> Result<Oid> {
+    Ok(Oid(row.get::<pg_sys::Oid>(column)?.unwrap_or(pg_sys::InvalidOid).to_u32()))
+}
+
+fn width(row: &SpiHeapTupleData, column: usize) -> Result<Option<Width>> {
+    Ok(match row.get::<i32>(column)? {
+        Some(2) => Some(Width::Two),
+        Some(4) => Some(Width::Four),
+        Some(8) => Some(Width::Eight),
+        _ => None,
+    })
+}

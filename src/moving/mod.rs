@@ -1,0 +1,237 @@
+//! Moving in and out: tables that have a sequence or an identity get `snowflake_next()`, and back. [`catalogue`] reads
+//! what there is, [`snowflake_moving`] lists the statements, and this module shows them or carries them out, in the
+//! caller's transaction and with the caller's privileges.
+
+pub mod catalogue;
+
+use crate::errors::Error;
+use crate::errors::moving::MovingError;
+use crate::time::{clock, timestamptz};
+use crate::{database, generator, settings};
+use catalogue::{Chosen, look};
+use pgrx::prelude::*;
+use pgrx::spi::SpiClient;
+use snowflake_core::Layout;
+use snowflake_moving::{Facts, Plan, Release, Source, adopt, release, target};
+use std::ffi::{CStr, CString};
+
+/// A table, and what its caller says of it.
+pub struct Wish {
+    /// The table.
+    pub table: pg_sys::Oid,
+    /// The column, not quoted; `None` where it is to be found.
+    pub column: Option<String>,
+    /// What is to be done.
+    pub way: Way,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy)]
+pub enum Way {
+    /// To snowflake IDs.
+    In {
+        /// Whether a sequence that belongs to the column stays.
+        keep_sequence: bool,
+    },
+    /// Back to a sequence or an identity.
+    Out {
+        /// The next value; `None` for the one after the highest.
+        start: Option<i64>,
+        /// An identity rather than a sequence.
+        identity: bool,
+    },
+}
+
+/// What was done.
+pub struct Done {
+    /// The lowest new ID, or the next value.
+    pub first: i64,
+    /// The highest value from before.
+    pub highest: Option<i64>,
+    /// The time of the lowest new ID, as a `timestamptz`.
+    pub at: Option<i64>,
+}
+
+/// A plan, with what it begins at.
+struct Drawn {
+    plan: Plan,
+    facts: Facts,
+    first: i64,
+}
+
+/// What would be done.
+///
+/// # Errors
+/// Where there is no such table or column, or a wish cannot be met.
+pub fn plan(wish: &Wish) -> Result<Plan, Error> {
+    let first = expected_id()?;
+    Ok(Spi::connect(|client| draw(client, wish, first))?.plan)
+}
+
+/// The lowest ID that can be made now, by the clock.
+fn expected_id() -> Result<i64, Error> {
+    let now = clock::now();
+    database::layout().lowest_id_from(now).ok_or(Error::Exhausted { now })
+}
+
+/// Carries the plan out, and says what came of it.
+///
+/// # Errors
+/// As [`plan`], and where something stands in the way. Nothing is done then.
+pub fn carry_out(wish: &Wish) -> Result<Done, Error> {
+    let name = match wish.way {
+        Way::In { .. } => c"snowflake_adopt()",
+        Way::Out { .. } => c"snowflake_release()",
+    };
+    // SAFETY: raises an error, or does nothing.
+    unsafe { pg_sys::PreventCommandIfReadOnly(name.as_ptr()) };
+    // SAFETY: a global of this process. The catalogue is read by snapshots, and those of such a transaction are too old.
+    if unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32 {
+        return Err(MovingError::Isolation.into());
+    }
+    Spi::connect_mut(|client| {
+        // After an `update`, each query of this transaction takes a snapshot of its own.
+        client.update("SELECT", None, &[]).map_err(query)?;
+        lock(client, wish)?;
+        // Before the first ID is made: after it, the database could not have another layout any more.
+        check(&draw(client, wish, expected_id()?)?)?;
+        // After the locks: all values that are there are below it.
+        let (first, at) = match wish.way {
+            Way::In { .. } => first_id()?,
+            Way::Out { .. } => (0, None),
+        };
+        let drawn = draw(client, wish, first)?;
+        check(&drawn)?;
+        for step in &drawn.plan.steps {
+            client.update(&*c_string(&step.statement), None, &[]).map_err(query)?;
+        }
+        Ok(Done { first: drawn.first, highest: drawn.facts.values.map(|values| values.highest), at })
+    })
+}
+
+/// Locks all tables that the plan locks, before the facts are read on which it rests: until a plan that is drawn with
+/// all locks held needs no others.
+fn lock(client: &SpiClient, wish: &Wish) -> Result<(), Error> {
+    let mut held = Vec::new();
+    loop {
+        let (chosen, facts) = read(client, wish)?;
+        let Drawn { plan, .. } = draw_from(client, wish, &chosen, facts, i64::MAX)?;
+        // Nobody can lock the tables of others.
+        if !plan.not_owned.is_empty() {
+            return Err(MovingError::NotOwner(plan.not_owned).into());
+        }
+        if plan.locks.iter().all(|table| held.contains(table)) {
+            return Ok(());
+        }
+        for table in plan.locks {
+            // SAFETY: takes a lock, which is released at the end of the transaction.
+            unsafe { pg_sys::LockRelationOid(table.0.into(), pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE) };
+            held.push(table);
+        }
+    }
+}
+
+/// The lowest ID that can still be made: that of the tick of an ID that is claimed for this; and its time.
+fn first_id() -> Result<(i64, Option<i64>), Error> {
+    let claim = generator::claim(1)?;
+    let layout: &Layout = settings::layout();
+    let id = layout.compose(claim.first, claim.worker);
+    let at = layout.timestamp(id)?;
+    Ok((layout.lowest_id_from(at).unwrap_or(id), Some(timestamptz::to_datum(at))))
+}
+
+fn draw(client: &SpiClient, wish: &Wish, first: i64) -> Result<Drawn, Error> {
+    let (chosen, mut facts) = read(client, wish)?;
+    // Not to be read by others, nor before anything else is clear.
+    let may_read = facts.relations.iter().all(|table| table.is_owned || table.oid.0 != wish.table.to_u32());
+    if may_read {
+        facts.values = look(|| catalogue::values(client, &facts)).map_err(query)?;
+    }
+    draw_from(client, wish, &chosen, facts, first)
+}
+
+fn read(client: &SpiClient, wish: &Wish) -> Result<(Chosen, Facts), Error> {
+    look(|| {
+        let choice = catalogue::choice(client, wish.table).map_err(query)?;
+        let mut choice = choice.ok_or(MovingError::NoSuchTable(wish.table.to_u32()))?;
+        let index = target::choose(&choice.table, wish.column.as_deref())
+            .map_err(|unfit| MovingError::Unfit(name_of(wish.table), unfit))?;
+        let chosen = choice.columns.swap_remove(index);
+        let facts = catalogue::facts(client, &chosen).map_err(query)?;
+        Ok((chosen, facts))
+    })
+}
+
+fn draw_from(client: &SpiClient, wish: &Wish, chosen: &Chosen, facts: Facts, first: i64) -> Result<Drawn, Error> {
+    let column = facts.key_names().0.to_owned() + "." + facts.key_names().1;
+    match wish.way {
+        Way::In { keep_sequence } => {
+            let plan = adopt(&facts, first, keep_sequence);
+            if plan.steps.is_empty() {
+                return Err(MovingError::AlreadyAdopted(column).into());
+            }
+            Ok(Drawn { plan, facts, first })
+        }
+        Way::Out { start, identity } => {
+            let next_above = match start {
+                Some(start) if facts.source == Source::Snowflake => {
+                    look(|| catalogue::next_above(client, &facts, start)).map_err(query)?
+                }
+                _ => None,
+            };
+            let owner = look(|| catalogue::other_owner(client, wish.table)).map_err(query)?;
+            let sequence = new_sequence(chosen);
+            let wish = Release { start, next_above, identity, is_not_null: chosen.is_not_null, sequence, owner };
+            let (plan, first) = release(&facts, &wish).map_err(|error| MovingError::Release(column, error))?;
+            Ok(Drawn { plan, facts, first })
+        }
+    }
+}
+
+fn check(drawn: &Drawn) -> Result<(), Error> {
+    let Drawn { plan, facts, .. } = drawn;
+    if !plan.not_owned.is_empty() {
+        return Err(MovingError::NotOwner(plan.not_owned.clone()).into());
+    }
+    if !plan.obstacles.is_empty() {
+        let (table, column) = facts.key_names();
+        return Err(
+            MovingError::Obstacles(format!("{table}.{column}"), plan.obstacles.clone(), plan.hints.clone()).into()
+        );
+    }
+    Ok(())
+}
+
+/// A free name for the sequence of a column, in the schema of its table.
+fn new_sequence(chosen: &Chosen) -> String {
+    // SAFETY: lookups of a table and a column that exist; strings are NUL-terminated.
+    unsafe {
+        let schema = pg_sys::get_rel_namespace(chosen.table);
+        let table = pg_sys::get_rel_name(chosen.table);
+        let column = pg_sys::get_attname(chosen.table, chosen.number, true);
+        if table.is_null() || column.is_null() {
+            return String::new();
+        }
+        let name = pg_sys::ChooseRelationName(table, column, c"seq".as_ptr(), schema, false);
+        let name = pg_sys::quote_qualified_identifier(pg_sys::get_namespace_name(schema), name);
+        CStr::from_ptr(name).to_string_lossy().into_owned()
+    }
+}
+
+/// The name of a relation, for an error.
+fn name_of(table: pg_sys::Oid) -> String {
+    // SAFETY: a lookup, which returns NULL if there is no such relation, and else is NUL-terminated.
+    unsafe {
+        let name = pg_sys::get_rel_name(table);
+        if name.is_null() { String::new() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
+    }
+}
+
+/// A statement; it has no NUL, as names have none.
+fn c_string(statement: &str) -> CString {
+    CString::new(statement).unwrap_or_default()
+}
+
+fn query(error: spi::Error) -> Error {
+    MovingError::Query(error.to_string()).into()
+}

@@ -1,6 +1,6 @@
 //! From a sequence, an identity or nothing to `snowflake_next()`.
 
-use crate::{Column, Facts, ForeignKey, Oid, Plan, Sequence, Source, Step, Width, literal};
+use crate::{Column, Facts, ForeignKey, Oid, Plan, Sequence, Source, Step, Values, Width, literal};
 
 /// How the column gets snowflake IDs. New IDs are at or above `first_id`. Where the plan has no steps and no obstacles, the
 /// column has them already.
@@ -128,7 +128,8 @@ fn find_obstacles(plan: &mut Plan, facts: &Facts, widened: &[&Column], first_id:
         for dependent in &column.dependents {
             plan.hinder(
                 format!("{name} cannot change its type because of {dependent}"),
-                "Save the definitions of such objects, drop them, call this again, and create them again, in one transaction.",
+                "Save the definitions of such objects, drop them, call this again, and create them again, in one \
+                 transaction.",
             );
         }
         if let [first, second, ..] = &*tops(facts, column) {
@@ -143,8 +144,8 @@ fn find_obstacles(plan: &mut Plan, facts: &Facts, widened: &[&Column], first_id:
         let (name, highest) = (facts.column_name(facts.key()), values.highest);
         plan.hinder(
             format!("{name} has the value {highest}, and the next ID would be {first_id}, which is not above it"),
-            "If these are IDs of another layout, such as pgEdge's, set pg_snowflake.layout to it, before this database has \
-             IDs of its own. Else give such rows lower numbers.",
+            "If these are IDs of another layout, such as pgEdge's, set pg_snowflake.layout to it, before this database \
+             has IDs of its own. Else give such rows lower numbers.",
         );
     }
     if keep_sequence && facts.source == Source::Identity {
@@ -239,17 +240,32 @@ fn notes(facts: &Facts, widened: &[&Column], first_id: i64) -> Vec<String> {
     let name = facts.column_name(facts.key());
     match facts.values {
         None => notes.push(format!("{name} has no values yet")),
-        Some(values) => notes.push(format!(
-            "{name} has values from {} to {}, which stay. They have no true times: leave them out by {} >= first_id, \
-             where first_id is what snowflake_adopt() returns, at or above {first_id}",
-            values.lowest,
-            values.highest,
-            facts.key().name
-        )),
+        Some(Values { lowest, highest }) => {
+            // pgEdge's function makes IDs in the same form.
+            let have_times =
+                matches!(&facts.source, Source::Default(before) if before.starts_with("snowflake.nextval("));
+            let times = if have_times {
+                "Only those that snowflake.nextval() has made have true times"
+            } else {
+                "They have no true times"
+            };
+            notes.push(format!(
+                "{name} has values from {lowest} to {highest}, which stay. {times}: new IDs are at or above first_id, \
+                 which snowflake_adopt() returns, and which is at least {first_id}"
+            ));
+        }
     }
     if facts.values.is_some_and(|values| values.lowest < 0) {
         notes
             .push(format!("negative values of {name} are no IDs: functions such as snowflake_timestamp() refuse them"));
+    }
+    let refers = |key: &&ForeignKey| {
+        key.from == facts.key().relation
+            && key.to != key.from
+            && key.columns.iter().any(|(from, _)| *from == facts.key().name)
+    };
+    for key in facts.foreign_keys.iter().filter(refers) {
+        notes.push(format!("{name} itself refers to {}: a new ID must be there first", facts.name(key.to)));
     }
     if !facts.checks.is_empty() {
         notes.push(format!("new IDs must pass the constraints {}", facts.checks.join(", ")));

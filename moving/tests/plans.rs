@@ -104,6 +104,16 @@ fn only_the_top_of_a_tree_is_altered() {
     assert_eq!(plan.locks, [Oid(1), Oid(2), Oid(3), Oid(4)]);
 }
 
+#[test]
+fn a_key_that_refers_to_another_table_is_noted() {
+    let mut facts = serial(Width::Eight, Width::Eight);
+    let has_note =
+        |facts: &Facts| adopt(facts, FIRST, false).notes.iter().any(|note| note.contains("itself refers to u"));
+    assert!(!has_note(&facts));
+    facts.foreign_keys.push(foreign_key("back", (2, "id"), (1, "t_id")));
+    assert!(has_note(&facts));
+}
+
 /// PostgreSQL refuses to change the type otherwise.
 #[test]
 fn a_foreign_key_to_a_partition_is_dropped_and_made_again() {

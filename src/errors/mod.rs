@@ -149,6 +149,12 @@ impl From<PartitionError> for Error {
     }
 }
 
+impl From<MovingError> for Error {
+    fn from(error: MovingError) -> Self {
+        Self::Moving(error)
+    }
+}
+
 impl From<NotAnId> for Error {
     fn from(error: NotAnId) -> Self {
         Self::NotAnId(error)

@@ -29,12 +29,6 @@ pub enum MovingError {
     Query(String),
 }
 
-impl From<MovingError> for super::Error {
-    fn from(error: MovingError) -> Self {
-        Self::Moving(error)
-    }
-}
-
 impl MovingError {
     pub(super) fn report(self) -> ErrorReport {
         use PgSqlErrorCode::*;

@@ -73,7 +73,8 @@ const REACHED: &str = "
                         ELSE pg_describe_object(classid, objid, 0) END
                     FROM pg_rewrite w JOIN pg_class v ON v.oid = ev_class WHERE w.oid = objid)
                 WHEN 'pg_attrdef'::regclass THEN 'generated ' || (
-                    SELECT pg_describe_object('pg_class'::regclass, adrelid, adnum) FROM pg_attrdef f WHERE f.oid = objid)
+                    SELECT pg_describe_object('pg_class'::regclass, adrelid, adnum)
+                    FROM pg_attrdef f WHERE f.oid = objid)
                 ELSE pg_describe_object(classid, objid, 0) END
             FROM pg_depend
             WHERE refclassid = 'pg_class'::regclass AND refobjid = relation AND refobjsubid = number
@@ -140,7 +141,8 @@ const SEQUENCES: &str = "
 const MENTIONS: &str = r"
     SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_language l ON l.oid = prolang
     WHERE lanname NOT IN ('c', 'internal') AND p.oid >= 16384 AND prosqlbody IS NULL AND EXISTS (
-        SELECT FROM pg_class WHERE prosrc ~* (E'\\m' || regexp_replace(relname, '([^[:alnum:]_])', E'\\\\\\1', 'g') || E'\\M')
+        SELECT FROM pg_class
+        WHERE prosrc ~* (E'\\m' || regexp_replace(relname, '([^[:alnum:]_])', E'\\\\\\1', 'g') || E'\\M')
             AND (oid = ANY ($1) OR relkind = 'S' AND oid IN (SELECT objid FROM pg_depend
                 WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass AND refobjid = ANY ($1)
                     AND deptype IN ('a', 'i')))

@@ -85,7 +85,8 @@ pub fn carry_out(wish: &Wish) -> Result<Done, Error> {
     };
     // SAFETY: raises an error, or does nothing.
     unsafe { pg_sys::PreventCommandIfReadOnly(name.as_ptr()) };
-    // SAFETY: a global of this process. The catalogue is read by snapshots, and those of such a transaction are too old.
+    // The catalogue is read by snapshots, and those of such a transaction are too old.
+    // SAFETY: a global of this process.
     if unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32 {
         return Err(MovingError::Isolation.into());
     }

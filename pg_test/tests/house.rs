@@ -180,6 +180,14 @@ fn no_module_of_the_registries_uses_itself_by_way_of_others() {
     check_no_circle(&uses);
 }
 
+#[test]
+fn no_module_of_the_plans_for_moving_uses_itself_by_way_of_others() {
+    let mut uses = uses(&root().join("moving/src"));
+    // As with the core.
+    uses.insert(Vec::new(), BTreeSet::new());
+    check_no_circle(&uses);
+}
+
 /// The order is that of the list in `src/lib.rs`.
 #[test]
 fn modules_of_the_extension_use_only_those_below_them() {
@@ -215,16 +223,23 @@ fn the_core_depends_on_nothing_of_postgresql() {
 #[test]
 fn files_that_documents_name_exist() {
     let mut found = 0;
-    for document in
-        ["CONTRIBUTING.md", "README.md", "docs/design.md", "docs/promise.md", "docs/performance.md", "docs/recipes.md"]
-    {
+    for document in [
+        "CONTRIBUTING.md",
+        "README.md",
+        "docs/design.md",
+        "docs/promise.md",
+        "docs/performance.md",
+        "docs/recipes.md",
+        "docs/moving-in.md",
+    ] {
         let text = std::fs::read_to_string(root().join(document)).unwrap();
         // The steps of a release name files that it makes.
         let text = text.split("A release, here").next().unwrap();
         for name in text.split('`').skip(1).step_by(2) {
-            let is_path = ["src/", "core/", "registry/", "sql/", "pg_test/", "scripts/", "docs/", "examples/"]
-                .iter()
-                .any(|start| name.starts_with(start));
+            let is_path =
+                ["src/", "core/", "registry/", "moving/", "examples/", "sql/", "pg_test/", "scripts/", "docs/"]
+                    .iter()
+                    .any(|start| name.starts_with(start));
             // Not a command, nor a pattern.
             if is_path && !name.contains([' ', '*', '\n']) && !name.contains("OLD") {
                 assert!(root().join(name).exists(), "{document} names {name}");

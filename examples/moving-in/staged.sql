@@ -1,0 +1,323 @@
+-- Widens integer keys of tables that are too big to be rewritten at once, while clients read and write, and then has the key made
+-- by snowflake_next(). Read docs/moving-in.md first. Each step can be repeated: after a crash, run it again.
+--
+--   \i staged.sql
+--   CALL moving.prepare('lines', 'order_id');   -- each column that refers to the key
+--   CALL moving.prepare('orders', 'id');        -- and the key
+--   CALL moving.backfill();                     -- commits after each batch; SELECT * FROM moving.progress; shows how far it is
+--   SELECT moving.index_statements() \gexec     -- CREATE INDEX CONCURRENTLY
+--   CALL moving.check();                        -- reads all rows, blocks nobody
+--   CALL moving.swap('orders', 'id');           -- one short transaction for all tables
+--   CALL moving.validate();                     -- the foreign keys; reads all rows, blocks nobody
+--   CALL moving.finish();                       -- drops the old columns, and this schema
+--
+-- Before the swap, CALL moving.abandon() takes everything back.
+--
+-- For plain tables. Each column gets a new one beside it, of type bigint, that a trigger keeps equal to it. The new column takes the
+-- name of the old one in the swap, and with it the foreign keys, CHECK constraints and indexes.
+
+CREATE SCHEMA moving;
+
+CREATE TABLE moving.columns (
+    tbl regclass,
+    col name,
+    new name NOT NULL,
+    filenode oid NOT NULL,              -- the file that is being backfilled
+    blocks bigint NOT NULL,             -- how many blocks it had when the trigger was in place
+    next_block bigint NOT NULL DEFAULT 0,
+    is_swapped boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (tbl, col)
+);
+-- Constraints to be made again in the swap, and validated after it.
+CREATE TABLE moving.constraints (tbl regclass, name name, definition text NOT NULL, was_valid boolean NOT NULL, comment text,
+    PRIMARY KEY (tbl, name));
+CREATE TABLE moving.result (tbl regclass, col name, first_id bigint, adopted_at timestamptz, highest_before bigint);
+
+CREATE VIEW moving.progress AS
+    SELECT tbl, col, next_block, blocks, round(100.0 * next_block / nullif(blocks, 0), 1) AS percent FROM moving.columns;
+
+-- Adds the new column and its trigger. Locks the table for a moment.
+CREATE PROCEDURE moving.prepare(tbl regclass, col name) LANGUAGE plpgsql AS $$
+DECLARE
+    new name := substr(col::text, 1, 50) || '_moving';
+    trigger_name name := 'zzz_moving_' || (SELECT attnum FROM pg_attribute WHERE attrelid = tbl AND attname = col);
+    odd text;
+BEGIN
+    IF EXISTS (SELECT FROM moving.columns c WHERE c.tbl = prepare.tbl AND c.col = prepare.col) THEN
+        RETURN;
+    END IF;
+    SELECT CASE
+        WHEN relkind <> 'r' OR relispartition OR EXISTS (SELECT FROM pg_inherits WHERE tbl IN (inhparent, inhrelid))
+            THEN 'it is no plain table: use snowflake_adopt()'
+        WHEN atttypid NOT IN ('int2'::regtype, 'int4'::regtype) THEN 'the column is of type ' || format_type(atttypid, NULL)
+        WHEN attacl IS NOT NULL THEN 'the column has privileges of its own, which would be lost: revoke them, and grant them again'
+        WHEN relreplident = 'i' THEN 'its replica identity is an index: set it to DEFAULT or FULL'
+    END INTO odd
+    FROM pg_class c LEFT JOIN pg_attribute ON attrelid = c.oid AND attname = col AND NOT attisdropped WHERE c.oid = tbl;
+    IF odd IS NOT NULL THEN
+        RAISE EXCEPTION 'column %.% cannot be moved in stages', tbl, col USING DETAIL = odd;
+    END IF;
+    EXECUTE format('ALTER TABLE %s ADD COLUMN %I bigint', tbl, new);
+    EXECUTE format('CREATE FUNCTION moving.%I() RETURNS trigger LANGUAGE plpgsql AS %L', tbl::oid || '_' || trigger_name,
+        format('BEGIN NEW.%I := NEW.%I; RETURN NEW; END', new, col));
+    -- Last of all that run before the row is written; also for rows that come by replication.
+    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION moving.%I()',
+        trigger_name, tbl, tbl::oid || '_' || trigger_name);
+    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', tbl, trigger_name);
+    -- With the table locked: every row that is written from now on has the new column.
+    INSERT INTO moving.columns SELECT tbl, col, new, pg_relation_filenode(tbl),
+        pg_relation_size(tbl) / current_setting('block_size')::bigint;
+END $$;
+
+-- Fills the new columns of the rows from before. Commits after so many blocks of 8 kB, and then sleeps. One transaction has a batch
+-- and how far it came, so a crash loses at most a batch.
+CREATE PROCEDURE moving.backfill(batch_blocks integer DEFAULT 1000, pause interval DEFAULT '0.1 s') LANGUAGE plpgsql AS $$
+DECLARE
+    c moving.columns;
+    until bigint;
+BEGIN
+    IF batch_blocks < 1 THEN
+        RAISE EXCEPTION 'batch_blocks must be at least 1';
+    END IF;
+    LOOP
+        SELECT * INTO c FROM moving.columns WHERE next_block < blocks ORDER BY tbl::text, col LIMIT 1 FOR UPDATE;
+        EXIT WHEN NOT FOUND;
+        IF c.filenode <> pg_relation_filenode(c.tbl) THEN
+            -- VACUUM FULL or CLUSTER has moved the rows.
+            UPDATE moving.columns SET filenode = pg_relation_filenode(c.tbl), next_block = 0,
+                blocks = pg_relation_size(c.tbl) / current_setting('block_size')::bigint
+            WHERE (tbl, col) = (c.tbl, c.col);
+        ELSE
+            until := least(c.next_block + batch_blocks, c.blocks);
+            EXECUTE format('UPDATE %s SET %I = %I WHERE ctid >= %L AND ctid < %L AND %2$I IS DISTINCT FROM %3$I',
+                c.tbl, c.new, c.col, format('(%s,0)', c.next_block), format('(%s,0)', until));
+            UPDATE moving.columns SET next_block = until WHERE (tbl, col) = (c.tbl, c.col);
+        END IF;
+        COMMIT;
+        PERFORM pg_sleep_for(pause);
+    END LOOP;
+END $$;
+
+-- The statements that make the indexes of the new columns, to be run one by one, outside a transaction.
+CREATE FUNCTION moving.index_statements() RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    i record;
+BEGIN
+    FOR i IN
+        SELECT x.indexrelid::regclass AS index, x.*, am.amname, n.nspname,
+            (SELECT string_agg(quote_ident(coalesce(m.new, attname)), ', ' ORDER BY place)
+                FROM unnest(x.indkey::smallint[]) WITH ORDINALITY AS k (number, place)
+                JOIN pg_attribute ON attrelid = indrelid AND attnum = number
+                LEFT JOIN moving.columns m ON m.tbl = indrelid AND m.col = attname
+                WHERE place <= x.indnkeyatts) AS columns,
+            (SELECT ' INCLUDE (' || string_agg(quote_ident(coalesce(m.new, attname)), ', ' ORDER BY place) || ')'
+                FROM unnest(x.indkey::smallint[]) WITH ORDINALITY AS k (number, place)
+                JOIN pg_attribute ON attrelid = indrelid AND attnum = number
+                LEFT JOIN moving.columns m ON m.tbl = indrelid AND m.col = attname
+                WHERE place > x.indnkeyatts) AS include
+        FROM pg_index x JOIN pg_class c ON c.oid = indexrelid JOIN pg_am am ON am.oid = relam
+        JOIN pg_namespace n ON n.oid = relnamespace
+        WHERE indexrelid IN (SELECT moving.indexes()) ORDER BY indexrelid
+    LOOP
+        IF EXISTS (SELECT FROM pg_class c JOIN pg_index y ON indexrelid = c.oid
+                WHERE relname = i.indexrelid || '_moving' AND relnamespace = i.nspname::regnamespace AND indisvalid) THEN
+            CONTINUE;
+        END IF;
+        IF i.indexprs IS NOT NULL OR i.indpred IS NOT NULL OR i.indisexclusion OR i.amname <> 'btree'
+            OR 0 <> ANY (i.indoption::smallint[]) OR EXISTS (SELECT FROM unnest(i.indclass::oid[]) o JOIN pg_opclass ON oid = o
+                WHERE NOT opcdefault) THEN
+            RAISE EXCEPTION 'index % is more than a list of columns', i.index
+                USING HINT = 'Drop it, and create it again after the swap.';
+        END IF;
+        -- What a crash has left half made is invalid.
+        RETURN NEXT format('DROP INDEX CONCURRENTLY IF EXISTS %I.%I', i.nspname, i.indexrelid || '_moving');
+        RETURN NEXT format('CREATE %s INDEX CONCURRENTLY %I ON %s (%s)%s', CASE WHEN i.indisunique THEN 'UNIQUE' ELSE '' END,
+            i.indexrelid || '_moving', i.indrelid::regclass, i.columns, coalesce(i.include, ''));
+    END LOOP;
+END $$;
+
+-- The indexes with columns that are moved.
+CREATE FUNCTION moving.indexes() RETURNS SETOF regclass LANGUAGE sql AS $$
+    SELECT DISTINCT indexrelid::regclass FROM moving.columns m JOIN pg_attribute a ON attrelid = tbl AND attname = col
+    JOIN pg_index ON indrelid = tbl AND (attnum = ANY (indkey) OR EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass
+        AND objid = indexrelid AND refclassid = 'pg_class'::regclass AND refobjid = tbl AND refobjsubid = attnum))
+    WHERE NOT is_swapped AND attname = col $$;
+
+-- Proves that the columns are equal, by constraints that the swap uses.
+CREATE PROCEDURE moving.check() LANGUAGE plpgsql AS $$
+DECLARE
+    c moving.columns;
+    condition text;
+BEGIN
+    FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
+        IF NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.tbl AND conname = c.new) THEN
+            SELECT format(CASE WHEN attnotnull THEN '%1$I IS NOT NULL AND %1$I = %2$I'
+                ELSE '%1$I IS NOT DISTINCT FROM %2$I' END, c.new, c.col)
+            INTO condition FROM pg_attribute WHERE attrelid = c.tbl AND attname = c.col;
+            EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (%s) NOT VALID', c.tbl, c.new, condition);
+            COMMIT;
+        END IF;
+        EXECUTE format('ALTER TABLE %s VALIDATE CONSTRAINT %I', c.tbl, c.new);
+        COMMIT;
+    END LOOP;
+END $$;
+
+-- Puts the new columns into the place of the old ones, and has snowflake_next() make the key. Reads no table but for the highest
+-- value, by its index.
+CREATE PROCEDURE moving.swap(tbl regclass, col name, longest_wait interval DEFAULT '5 s') LANGUAGE plpgsql AS $$
+DECLARE
+    c moving.columns;
+    i record;
+    missing text;
+BEGIN
+    IF NOT EXISTS (SELECT FROM moving.columns m WHERE NOT is_swapped) THEN
+        RETURN;
+    END IF;
+    PERFORM set_config('lock_timeout', (1000 * extract(epoch FROM longest_wait))::bigint || 'ms', true);
+    FOR c IN SELECT * FROM moving.columns m WHERE NOT is_swapped ORDER BY m.tbl::oid, m.col LOOP
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', c.tbl);
+    END LOOP;
+
+    -- What is not ready.
+    SELECT string_agg(DISTINCT what, '; ') INTO missing FROM (
+        SELECT format('column %s.%s has not been prepared', conrelid::regclass, a.attname) AS what
+        FROM moving.columns m JOIN pg_attribute t ON t.attrelid = m.tbl AND t.attname = m.col
+        JOIN pg_constraint f ON contype = 'f' AND confrelid = m.tbl
+        CROSS JOIN unnest(conkey, confkey) AS k (own, other)
+        JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = own
+        WHERE other = t.attnum AND a.atttypid IN ('int2'::regtype, 'int4'::regtype)
+            AND NOT EXISTS (SELECT FROM moving.columns n WHERE n.tbl = conrelid AND n.col = a.attname)
+        UNION ALL
+        SELECT format('CALL moving.check() has not proved column %s.%s', m.tbl, m.new) FROM moving.columns m
+        WHERE NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = m.tbl AND conname = m.new AND convalidated)
+        UNION ALL
+        SELECT format('the index for %s is missing or invalid', o) FROM moving.indexes() o
+        WHERE NOT EXISTS (SELECT FROM pg_class p JOIN pg_index ON indexrelid = p.oid AND indisvalid
+            JOIN pg_class q ON q.oid = o AND q.relnamespace = p.relnamespace WHERE p.relname = o::oid || '_moving')
+        UNION ALL
+        SELECT note FROM snowflake_adopt_plan(swap.tbl, swap.col) WHERE kind = 'obstacle'
+    ) problems;
+    IF missing IS NOT NULL THEN
+        RAISE EXCEPTION 'the swap is not prepared' USING DETAIL = missing;
+    END IF;
+
+    -- The proofs spare PostgreSQL a look at all rows.
+    FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
+        IF (SELECT attnotnull FROM pg_attribute WHERE attrelid = c.tbl AND attname = c.col) THEN
+            EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', c.tbl, c.new);
+        END IF;
+        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.tbl, c.new);
+    END LOOP;
+    -- Foreign keys and CHECK constraints are text with the names of columns, so they can be made again as they were.
+    INSERT INTO moving.constraints
+    SELECT conrelid, conname, regexp_replace(pg_get_constraintdef(k.oid), ' NOT VALID$', ''), convalidated,
+        obj_description(k.oid, 'pg_constraint')
+    FROM pg_constraint k WHERE contype IN ('f', 'c') AND EXISTS (
+        SELECT FROM moving.columns m JOIN pg_attribute ON attrelid = m.tbl AND attname = m.col
+        WHERE NOT is_swapped
+            AND (conrelid = m.tbl AND attnum = ANY (conkey) OR confrelid = m.tbl AND attnum = ANY (confkey)));
+    FOR i IN SELECT * FROM moving.constraints LOOP
+        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', i.tbl, i.name);
+    END LOOP;
+    -- Each index gives its name to the one that was made for it. Keys are made by their indexes.
+    FOR i IN
+        SELECT o AS old, indrelid::regclass AS tbl, nspname, relname, k.conname, condeferrable, condeferred, indisclustered,
+            CASE contype WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' END AS key, obj_description(o) AS comment,
+            format('%I.%I', nspname, o::oid || '_moving') AS new, o::oid || '_moving' AS new_name
+        FROM moving.indexes() o JOIN pg_index ON indexrelid = o JOIN pg_class p ON p.oid = o
+        JOIN pg_namespace n ON n.oid = relnamespace LEFT JOIN pg_constraint k ON conindid = o AND contype IN ('p', 'u')
+    LOOP
+        IF i.key IS NULL THEN
+            EXECUTE format('DROP INDEX %I.%I', i.nspname, i.relname);
+            EXECUTE format('ALTER INDEX %s RENAME TO %I', i.new, i.relname);
+        ELSE
+            EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', i.tbl, i.conname);
+            EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I %s USING INDEX %I %s %s', i.tbl, i.conname, i.key, i.new_name,
+                CASE WHEN i.condeferrable THEN 'DEFERRABLE' ELSE '' END, CASE WHEN i.condeferred THEN 'INITIALLY DEFERRED' ELSE '' END);
+        END IF;
+        IF i.comment IS NOT NULL THEN
+            EXECUTE format('COMMENT ON INDEX %I.%I IS %L', i.nspname, i.relname, i.comment);
+        END IF;
+        IF i.indisclustered THEN
+            EXECUTE format('ALTER TABLE %s CLUSTER ON %I', i.tbl, i.relname);
+        END IF;
+    END LOOP;
+    FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
+        SELECT attnum, attidentity <> '' AS is_identity, col_description(c.tbl, attnum) AS comment, pg_get_expr(adbin, adrelid) AS "default",
+            -- From PostgreSQL 18 on, NOT NULL has a name.
+            (SELECT conname FROM pg_constraint WHERE conrelid = c.tbl AND contype = 'n' AND conkey = ARRAY[attnum]) AS not_null,
+            (SELECT conname FROM pg_constraint JOIN pg_attribute n ON n.attrelid = conrelid AND n.attname = c.new
+                WHERE conrelid = c.tbl AND contype = 'n' AND conkey = ARRAY[n.attnum]) AS new_not_null
+        INTO i
+        FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum WHERE attrelid = c.tbl AND attname = c.col;
+        EXECUTE format('DROP TRIGGER %I ON %s', 'zzz_moving_' || i.attnum, c.tbl);
+        EXECUTE format('DROP FUNCTION moving.%I()', c.tbl::oid || '_zzz_moving_' || i.attnum);
+        IF i.is_identity THEN
+            EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', c.tbl, c.col);
+        END IF;
+        EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT, ALTER COLUMN %2$I DROP NOT NULL', c.tbl, c.col);
+        EXECUTE format('ALTER TABLE %s RENAME COLUMN %I TO %I', c.tbl, c.col, c.new || '_old');
+        EXECUTE format('ALTER TABLE %s RENAME COLUMN %I TO %I', c.tbl, c.new, c.col);
+        IF i.new_not_null IS NOT NULL THEN
+            EXECUTE format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', c.tbl, i.new_not_null, i.not_null);
+        END IF;
+        EXECUTE format('COMMENT ON COLUMN %s.%I IS %L', c.tbl, c.col, i.comment);
+        IF i."default" IS NOT NULL AND (c.tbl, c.col) <> (swap.tbl, swap.col) THEN
+            EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', c.tbl, c.col, i."default");
+        END IF;
+    END LOOP;
+    FOR i IN SELECT * FROM moving.constraints LOOP
+        EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I %s NOT VALID', i.tbl, i.name, i.definition);
+        IF i.comment IS NOT NULL THEN
+            EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', i.name, i.tbl, i.comment);
+        END IF;
+    END LOOP;
+    INSERT INTO moving.result SELECT swap.tbl, swap.col, a.* FROM snowflake_adopt(swap.tbl, swap.col) a;
+    UPDATE moving.columns SET is_swapped = true;
+END $$;
+
+-- Validates what the swap has made again.
+CREATE PROCEDURE moving.validate() LANGUAGE plpgsql AS $$
+DECLARE
+    i record;
+BEGIN
+    FOR i IN SELECT * FROM moving.constraints LOOP
+        IF i.was_valid THEN
+            EXECUTE format('ALTER TABLE %s VALIDATE CONSTRAINT %I', i.tbl, i.name);
+        END IF;
+        DELETE FROM moving.constraints WHERE (tbl, name) = (i.tbl, i.name);
+        COMMIT;
+    END LOOP;
+END $$;
+
+-- Drops the old columns, and with them the sequences that belong to them. After it: SELECT * FROM moving.result, and
+-- DROP SCHEMA moving CASCADE.
+CREATE PROCEDURE moving.finish() LANGUAGE plpgsql AS $$
+DECLARE
+    c moving.columns;
+BEGIN
+    IF EXISTS (SELECT FROM moving.constraints) OR EXISTS (SELECT FROM moving.columns WHERE NOT is_swapped) THEN
+        RAISE EXCEPTION 'CALL moving.swap() and moving.validate() first';
+    END IF;
+    FOR c IN SELECT * FROM moving.columns LOOP
+        EXECUTE format('ALTER TABLE %s DROP COLUMN %I', c.tbl, c.new || '_old');
+        DELETE FROM moving.columns WHERE (tbl, col) = (c.tbl, c.col);
+        COMMIT;
+    END LOOP;
+END $$;
+
+-- Before the swap: takes everything back.
+CREATE PROCEDURE moving.abandon() LANGUAGE plpgsql AS $$
+DECLARE
+    c moving.columns;
+    number smallint;
+BEGIN
+    FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
+        SELECT attnum INTO number FROM pg_attribute WHERE attrelid = c.tbl AND attname = c.col;
+        EXECUTE format('DROP TRIGGER %I ON %s', 'zzz_moving_' || number, c.tbl);
+        EXECUTE format('DROP FUNCTION moving.%I()', c.tbl::oid || '_zzz_moving_' || number);
+        EXECUTE format('ALTER TABLE %s DROP COLUMN %I', c.tbl, c.new);
+        DELETE FROM moving.columns WHERE (tbl, col) = (c.tbl, c.col);
+        COMMIT;
+    END LOOP;
+END $$;

@@ -1,0 +1,196 @@
+//! Tables too big to be rewritten at once: `examples/moving-in/staged.sql`, with clients that write, and a server that is
+//! killed in the middle.
+
+use super::Stops;
+use super::schema::{difference, schema};
+use postgres::Client;
+use snowflake_test::check::wait_for;
+use snowflake_test::{Cluster, Stop, run, value};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+const TABLES: &str = "
+    CREATE TABLE orders (id serial PRIMARY KEY, parent_id integer REFERENCES orders, note text DEFAULT 'n');
+    CREATE TABLE lines (order_id integer DEFAULT 1 REFERENCES orders ON DELETE CASCADE,
+        line integer CHECK (order_id > 0),
+        PRIMARY KEY (order_id, line) INCLUDE (extra), extra integer);
+    CREATE INDEX ON orders (parent_id);
+    COMMENT ON COLUMN orders.id IS 'which order';
+    COMMENT ON CONSTRAINT lines_order_id_fkey ON lines IS 'of which order';
+    COMMENT ON INDEX orders_pkey IS 'the key';
+    INSERT INTO orders (parent_id) SELECT nullif(n / 2, 0) FROM generate_series(1, 20000) n;
+    INSERT INTO lines SELECT n, 1 FROM generate_series(1, 20000) n;";
+
+const COLUMNS: [(&str, &str); 3] = [("lines", "order_id"), ("orders", "parent_id"), ("orders", "id")];
+
+fn server() -> Cluster {
+    let cluster = Cluster::options().set("autovacuum = off").start();
+    cluster.client().batch_execute(TABLES).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/moving-in/staged.sql");
+    // The server's user may not be able to read the checkout.
+    cluster.client().batch_execute(&std::fs::read_to_string(script).unwrap()).unwrap();
+    cluster
+}
+
+fn call(client: &mut Client, call: &str) {
+    client.batch_execute(call).unwrap_or_else(|error| panic!("{call}: {error:?}"));
+}
+
+fn prepare(cluster: &Cluster) {
+    let mut client = cluster.client();
+    for (table, column) in COLUMNS {
+        call(&mut client, &format!("CALL moving.prepare('{table}', '{column}')"));
+    }
+}
+
+/// As psql's \gexec does.
+fn make_indexes(cluster: &Cluster) {
+    let mut client = cluster.client();
+    for row in client.query("SELECT moving.index_statements()", &[]).unwrap() {
+        call(&mut client, row.get(0));
+    }
+}
+
+const LEFT: &str = "SELECT (SELECT count(*) FROM orders WHERE id_moving IS DISTINCT FROM id \
+                    OR parent_id_moving IS DISTINCT FROM parent_id) + (SELECT count(*) \
+                    FROM lines WHERE order_id_moving IS DISTINCT FROM order_id)";
+
+#[test]
+fn a_table_moves_while_clients_write_and_the_server_is_killed() {
+    let cluster = server();
+    let before = schema(&cluster, "postgres");
+    prepare(&cluster);
+    let stop = AtomicBool::new(false);
+    let written: Vec<i64> = thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut written: Vec<i64> = Vec::new();
+            while !stop.load(Ordering::SeqCst) {
+                // Until the server is up again.
+                let mut client = cluster.client_once_up("postgres");
+                let insert = "WITH o AS (INSERT INTO orders (parent_id) VALUES (7) RETURNING id), u AS (UPDATE orders \
+                              SET parent_id = 8 WHERE id = (SELECT 1 + (random() * 19999)::integer)) \
+                              INSERT INTO lines (order_id, line) SELECT id, 1 FROM o RETURNING order_id::bigint";
+                while !stop.load(Ordering::SeqCst) {
+                    match client.query(insert, &[]) {
+                        Ok(rows) => written.push(rows[0].get(0)),
+                        // The server was killed; or the swap took the tables in another order.
+                        Err(_) => break,
+                    }
+                }
+            }
+            written
+        });
+        let stops = Stops(&stop);
+        // Killed again and again, after some batches.
+        for _ in 0..3 {
+            let done: i64 = value(&mut cluster.client(), "SELECT sum(next_block)::bigint FROM moving.columns");
+            let mut client = cluster.client();
+            let backfill = scope.spawn(move || client.batch_execute("CALL moving.backfill(1, '10 ms')"));
+            let further = format!("SELECT sum(next_block) > {done} + 10 FROM moving.columns");
+            wait_for("some batches are done", || value(&mut cluster.client(), &further));
+            cluster.restart(Stop::Kill);
+            assert!(backfill.join().unwrap().is_err());
+        }
+        let mut client = cluster.client();
+        assert!(value::<i64>(&mut client, LEFT) > 0, "killed in the middle");
+        call(&mut client, "CALL moving.backfill(1000, '0')");
+        assert_eq!(value::<i64>(&mut client, LEFT), 0);
+        make_indexes(&cluster);
+        call(&mut client, "CALL moving.check()");
+        // A deadlock with a writer, or a lock that is not granted in time: once more.
+        let swap = "CALL moving.swap('orders', 'id')";
+        cluster.retry(|client| client.batch_execute(swap));
+        // Writers go on with IDs of the new kind.
+        wait_for("new orders", || {
+            value(
+                &mut cluster.client(),
+                "SELECT count(*) > 100 FROM orders WHERE id >= (SELECT first_id FROM moving.result)",
+            )
+        });
+        call(&mut client, "CALL moving.validate()");
+        call(&mut client, "CALL moving.finish()");
+        drop(stops);
+        writer.join().unwrap()
+    });
+    let mut client = cluster.client();
+    for id in &written {
+        let found = format!("SELECT count(*) FROM orders JOIN lines ON order_id = id WHERE id = {id}");
+        assert_eq!(value::<i64>(&mut client, &found), 1, "{id}");
+    }
+    call(&mut client, "DROP SCHEMA moving CASCADE");
+    // What differs from before is what should.
+    let (gone, new) = difference(&before, &schema(&cluster, "postgres"));
+    let is_about_columns =
+        |line: &String| line.contains("integer") || line.contains("bigint") || line.contains("DEFAULT");
+    let [gone, new] =
+        [gone, new].map(|lines| lines.into_iter().filter(|line| !line.starts_with("--")).collect::<Vec<_>>());
+    assert!(new.iter().all(is_about_columns) && !new.iter().any(|line| line.contains("moving")), "{gone:#?} {new:#?}");
+    let has = |text: &str| new.iter().any(|line| line.starts_with(text));
+    assert!(has("id bigint DEFAULT public.snowflake_next() NOT NULL"), "{new:#?}");
+    assert!(!gone.iter().any(|line| line.contains("COMMENT") || line.contains("CONSTRAINT")), "{gone:#?}");
+    let valid: bool =
+        value(&mut client, "SELECT bool_and(convalidated) FROM pg_constraint WHERE contype IN ('f', 'c')");
+    assert!(valid);
+}
+
+/// Each step says what is missing.
+#[test]
+fn the_swap_waits_for_all_that_comes_before_it() {
+    let cluster = server();
+    let mut client = cluster.client();
+    call(&mut client, "CALL moving.prepare('orders', 'id')");
+    let mut missing = |texts: &[&str]| {
+        let error = client.batch_execute("CALL moving.swap('orders', 'id')").unwrap_err();
+        let detail = error.as_db_error().and_then(|error| error.detail()).unwrap_or_default().to_owned();
+        for text in texts {
+            assert!(detail.contains(text), "{detail}");
+        }
+    };
+    missing(&["lines.order_id has not been prepared", "orders.parent_id has not been prepared", "has not proved"]);
+    prepare(&cluster);
+    cluster.client().batch_execute("CALL moving.backfill(1000, '0')").unwrap();
+    missing(&["has not proved column orders.id_moving", "the index for orders_pkey is missing"]);
+    make_indexes(&cluster);
+    cluster.client().batch_execute("CALL moving.check()").unwrap();
+    cluster.client().batch_execute("CREATE VIEW v AS SELECT id FROM orders").unwrap();
+    missing(&["view public.v"]);
+    cluster.client().batch_execute("DROP VIEW v; CALL moving.swap('orders', 'id')").unwrap();
+}
+
+#[test]
+fn it_can_be_abandoned() {
+    let cluster = server();
+    let before = schema(&cluster, "postgres");
+    prepare(&cluster);
+    cluster.client().batch_execute("CALL moving.backfill(10, '0')").unwrap();
+    make_indexes(&cluster);
+    cluster.client().batch_execute("CALL moving.check()").unwrap();
+    cluster.client().batch_execute("CALL moving.abandon()").unwrap();
+    assert_eq!(schema(&cluster, "postgres"), before);
+}
+
+/// Rows that VACUUM FULL has moved are visited again.
+#[test]
+fn a_rewrite_in_the_middle_is_noticed() {
+    let cluster = server();
+    prepare(&cluster);
+    let mut client = cluster.client();
+    call(&mut client, "UPDATE moving.columns SET next_block = blocks / 2");
+    call(&mut client, "VACUUM FULL orders");
+    call(&mut client, "VACUUM FULL lines");
+    call(&mut client, "CALL moving.backfill(10, '0')");
+    assert_eq!(value::<i64>(&mut client, LEFT), 0);
+}
+
+/// The script runs in psql as it stands.
+#[test]
+fn psql_reads_it() {
+    let cluster = server();
+    cluster.client().batch_execute("DROP SCHEMA moving CASCADE").unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/moving-in/staged.sql");
+    let copy = cluster.new_file("staged.sql");
+    std::fs::copy(script, &copy).unwrap();
+    run(cluster.program("psql").args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file"]).arg(copy));
+    prepare(&cluster);
+}

@@ -56,7 +56,7 @@ fn pgbench_in_partitions_is_refused() {
 #[test]
 fn djangos_own_applications_go_on() {
     let cluster = Cluster::options().start();
-    let folder = installed("tools/python", env!("CARGO_TARGET_TMPDIR"), "requirements.txt", pip_install);
+    let folder = installed("pg_test/tools/python", env!("CARGO_TARGET_TMPDIR"), "requirements.txt", pip_install);
     let django = |what: &str| {
         let mut command: Command = connected(&folder.join("venv/bin/python"), &folder, &cluster);
         let output = succeeds(command.args(["move_in.py", what]));

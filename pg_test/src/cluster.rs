@@ -2,7 +2,7 @@
 
 use crate::check::wait_for;
 use crate::ports::free_port;
-use crate::programs::{self, Installation, continue_process, exists, kill, run, server_user, stop_process};
+use crate::programs::{self, Installation, continue_process, exists, kill, run, server_user, stop_family};
 use crate::query::{NEXT, value};
 use postgres::{Client, NoTls};
 use std::fmt::Write as _;
@@ -265,7 +265,7 @@ impl Cluster {
             Stop::Fast => drop(run(self.pg_ctl("stop").arg("--mode=fast"))),
             Stop::Immediate => drop(run(self.pg_ctl("stop").arg("--mode=immediate"))),
             Stop::Kill => {
-                let pids = self.stopped_processes();
+                let pids = stop_family(self.postmaster());
                 for &pid in &pids {
                     kill(pid);
                 }
@@ -275,25 +275,14 @@ impl Cluster {
         }
     }
 
-    /// Stops the postmaster by SIGSTOP, and returns it and its child processes.
-    fn stopped_processes(&self) -> Vec<u32> {
-        let pid = self.postmaster();
-        // Stopped first: a session that it starts after its children were listed would be missed.
-        stop_process(pid);
-        let children = programs::output(Command::new("ps").args(["--ppid", &pid.to_string(), "-o", "pid="]));
-        let mut pids = vec![pid];
-        pids.extend(children.output.split_whitespace().map(|child| child.parse::<u32>().unwrap()));
-        pids
-    }
-
     /// Stops the server's processes by SIGSTOP, all of them, until [`Cluster::resume`].
     pub fn pause(&self) {
-        self.stopped_processes().into_iter().for_each(stop_process);
+        stop_family(self.postmaster());
     }
 
     /// Lets a server that was paused go on.
     pub fn resume(&self) {
-        self.stopped_processes().into_iter().for_each(continue_process);
+        stop_family(self.postmaster()).into_iter().for_each(continue_process);
     }
 
     /// Ends the recovery of a standby.

@@ -2,6 +2,7 @@
 
 use crate::check;
 use std::env;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -74,6 +75,18 @@ pub fn server_user() -> Option<&'static str> {
     root.then_some("postgres")
 }
 
+/// Has a command run as the server's user, with nothing in between: the process that is spawned is the program itself. Its
+/// environment has only what programs need to run at all.
+pub fn as_server_user(command: &mut Command) -> &mut Command {
+    let path = env::var_os("PATH").unwrap_or_default();
+    command.env_clear().env("PATH", path).env("LC_ALL", "C.UTF-8").current_dir("/");
+    if let Some(user) = server_user() {
+        let id = |option| run(Command::new("id").args([option, user])).trim().parse().unwrap();
+        command.uid(id("-u")).gid(id("-g"));
+    }
+    command
+}
+
 /// Runs a command to its end.
 ///
 /// # Panics
@@ -115,6 +128,13 @@ pub fn exists(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
 
+/// Whether a process is there, and no zombie.
+pub fn runs(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The state comes after the name, which stands in parentheses.
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
+}
+
 /// Stops a process by SIGSTOP, and waits until it has stopped or is gone.
 pub fn stop_process(pid: u32) {
     run(Command::new("sh").args(["-c", "kill -STOP $0 || true", &pid.to_string()]));
@@ -129,4 +149,15 @@ pub fn stop_process(pid: u32) {
 /// Lets a process go on that was stopped by SIGSTOP.
 pub fn continue_process(pid: u32) {
     run(Command::new("sh").args(["-c", "kill -CONT $0 || true", &pid.to_string()]));
+}
+
+/// Stops a process by SIGSTOP, then its child processes, and returns all of them, itself first. It is stopped first because
+/// a child that it starts after its children were listed would be missed.
+pub fn stop_family(pid: u32) -> Vec<u32> {
+    stop_process(pid);
+    let children = output(Command::new("ps").args(["--ppid", &pid.to_string(), "-o", "pid="]));
+    let children = children.output.split_whitespace().map(|child| child.parse::<u32>().unwrap());
+    let pids: Vec<u32> = [pid].into_iter().chain(children).collect();
+    pids[1..].iter().copied().for_each(stop_process);
+    pids
 }

@@ -1,0 +1,179 @@
+//! Failovers of every kind, with clients that write all the time. `FAILOVERS=20` for so many; else each kind once.
+
+use snowflake_clusters::load::{Load, connect};
+use snowflake_clusters::patroni::{Cluster, Numbering, Options};
+use snowflake_clusters::probes::Probes;
+use snowflake_clusters::record::{Record, TABLES};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What happens to a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// `patronictl switchover`.
+    Switchover,
+    /// SIGKILL for the primary and its Patroni.
+    Kill,
+    /// SIGSTOP for both, until another server is the primary, and then SIGCONT.
+    Freeze,
+    /// SIGSTOP for Patroni alone: the old primary goes on beside the new one.
+    SplitBrain,
+    /// SIGKILL for the server alone: Patroni starts it again.
+    Crash,
+    /// SIGKILL for etcd, until the primary is none any more.
+    Outage,
+}
+
+impl Fault {
+    const ALL: [Self; 6] = [Self::Switchover, Self::SplitBrain, Self::Crash, Self::Freeze, Self::Outage, Self::Kill];
+
+    /// Whether another server is the primary afterwards.
+    fn fails_over(self) -> bool {
+        !matches!(self, Self::Crash | Self::Outage)
+    }
+}
+
+/// A cluster, its load, and the record of all IDs.
+struct Scene {
+    cluster: Cluster,
+    record: Arc<Record>,
+    load: Load,
+    probes: Probes,
+}
+
+impl Scene {
+    fn start(options: Options) -> Self {
+        let cluster = options.start();
+        cluster.client().batch_execute(TABLES).unwrap();
+        let record = Arc::new(Record::default());
+        let probes = Probes::start(&record, &cluster.ports());
+        let load = Load::start(&record, &cluster.ports(), 4);
+        let scene = Self { cluster, record, load, probes };
+        let primary = scene.cluster.wait_for_primary(|_| true);
+        scene.makes_ids(primary, scene.record.now());
+        scene
+    }
+
+    /// Waits until this server has made a good many IDs since an instant, by any clients.
+    fn makes_ids(&self, place: usize, since: Duration) {
+        let port = self.cluster.members[place].port;
+        self.cluster.wait(&format!("node {place} makes IDs"), || self.record.given_since(port, since) > 300);
+    }
+
+    /// Notes what a server has stored; its rows may be lost later.
+    fn note_stored(&self, place: usize) {
+        self.record.note_stored(&mut connect(self.cluster.members[place].port).unwrap());
+    }
+
+    /// Lets it happen, waits until all is well again, and says how long there were no writes, and no IDs.
+    fn happens(&mut self, fault: Fault) {
+        let old = self.cluster.wait_for_primary(|_| true);
+        self.note_stored(old);
+        let since = self.record.now();
+        let another = |place: usize| place != old;
+        match fault {
+            Fault::Switchover => {
+                let names = (self.cluster.members[old].name.clone(), &self.cluster.members[(old + 1) % 3].name);
+                self.cluster.patronictl(&[
+                    "switchover",
+                    "--force",
+                    "--leader",
+                    &names.0,
+                    "--candidate",
+                    names.1,
+                    "shop",
+                ]);
+                self.cluster.wait_for_primary(another);
+            }
+            Fault::Kill => {
+                self.cluster.members[old].kill();
+                let new = self.cluster.wait_for_primary(another);
+                self.makes_ids(new, since);
+                self.cluster.members[old].start();
+            }
+            Fault::Freeze => {
+                self.cluster.members[old].freeze();
+                let new = self.cluster.wait_for_primary(another);
+                self.makes_ids(new, since);
+                self.cluster.members[old].thaw();
+            }
+            Fault::SplitBrain => {
+                self.cluster.members[old].freeze_patroni();
+                let new = self.cluster.wait_for_primary(another);
+                let both = self.record.now();
+                self.makes_ids(new, both);
+                self.makes_ids(old, self.record.now());
+                // These rows are lost when the old primary is rewound.
+                self.note_stored(old);
+                self.cluster.members[old].thaw();
+            }
+            Fault::Crash => self.cluster.members[old].kill_server(),
+            Fault::Outage => {
+                self.cluster.etcd.kill();
+                self.cluster.wait("the primary steps down", || self.cluster.primary().is_none());
+                self.cluster.etcd.start();
+            }
+        }
+        self.cluster.wait_until_healthy();
+        let new = self.cluster.wait_for_primary(|place| !fault.fails_over() || place != old);
+        self.makes_ids(new, self.record.now());
+        let outage = self.probes.outage_since(since);
+        println!(
+            "{fault:?}: {:.2} s without writes, {:.2} s without IDs; all is well again after {:.0} s",
+            outage.without_writes.as_secs_f64(),
+            outage.without_ids.as_secs_f64(),
+            (self.record.now() - since).as_secs_f64()
+        );
+    }
+
+    /// Ends the load, and notes what all servers have stored.
+    fn finish(self) -> (Cluster, Arc<Record>) {
+        let Self { cluster, record, load, probes } = self;
+        load.finish();
+        probes.finish();
+        for member in &cluster.members {
+            record.note_stored(&mut connect(member.port).unwrap());
+        }
+        println!("errors: {:?}", record.errors());
+        (cluster, record)
+    }
+}
+
+fn fail_over_and_over(numbering: Numbering) {
+    let wanted: usize = std::env::var("FAILOVERS").map_or(0, |text| text.parse().expect("FAILOVERS is a number"));
+    let mut scene = Scene::start(Options::new(numbering));
+    let (mut failovers, mut faults) = (0, Fault::ALL.iter().cycle());
+    let mut happened = 0;
+    while failovers < wanted || happened < Fault::ALL.len() {
+        let &fault = faults.next().unwrap();
+        scene.happens(fault);
+        happened += 1;
+        failovers += usize::from(fault.fails_over());
+    }
+    let (_cluster, record) = scene.finish();
+    let count = record.check();
+    println!("{numbering:?}: {failovers} failovers, {count} IDs, none came again");
+    assert!(count > 10_000, "{count}");
+}
+
+#[test]
+fn with_a_worker_id_of_each_member() {
+    fail_over_and_over(Numbering::PerMember);
+}
+
+#[test]
+fn with_leases() {
+    fail_over_and_over(Numbering::Leases);
+}
+
+/// What must not be done: one worker ID in the dynamic configuration. As long as there is one primary, that does; where there are two,
+/// IDs come again. This is also the proof that the others could fail.
+#[test]
+fn one_worker_id_for_all_repeats_ids_in_a_split_brain() {
+    let mut scene = Scene::start(Options::new(Numbering::Shared));
+    scene.happens(Fault::SplitBrain);
+    let (_cluster, record) = scene.finish();
+    let (repeated, count) = record.repeated();
+    println!("{} of {count} IDs came again", repeated.len());
+    assert!(!repeated.is_empty(), "{count} IDs");
+}

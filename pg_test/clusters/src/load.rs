@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const GIVES_UP_AFTER: Duration = Duration::from_secs(3);
 
 /// How long a client rests between two calls.
-const REST: Duration = Duration::from_millis(4);
+const REST: Duration = Duration::from_millis(8);
 
 /// A session of a server on the loopback.
 ///
@@ -189,7 +189,7 @@ fn spawn(installation: &Installation, script: &Path, ports: &[u16]) -> Child {
     command.env("PGPORT", list(ports.iter().map(u16::to_string).collect()));
     command.env("PGUSER", "postgres").env("PGDATABASE", "postgres").env("PGCONNECT_TIMEOUT", "2");
     command.env("PGTARGETSESSIONATTRS", "read-write");
-    command.args(["--no-vacuum", "--client=2", "--time=5", "--rate=100", "--file"]).arg(script);
+    command.args(["--no-vacuum", "--client=2", "--time=5", "--rate=50", "--file"]).arg(script);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// Between two questions to one server.
-const PERIOD: Duration = Duration::from_millis(10);
+const PERIOD: Duration = Duration::from_millis(20);
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ pub mod dump;
 pub mod given;
 pub mod load;
 pub mod packages;
+pub mod pgbouncer;
 pub mod ports;
 pub mod programs;
 pub mod proxy;

@@ -8,12 +8,9 @@ use snowflake_core::lease::{Record, WorkerNumber};
 use snowflake_registry::postgres::TABLES;
 use snowflake_registry::{Error, Swap};
 use snowflake_test::check::wait_for;
-use snowflake_test::ports::free_port;
-use snowflake_test::programs::{output, server_user};
+use snowflake_test::pgbouncer::{PgBouncer, Pool};
 use snowflake_test::registries::{Kind, Server, Setup};
 use snowflake_test::{Cluster, value};
-use std::net::TcpStream;
-use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
@@ -275,51 +272,11 @@ fn other_kinds_of_passwords() {
     with("password").unwrap();
 }
 
-/// PgBouncer, which ends with its value.
-struct Bouncer {
-    child: Child,
-    port: u16,
-    _directory: tempfile::TempDir,
-}
-
-impl Bouncer {
-    fn before(cluster: &Cluster) -> Self {
-        let directory = tempfile::Builder::new().prefix("pgsf-bouncer-").tempdir_in("/tmp").unwrap();
-        let port = free_port();
-        let file = directory.path().join("pgbouncer.ini");
-        let configuration = format!(
-            "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
-             unix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 1\nserver_reset_query =\n\
-             [users]\n",
-            cluster.port()
-        );
-        // With auth_type any, the server's user is the one that is configured.
-        let configuration = configuration.replace("port=", "user=postgres port=");
-        std::fs::write(&file, configuration).unwrap();
-        let mut command = Command::new("/usr/sbin/pgbouncer");
-        if let Some(user) = server_user() {
-            output(Command::new("chmod").args(["-R", "a+rX"]).arg(directory.path()));
-            // It becomes this user by itself; so it is our own child process.
-            command.args(["--user", user]);
-        }
-        let child = command.arg("--quiet").arg(file).spawn().unwrap();
-        wait_for("PgBouncer listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Self { child, port, _directory: directory }
-    }
-}
-
-impl Drop for Bouncer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn pgbouncer_may_stand_between() {
     let server = start();
-    let bouncer = Bouncer::before(server.cluster());
-    let text = format!("postgres://postgres@127.0.0.1:{}/postgres", bouncer.port);
+    let bouncer = PgBouncer::before(server.cluster(), Pool::Transaction, 1);
+    let text = format!("postgres://postgres@127.0.0.1:{}/postgres", bouncer.port());
     // One session of the server for all: what one leaves behind, another one would find.
     let mut registries: Vec<_> = (0..3).map(|_| connect(&text, &options(PATIENCE))).collect();
     let mut version = create(&mut *registries[0], WORKER, &record(0));

@@ -15,7 +15,8 @@ FEATURES = $(shell scripts/cargo-flags) --no-default-features \
 	--features "pg$(MAJOR) $(REGISTRIES)"
 STAGE = target/install
 
-.PHONY: help deps deps-test deps-clients build install uninstall demo test test-clients soak model simulation bench microbench lint versions clean
+.PHONY: help deps deps-test deps-clients build install uninstall demo test test-clients test-clusters soak model simulation \
+	bench microbench lint versions clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -54,6 +55,9 @@ test: deps-test install ## everything but the examples: core, model checks, regr
 
 test-clients: deps-clients install ## the examples of clients, in examples/, with their packages
 	$(CARGO) test -p snowflake_test -p snowflake_example --test clients
+
+test-clusters: ## Patroni, active-active, cascades, PgBouncer, on PostgreSQL 17 or later; FAILOVERS=20 for as many, ONLY=patroni for some
+	@FAILOVERS='$(FAILOVERS)' ONLY='$(ONLY)' scripts/test-clusters
 
 soak: deps-test install ## faults at random, for MINUTES=5 from SEED
 	@SEED='$(SEED)' MINUTES='$(MINUTES)' $(CARGO) run -q -p snowflake_test --bin soak

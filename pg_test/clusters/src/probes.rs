@@ -53,7 +53,7 @@ impl Probes {
                 let (record, done) = (Arc::clone(record), Arc::clone(&done));
                 threads.push(thread::spawn(move || {
                     while !done.load(Relaxed) {
-                        // It is a standby, or down.
+                        // It is down, or starts.
                         let _ = ask(port, kind, &answers, &record, &done);
                         thread::sleep(PERIOD * 2);
                     }
@@ -112,6 +112,8 @@ fn ask(port: u16, kind: Kind, answers: &Answers, record: &Record, done: &AtomicB
             }
             // Without a lease.
             Err(error) if error.code().is_some_and(|code| code.code() == "55000") => record.note_error(&error),
+            // A standby, which may become the primary any time. A new session for each question would cost more than all else.
+            Err(error) if error.code().is_some_and(|code| code.code() == "25006") => {}
             Err(error) => return Err(error),
         }
         thread::sleep(PERIOD);

@@ -74,7 +74,7 @@ fn a_slip_is_found_before(cluster: &Cluster) {
 
     // All parameters together, by a program that loads the library, and starts no server: in an empty data directory of its own, as
     // that of a running server is locked.
-    let member = &cluster.members[0];
+    let member = &cluster.members[2];
     let scratch = member.data().with_file_name("scratch");
     let program = |name: &str| Command::new(Installation::under_test().bin().join(name));
     assert!(output(as_server_user(program("initdb").args(["--no-sync", "--pgdata"]).arg(&scratch))).success);
@@ -88,8 +88,8 @@ fn a_slip_is_found_before(cluster: &Cluster) {
     assert!(check("default").success);
     let refusal = check(SLIP);
     assert!(!refusal.success && refusal.errors.contains(DETAIL), "{refusal:?}");
-    // Each is right by itself, but the worker of this member has no room.
-    let refusal = check("timestamp=41 sequence=22");
+    // Each is right by itself, but the layout has no room for the worker of this member, the third.
+    let refusal = check("timestamp=41 worker=1 sequence=21");
     assert!(!refusal.success && refusal.errors.contains("pg_snowflake.worker_id"), "{refusal:?}");
 }
 
@@ -108,7 +108,7 @@ fn a_slip_ends_the_restart_of_one_member(cluster: &Cluster) {
 
     let victim = cluster.members[(primary + 1) % 3].name.clone();
     let restart = cluster.try_patronictl(&["restart", "--force", "shop", &victim]);
-    println!("{restart:?}");
+    assert!(restart.output.contains("restart failed"), "{restart:?}");
     assert!(connect(member(cluster, &victim).port).is_err(), "{}", member(cluster, &victim).log());
     assert!(member(cluster, &victim).log().contains("FATAL:  invalid value for parameter \"pg_snowflake.layout\""));
     // The others are as before.

@@ -200,3 +200,40 @@ fn give(port: u16, count: i32, record: &Record) {
     let ids = ids(&client.query("SELECT snowflake_next($1)", &[&count]).unwrap());
     record.note(Call { run, begin, end: record.now(), tag, ids });
 }
+
+/// With `failsafe_mode`, the primary goes on without etcd, and so do its IDs until the lease ends, which is what the window says. Then
+/// writes without an ID go on, those with one fail, and all go on when etcd is back.
+#[test]
+fn in_failsafe_mode_ids_last_as_long_as_the_lease() {
+    let window = "pg_snowflake.registry_window: 15s";
+    let options = Options::new(Numbering::Leases).failsafe().parameter(window).parameter("pg_snowflake.max_wait: 1s");
+    let mut cluster = options.start();
+    cluster.client().batch_execute(TABLES).unwrap();
+    let primary = cluster.wait_for_primary(|_| true);
+    let record = Arc::new(Record::default());
+    let probes = Probes::start(&record, &cluster.ports());
+    cluster.wait("IDs are made", || record.given_since(cluster.members[primary].port, Duration::ZERO) > 50);
+    let since = record.now();
+    cluster.etcd.kill();
+    let refused = || record.errors().keys().any(|message| message.starts_with("55000"));
+    cluster.wait("the lease ends", refused);
+    let lasted = record.now() - since;
+    assert!(lasted > Duration::from_secs(8), "{lasted:?}");
+    let ended = record.now();
+    cluster.wait("writes go on", || record.now() - ended > Duration::from_secs(5));
+    assert!(cluster.members[primary].is_primary());
+    cluster.etcd.start();
+    let again = record.now();
+    cluster.wait("IDs are made", || record.given_since(cluster.members[primary].port, again) > 50);
+    cluster.wait_until_healthy();
+    let outage = probes.outage_since(since);
+    println!(
+        "failsafe mode: IDs for {:.1} s without etcd, then {:.1} s without IDs; {:.1} s without writes",
+        lasted.as_secs_f64(),
+        outage.without_ids.as_secs_f64(),
+        outage.without_writes.as_secs_f64()
+    );
+    assert!(outage.without_writes < Duration::from_secs(5), "{outage:?}");
+    probes.finish();
+    record.check();
+}

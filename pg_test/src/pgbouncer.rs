@@ -8,8 +8,10 @@ use std::net::TcpStream;
 use std::process::{Child, Command};
 use tempfile::TempDir;
 
-/// Where Debian has it.
-const PROGRAM: &str = "/usr/sbin/pgbouncer";
+/// The program of the environment's `PGBOUNCER`, else where Debian has it.
+fn program() -> Command {
+    Command::new(std::env::var("PGBOUNCER").unwrap_or_else(|_| "/usr/sbin/pgbouncer".to_owned()))
+}
 
 /// For how long a client keeps a session of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +49,7 @@ impl PgBouncer {
             server = cluster.port()
         );
         std::fs::write(&file, configuration).unwrap();
-        let mut command = Command::new(PROGRAM);
+        let mut command = program();
         if let Some(user) = server_user() {
             output(Command::new("chmod").args(["-R", "a+rX"]).arg(directory.path()));
             // It becomes this user by itself; so it is our own child process.
@@ -68,7 +70,7 @@ impl PgBouncer {
     /// # Panics
     /// Where it is not installed.
     pub fn version() -> (u32, u32) {
-        let text = output(Command::new(PROGRAM).arg("--version")).output;
+        let text = output(program().arg("--version")).output;
         let version = text.split_whitespace().nth(1).unwrap_or_else(|| panic!("{text}"));
         let mut numbers = version.split('.').map(|number| number.parse().unwrap());
         (numbers.next().unwrap(), numbers.next().unwrap())

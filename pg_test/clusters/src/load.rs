@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 /// when a frozen server goes on, is recorded all the same.
 const GIVES_UP_AFTER: Duration = Duration::from_secs(3);
 
+/// How long a client that has lost its session rests. Were it short, sessions that standbys refuse would take all of a small machine.
+const RECONNECTS_AFTER: Duration = Duration::from_millis(200);
+
 /// How long a client rests between two calls.
 const REST: Duration = Duration::from_millis(8);
 
@@ -125,7 +128,7 @@ fn client(
         if done.load(Relaxed) {
             return;
         }
-        thread::sleep(Duration::from_millis(20));
+        thread::sleep(RECONNECTS_AFTER);
     }
 }
 

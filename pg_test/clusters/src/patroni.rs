@@ -337,7 +337,7 @@ impl Cluster {
                 let ends: Vec<String> = self.members.iter().map(|member| end_of(&member.log())).collect();
                 panic!("waited in vain: {what}\n{}", ends.join("\n----\n"));
             }
-            thread::sleep(Duration::from_millis(300));
+            thread::sleep(Duration::from_millis(500));
         }
     }
 

@@ -17,9 +17,13 @@ fn in_recovery_making_is_refused_and_decoding_works() {
     cluster.start();
 
     let mut client = cluster.client();
-    for query in [NEXT, "SELECT snowflake_next(2)"] {
+    for (query, function) in [
+        (NEXT, "snowflake_next"),
+        ("SELECT snowflake_next(2)", "snowflake_next"),
+        ("SELECT snowflake_rewind(1)", "snowflake_rewind"),
+    ] {
         let error = refused(&mut client, query, "25006");
-        assert_eq!(error.message(), "cannot execute snowflake_next() during recovery");
+        assert_eq!(error.message(), format!("cannot execute {function}() during recovery"));
     }
     let query = "SELECT count(*) FROM t WHERE snowflake_between(id, now() - interval '1 hour', 'infinity') \
                  AND (snowflake_decode(id)).worker_id = 1";

@@ -27,8 +27,8 @@ const SLOTS: &str = "max_active_replication_origins";
 pub enum Error {
     /// The library is not in shared_preload_libraries.
     NotPreloaded,
-    /// The server is a standby, or still recovering.
-    InRecovery,
+    /// This function needs a primary, and the server is a standby, or still recovering.
+    InRecovery(&'static str),
     /// The extension is not created in this database, or was dropped a moment ago.
     NotCreated,
     /// The layout on record in the database is this one, and not the server's.
@@ -186,9 +186,12 @@ impl Error {
                     .set_detail("The state from which IDs are made lives in shared memory. Decoding works without it.")
                     .set_hint(format!("Put into postgresql.conf, and restart the server: {}", preload_line()))
             }
-            Self::InRecovery => {
-                error(ERRCODE_READ_ONLY_SQL_TRANSACTION, "cannot execute snowflake_next() during recovery")
-                    .set_hint("Make IDs on the primary. Decoding works here.")
+            Self::InRecovery(function) => {
+                let message = format!("cannot execute {function}() during recovery");
+                error(ERRCODE_READ_ONLY_SQL_TRANSACTION, &message).set_hint(match function {
+                    "snowflake_next" => "Make IDs on the primary. Decoding works here.",
+                    _ => "Call it on the primary.",
+                })
             }
             Self::NotCreated => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

@@ -67,7 +67,7 @@ fn listed() -> Result<Vec<Row>, Error> {
     }
     // SAFETY: reads shared memory, which exists.
     if unsafe { pg_sys::RecoveryInProgress() } {
-        return Err(Error::InRecovery);
+        return Err(Error::InRecovery("snowflake_workers"));
     }
     listing::read()
 }

@@ -141,7 +141,7 @@ fn admit(layout: &Layout) -> Result<(), Error> {
     }
     // SAFETY: reads shared memory, which exists.
     if unsafe { pg_sys::RecoveryInProgress() } {
-        return Err(Error::InRecovery);
+        return Err(Error::InRecovery("snowflake_next"));
     }
     let at = shared::admissions();
     if lease::is_used() {

@@ -50,7 +50,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
         return Err(Error::NotSuperuser);
     }
     if recovering {
-        return Err(Error::InRecovery);
+        return Err(Error::InRecovery("snowflake_rewind"));
     }
     let relation = database::reservation(layout)?;
     let first = layout.tick_at(layout.timestamp(last_id)?) + Ticks(1);

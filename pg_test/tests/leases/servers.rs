@@ -141,7 +141,8 @@ fn a_promoted_standby_leases_a_worker_of_its_own(kind: Kind) {
     let standby = primary.standby();
     standby.catch_up_with(&primary);
     assert_eq!(status(&mut standby.client(), "lease"), "none");
-    refused(&mut standby.client(), "SELECT * FROM snowflake_workers()", "25006");
+    let error = refused(&mut standby.client(), "SELECT * FROM snowflake_workers()", "25006");
+    assert_eq!(error.message(), "cannot execute snowflake_workers() during recovery");
     standby.promote();
     wait_for("the promoted standby makes IDs", || standby.client().query("SELECT snowflake_next()", &[]).is_ok());
     // Both live.

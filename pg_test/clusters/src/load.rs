@@ -1,5 +1,5 @@
-//! Clients that write to whichever of some hosts is the primary, as applications do: libpq's `target_session_attrs=read-write` over all
-//! of them.
+//! Clients that write to whichever of some hosts is the primary, as applications do: libpq's
+//! `target_session_attrs=read-write` over all of them.
 
 use crate::record::{Call, Record, Run};
 use postgres::config::TargetSessionAttrs;
@@ -13,11 +13,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How long a client waits for an answer before it takes the server for dead and connects anew. What the old session still gets,
-/// when a frozen server goes on, is recorded all the same.
+/// How long a client waits for an answer before it takes the server for dead and connects anew. What the old session still
+/// gets, when a frozen server goes on, is recorded all the same.
 const GIVES_UP_AFTER: Duration = Duration::from_secs(3);
 
-/// How long a client that has lost its session rests. Were it short, sessions that standbys refuse would take all of a small machine.
+/// How long a client that has lost its session rests. Were it short, sessions that standbys refuse would take all of a small
+/// machine.
 const RECONNECTS_AFTER: Duration = Duration::from_millis(200);
 
 /// How long a client rests between two calls.

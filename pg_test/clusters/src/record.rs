@@ -1,7 +1,8 @@
 //! All IDs that anybody was ever given or has stored, on whichever server, and what must hold for them.
 //!
-//! Each ID is asked for under a *tag*, a number that is used once. A row has the tag of its ID. So a row that several servers have,
-//! and that a client was told of, is known to be one ID that was made once; and an ID with two tags was made twice.
+//! Each ID is asked for under a *tag*, a number that is used once. A row has the tag of its ID. So a row that several
+//! servers have, and that a client was told of, is known to be one ID that was made once; and an ID with two tags was made
+//! twice.
 
 use postgres::Client;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
-//! Servers that subscribe to each other's tables, and all write to one: with leases, no two rows have the same key, so no change
-//! conflicts with another, and all servers come to have the same rows.
+//! Servers that subscribe to each other's tables, and all write to one: with leases, no two rows have the same key, so no
+//! change conflicts with another, and all servers come to have the same rows.
 
 use postgres::Client;
 use snowflake_test::check::wait_for;
@@ -67,12 +67,12 @@ impl Node {
         value(&mut self.client(), &query)
     }
 
-    /// Joins servers that take writes all the while. It copies the rows of the first one, and gets from each other server exactly the
-    /// changes that this copy lacks.
+    /// Joins servers that take writes all the while. It copies the rows of the first one, and gets from each other server
+    /// exactly the changes that this copy lacks.
     fn join(&self, members: &[Self]) {
         let (first, others) = members.split_first().unwrap();
-        // The first server stands still in what it takes from the others, not in what is written to it. So what it has of the others
-        // ends at a known place in the WAL of each.
+        // The first server stands still in what it takes from the others, not in what is written to it. So what it has of
+        // the others ends at a known place in the WAL of each.
         for other in others {
             first.runs(&format!("ALTER SUBSCRIPTION from_{} DISABLE", other.name));
         }

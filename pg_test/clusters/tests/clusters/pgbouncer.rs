@@ -1,5 +1,5 @@
-//! Clients that come by PgBouncer: a session of the server serves one after the other, and a client gets another session for each
-//! transaction, or each statement. The server leases its worker ID.
+//! Clients that come by PgBouncer: a session of the server serves one after the other, and a client gets another session for
+//! each transaction, or each statement. The server leases its worker ID.
 
 use postgres::{Client, SimpleQueryMessage};
 use snowflake_clusters::load::connect;
@@ -164,8 +164,8 @@ fn pgbench(port: u16, protocol: &str) -> Output {
     output(command.arg(script))
 }
 
-/// Statements that are prepared once, and executed by whichever session of the server: from PgBouncer 1.21 on. Before it, a client
-/// that prepares by name needs a session of its own; one that does not name what it prepares does not.
+/// Statements that are prepared once, and executed by whichever session of the server: from PgBouncer 1.21 on. Before it, a
+/// client that prepares by name needs a session of its own; one that does not name what it prepares does not.
 #[test]
 fn prepared_statements() {
     let (_registry, cluster) = server();

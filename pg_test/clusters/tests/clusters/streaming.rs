@@ -1,5 +1,5 @@
-//! Standbys of standbys, several synchronous ones, delayed ones, an old primary that is rewound, and a standby that becomes a logical
-//! replica: what one of them gave, no other gives again, though the clock of whoever goes on is behind.
+//! Standbys of standbys, several synchronous ones, delayed ones, an old primary that is rewound, and a standby that becomes
+//! a logical replica: what one of them gave, no other gives again, though the clock of whoever goes on is behind.
 
 use snowflake_test::check::{self, wait_for};
 use snowflake_test::load::{self, Record, TABLE};
@@ -91,8 +91,8 @@ fn a_cascade_loses_its_head_twice() {
     assert!(count > 5_000, "{count}");
 }
 
-/// Three standbys, of which one is cut off while the primary is written to; then it dies. Of these survivors, the one that has received
-/// most is promoted.
+/// Three standbys, of which one is cut off while the primary is written to; then it dies. Of these survivors, the one that
+/// has received most is promoted.
 fn one_of_three_is_promoted(names: &str, cut: usize, survivors: &[usize]) {
     let primary = options().start();
     primary.client().batch_execute(TABLE).unwrap();
@@ -187,8 +187,8 @@ fn a_delayed_standby_is_promoted() {
     }
 }
 
-/// The old primary goes on beside the new one, is rewound, which takes its rows away, and is promoted again, with a clock that is
-/// behind. The new primary's register knows nothing of the rows that were lost; the registry of workers does.
+/// The old primary goes on beside the new one, is rewound, which takes its rows away, and is promoted again, with a clock
+/// that is behind. The new primary's register knows nothing of the rows that were lost; the registry of workers does.
 #[test]
 fn a_primary_that_went_on_is_rewound_and_promoted_again() {
     let registry = Setup::of(Kind::Etcd).start();
@@ -275,8 +275,8 @@ fn a_standby_that_becomes_a_subscriber_leases_a_worker_of_its_own() {
     assert!(!converted.log().contains("duplicate key"), "{}", converted.log());
 }
 
-/// With the primary's own worker ID, which its configuration brought along, both make the same IDs, and what the primary writes stops
-/// arriving. So it needs another one before it makes its first ID.
+/// With the primary's own worker ID, which its configuration brought along, both make the same IDs, and what the primary
+/// writes stops arriving. So it needs another one before it makes its first ID.
 #[test]
 fn a_standby_that_becomes_a_subscriber_needs_another_worker_id() {
     let primary = options_of_publishers().set("pg_snowflake.sequence_spread = 1").start();

@@ -1,4 +1,5 @@
-//! What Patroni's dynamic configuration does with the parameters, and how an operator finds a wrong value before it ends a start.
+//! What Patroni's dynamic configuration does with the parameters, and how an operator finds a wrong value before it ends a
+//! start.
 
 use postgres::Client;
 use snowflake_clusters::load::connect;
@@ -72,8 +73,8 @@ fn a_slip_is_found_before(cluster: &Cluster) {
     client.batch_execute("ALTER SYSTEM SET pg_snowflake.layout = 'twitter'").unwrap();
     client.batch_execute("ALTER SYSTEM RESET pg_snowflake.layout").unwrap();
 
-    // All parameters together, by a program that loads the library, and starts no server: in an empty data directory of its own, as
-    // that of a running server is locked.
+    // All parameters together, by a program that loads the library, and starts no server: in an empty data directory of its
+    // own, as that of a running server is locked.
     let member = &cluster.members[2];
     let scratch = member.data().with_file_name("scratch");
     let program = |name: &str| Command::new(Installation::under_test().bin().join(name));

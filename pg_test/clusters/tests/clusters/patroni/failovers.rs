@@ -168,8 +168,8 @@ fn with_leases() {
     fail_over_and_over(Numbering::Leases);
 }
 
-/// What must not be done: one worker ID in the dynamic configuration. As long as there is one primary, that does; where there are two,
-/// IDs come again. This is also the proof that the others could fail.
+/// What must not be done: one worker ID in the dynamic configuration. As long as there is one primary, that does; where
+/// there are two, IDs come again. This is also the proof that the others could fail.
 #[test]
 fn one_worker_id_for_all_repeats_ids_in_a_split_brain() {
     let cluster = Options::new(Numbering::Shared).start();
@@ -201,8 +201,8 @@ fn give(port: u16, count: i32, record: &Record) {
     record.note(Call { run, begin, end: record.now(), tag, ids });
 }
 
-/// With `failsafe_mode`, the primary goes on without etcd, and so do its IDs until the lease ends, which is what the window says. Then
-/// writes without an ID go on, those with one fail, and all go on when etcd is back.
+/// With `failsafe_mode`, the primary goes on without etcd, and so do its IDs until the lease ends, which is what the window
+/// says. Then writes without an ID go on, those with one fail, and all go on when etcd is back.
 #[test]
 fn in_failsafe_mode_ids_last_as_long_as_the_lease() {
     let window = "pg_snowflake.registry_window: 15s";

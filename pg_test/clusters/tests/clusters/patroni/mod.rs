@@ -1,5 +1,5 @@
-//! Clusters under Patroni, with a real etcd: whatever happens to the primary, no ID comes again, where each server has a worker ID of its
-//! own.
+//! Clusters under Patroni, with a real etcd: whatever happens to the primary, no ID comes again, where each server has a
+//! worker ID of its own.
 
 mod configuration;
 mod failovers;

@@ -137,7 +137,8 @@ fn converge(nodes: &[Node], record: &Record) {
         for subscriber in nodes.iter().filter(|subscriber| subscriber.name != publisher.name) {
             let slot = format!("{}_from_{}", subscriber.name, publisher.name);
             let confirmed = format!(
-                "SELECT coalesce(confirmed_flush_lsn >= '{end}', false) FROM pg_replication_slots WHERE slot_name = '{slot}'"
+                "SELECT coalesce(confirmed_flush_lsn >= '{end}', false) FROM pg_replication_slots \
+                 WHERE slot_name = '{slot}'"
             );
             wait_for(&slot, || value(&mut publisher.client(), &confirmed));
         }

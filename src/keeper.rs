@@ -5,7 +5,7 @@
 use crate::shared;
 use crate::time::wait;
 use crate::wording::duration;
-use crate::{reservation, settings, worker};
+use crate::{reservation, settings, waits, worker};
 use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, SignalWakeFlags};
 use pgrx::prelude::*;
 use snowflake_core::Micros;
@@ -37,6 +37,7 @@ pub extern "C-unwind" fn pg_snowflake_keeper(_argument: pg_sys::Datum) {
     // The postmaster has read the configuration before it started this process.
     settings::mark_worker_read();
     publish();
+    waits::name_all();
     while BackgroundWorker::wait_latch(None) {
         if BackgroundWorker::sighup_received() {
             // SAFETY: as PostgreSQL's own processes do.

@@ -18,6 +18,7 @@
 //! * [`errors`]: every error a user can see, with SQLSTATE, detail and hint
 //! * [`settings`]: the `pg_snowflake.*` parameters
 //! * [`admission`]: what this process may claim until something changes
+//! * [`waits`]: what waits are called in `pg_stat_activity`
 //! * [`shared`]: the shared memory of the server: the line, and the lock for transitions
 //! * [`wording`]: words that several messages need
 //! * [`time`]: clocks, waiting, and PostgreSQL's `timestamptz`
@@ -39,6 +40,7 @@ mod reservation;
 mod settings;
 mod shared;
 mod time;
+mod waits;
 mod wording;
 mod worker;
 

@@ -12,7 +12,7 @@ use snowflake_core::{Line, Micros, MonotonicMicros, Pace, UnixMicros, WorkerBits
 use std::fmt;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Read and moved without a lock; see [`Line`] for which of its methods need the lock of [`transitions`].
 // SAFETY: the names are this extension's own.
@@ -209,6 +209,9 @@ unsafe extern "C-unwind" fn remember(_code: i32, _argument: pg_sys::Datum) {
     }
 }
 
+/// How many kinds of waits have names.
+pub const WAITS: usize = 4;
+
 /// Counts since the start of the run, for `snowflake_status`. Microseconds where they count time.
 #[derive(Default)]
 pub struct Counters {
@@ -231,6 +234,8 @@ pub struct Counters {
     pub errors: AtomicI64,
     /// The number of the process that leases the worker, in PostgreSQL's array of processes, plus 1; 0 while it does not run.
     pub lessee: AtomicI64,
+    /// The numbers of the wait events that have names, in the order in which `waits` has them; 0 without.
+    pub wait_events: [AtomicU32; WAITS],
     /// How many listings of the registry were asked for, and up to which of them they were made.
     pub listings_wanted: AtomicI64,
     /// See `listings_wanted`.

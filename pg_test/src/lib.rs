@@ -20,6 +20,7 @@ pub mod proxy;
 pub mod query;
 pub mod registries;
 pub mod soak;
+pub mod waits;
 
 pub use cluster::{Cluster, Options, Stop};
 pub use programs::{Installation, run};

@@ -3,6 +3,7 @@
 use postgres::Client;
 use snowflake_test::check::{self, refused};
 use snowflake_test::query::{NEXT, batch};
+use snowflake_test::waits::{wait_event, wait_event_of};
 use snowflake_test::{Cluster, Stop, millis, seconds, value};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -42,8 +43,9 @@ fn refused_half_a_second_back(cluster: &Cluster, client: &mut Client) -> postgre
 /// Waits until a session waits for an ID.
 fn until_it_waits(cluster: &Cluster, pid: i32) {
     let mut other = cluster.client();
-    let waits = format!("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid} AND wait_event = 'Extension')");
-    check::wait_for("the session waits for an ID", || value(&mut other, &waits));
+    check::wait_for("the session waits for the clock", || {
+        wait_event(&mut other, pid) == wait_event_of("SnowflakeClock")
+    });
 }
 
 /// SQLSTATE, message, detail and hint.

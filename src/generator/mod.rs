@@ -12,6 +12,7 @@ use self::patience::Patience;
 use crate::admission::Confirmed;
 use crate::errors::Error;
 use crate::time::{clock, tsc};
+use crate::waits::Wait;
 use crate::{admission, believed, keeper, lease, reservation, settings, shared, worker};
 use pgrx::pg_sys;
 use snowflake_core::{Claim, Field, Layout, Policy, Refusal, Tick, Ticks, Window};
@@ -98,13 +99,13 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
                 patience.check_that_clock_moves(now)?;
                 // An eighth of the burst longer than necessary: fewer wake-ups, and no position is lost by it.
                 let extra = layout.length_of(bounds.policy.max_burst) / 8;
-                patience.sleep(layout.start_of(until) - now + extra);
+                patience.sleep(layout.start_of(until) - now + extra, Wait::Ceiling);
             }
-            Refusal::TooEarly { wait } => patience.sleep(wait),
+            Refusal::TooEarly { wait } => patience.sleep(wait, Wait::Clock),
             Refusal::TooFarAhead { lead } => {
                 let behind = layout.length_of(lead);
                 let left = patience.time_left(behind)?;
-                patience.sleep(left.min(behind));
+                patience.sleep(left.min(behind), Wait::Clock);
             }
             Refusal::Limit { needs } => match reserve(layout, needs) {
                 Ok((limit, confirmed)) => {

@@ -2,7 +2,8 @@
 //! `snowflake_status()`.
 
 use crate::errors::Error;
-use crate::time::{clock, wait};
+use crate::time::clock;
+use crate::waits::{self, Wait};
 use crate::{lease, settings, shared};
 use snowflake_core::{Micros, MonotonicMicros, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
@@ -43,7 +44,7 @@ impl Patience {
     /// As [`Self::time_left`].
     pub fn wait_for_copy(&mut self, ahead: Micros) -> Result<(), Error> {
         let left = self.time_left(ahead).map_err(|_| Error::CopyTooFar { ahead })?;
-        self.sleep(left.min(ahead));
+        self.sleep(left.min(ahead), Wait::Clock);
         Ok(())
     }
 
@@ -59,7 +60,7 @@ impl Patience {
         }
         lease::wake();
         // Mostly, the process is about to have one.
-        self.sleep((waited / 4).clamp(Micros::from_millis(2), Micros::from_millis(50)));
+        self.sleep((waited / 4).clamp(Micros::from_millis(2), Micros::from_millis(50)), Wait::Lease);
         Ok(())
     }
 
@@ -82,14 +83,14 @@ impl Patience {
     }
 
     /// Sleeps, and counts it.
-    pub fn sleep(&mut self, length: Micros) {
+    pub fn sleep(&mut self, length: Micros, wait: Wait) {
         let counters = shared::counters();
         if !self.slept {
             self.slept = true;
             counters.waits.fetch_add(1, Relaxed);
         }
         let start = clock::monotonic_micros();
-        wait::sleep(length);
+        waits::sleep(length, wait);
         counters.wait_time.fetch_add((clock::monotonic_micros() - start).0, Relaxed);
     }
 }

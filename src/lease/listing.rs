@@ -4,7 +4,8 @@
 use super::wake::wake;
 use crate::errors::Error;
 use crate::shared::{self, counters};
-use crate::time::{clock, wait};
+use crate::time::clock;
+use crate::waits::{self, Wait};
 use snowflake_core::lease::{Holder, Stored, WorkerNumber};
 use snowflake_core::{Micros, UnixMicros};
 use std::fs;
@@ -50,7 +51,7 @@ pub fn read() -> Result<Vec<Row>, Error> {
             return Err(Error::NoListing("It did not answer in time.".to_owned()));
         }
         wake();
-        wait::sleep(Micros::from_millis(20));
+        waits::sleep(Micros::from_millis(20), Wait::Registry);
     }
     let failure = shared::lease_news().listing_error.to_string();
     if !failure.is_empty() {

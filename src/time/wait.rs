@@ -22,16 +22,25 @@ pub fn for_signal(length: Micros) {
 /// Sleeps for this long, at most [`LONGEST`], or until the session is woken up, for example by a signal. Does not
 /// return where the statement is cancelled or the session terminated.
 pub fn sleep(length: Micros) {
+    sleep_as(length, pg_sys::PG_WAIT_EXTENSION);
+}
+
+/// As [`sleep`]; `pg_stat_activity` shows this wait event meanwhile.
+pub fn sleep_as(length: Micros, event: u32) {
     let micros = length.clamp(Micros(0), LONGEST).0;
     if micros < 1000 {
         // A latch waits for whole milliseconds. This is too short to need interrupting.
+        // SAFETY: points to what this process shows of its waits, as PostgreSQL's `pgstat_report_wait_start` writes it.
+        unsafe { pg_sys::my_wait_event_info.write_volatile(event) };
         std::thread::sleep(Duration::from_micros(micros.unsigned_abs()));
+        // SAFETY: as above.
+        unsafe { pg_sys::my_wait_event_info.write_volatile(0) };
     } else {
         let wake_on = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
         let millis = micros.div_euclid(1000) + i64::from(micros % 1000 > 0);
         // SAFETY: MyLatch is this process's own latch, set up before any SQL runs.
         unsafe {
-            pg_sys::WaitLatch(pg_sys::MyLatch, wake_on as i32, millis, pg_sys::PG_WAIT_EXTENSION);
+            pg_sys::WaitLatch(pg_sys::MyLatch, wake_on as i32, millis, event);
             pg_sys::ResetLatch(pg_sys::MyLatch);
         }
     }

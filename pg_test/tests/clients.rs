@@ -50,6 +50,12 @@ fn django() {
     python("django", &["-m", "django", "test", "--noinput"], "Ran 10 tests");
 }
 
+/// With the real exporter and promtool; see `examples/monitoring`.
+#[test]
+fn monitoring() {
+    python("monitoring", &["-m", "unittest"], "Ran 5 tests");
+}
+
 #[test]
 fn pg() {
     node("node", "# pass 10");

@@ -63,14 +63,6 @@ pub fn npm_install(folder: &Path) {
     ]));
 }
 
-/// Makes `venv` in the folder, with the packages of `requirements.txt`, by pip.
-pub fn pip_install(folder: &Path) {
-    succeeds(program(Path::new("python3"), folder).args(["-m", "venv", "--clear", "venv"]));
-    let pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--only-binary=:all:"];
-    let mut install = program(&folder.join("venv/bin/python"), folder);
-    succeeds(install.args(pip).args(["--no-deps", "--requirement", "requirements.txt"]));
-}
-
 /// A program that runs in a folder. It has ten minutes and no input, so that one that asks something ends, too.
 pub fn program(name: &Path, folder: &Path) -> Command {
     let mut command = Command::new("timeout");

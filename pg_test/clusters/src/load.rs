@@ -4,8 +4,8 @@
 use crate::record::{Call, Record, Run};
 use postgres::config::TargetSessionAttrs;
 use postgres::{Client, Config, NoTls};
-use snowflake_test::Installation;
-use snowflake_test::ids;
+use snowflake_test::check::wait_for;
+use snowflake_test::{Cluster, Installation, ids};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -32,6 +32,16 @@ pub fn connect(port: u16) -> Result<Client, postgres::Error> {
     let mut config = Config::new();
     config.host("127.0.0.1").port(port).user("postgres").dbname("postgres").connect_timeout(Duration::from_secs(2));
     config.connect(NoTls)
+}
+
+/// Waits until the table of a load has so many rows more than now, however long that takes on a machine that does other things, too.
+pub fn until_written(cluster: &Cluster, rows: i64) {
+    let count = || cluster.retry(|client| Ok(client.query_one("SELECT count(*) FROM stored", &[])?.get::<_, i64>(0)));
+    let before = count();
+    wait_for("rows are written", || {
+        thread::sleep(Duration::from_millis(50));
+        count() >= before + rows
+    });
 }
 
 /// A session of the first of these that takes writes.

@@ -2,13 +2,13 @@
 //! change conflicts with another, and all servers come to have the same rows.
 
 use postgres::Client;
+use snowflake_clusters::load::until_written;
 use snowflake_test::check::wait_for;
 use snowflake_test::load::{self, Gate, Record, TABLE, stored};
 use snowflake_test::query::value;
 use snowflake_test::registries::{Kind, Server, Setup};
 use snowflake_test::{Cluster, Stop, millis};
 use std::collections::BTreeSet;
-use std::thread;
 
 /// One of the servers.
 struct Node {
@@ -169,7 +169,7 @@ fn converge(nodes: &[Node], record: &Record) {
 fn two_servers_write_one_table() {
     let registry = Setup::of(Kind::Etcd).start();
     let nodes = mesh(&registry, "ab");
-    let record = written_during(&nodes, &mut || thread::sleep(millis(4000)));
+    let record = written_during(&nodes, &mut || until_written(&nodes[1].cluster, 600));
     converge(&nodes, &record);
 }
 
@@ -179,12 +179,12 @@ fn three_servers_write_one_table() {
     let registry = Setup::of(Kind::Etcd).start();
     let nodes = mesh(&registry, "abc");
     let record = written_during(&nodes, &mut || {
-        thread::sleep(millis(1500));
+        until_written(&nodes[1].cluster, 300);
         let before = nodes[1].worker();
         nodes[1].cluster.restart(Stop::Kill);
         nodes[1].cluster.next_once_up();
         assert_ne!(nodes[1].worker(), before);
-        thread::sleep(millis(1500));
+        until_written(&nodes[1].cluster, 300);
     });
     converge(&nodes, &record);
 }
@@ -195,11 +195,11 @@ fn a_server_joins_while_the_others_are_written_to() {
     let mut nodes = mesh(&registry, "abc");
     let new = Node::start('d', &registry);
     let mut record = written_during(&nodes, &mut || {
-        thread::sleep(millis(1500));
+        until_written(&nodes[0].cluster, 300);
         new.join(&nodes);
-        thread::sleep(millis(500));
+        until_written(&new.cluster, 100);
     });
     nodes.push(new);
-    record.add(written_during(&nodes, &mut || thread::sleep(millis(2000))));
+    record.add(written_during(&nodes, &mut || until_written(&nodes[3].cluster, 300)));
     converge(&nodes, &record);
 }

@@ -2,7 +2,7 @@
 //! each transaction, or each statement. The server leases its worker ID.
 
 use postgres::{Client, SimpleQueryMessage};
-use snowflake_clusters::load::connect;
+use snowflake_clusters::load::{connect, until_written};
 use snowflake_test::check;
 use snowflake_test::load::{TABLE, stored};
 use snowflake_test::pgbouncer::{PgBouncer, Pool};
@@ -60,7 +60,16 @@ fn calls(pool: Pool) -> Vec<&'static str> {
     calls
 }
 
-/// Clients call until `during` is over. The server's sessions are killed meanwhile, and the server itself.
+/// Ends the clients when it is dropped, also where a test fails.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// Clients call all the while. The server's sessions are killed meanwhile, and the server itself.
 fn pooled(pool: Pool) {
     let (_registry, cluster) = server();
     let bouncer = PgBouncer::before(&cluster, pool, SESSIONS);
@@ -74,18 +83,21 @@ fn pooled(pool: Pool) {
                 scope.spawn(move || client(number, pool, bouncer.port(), done, served))
             })
             .collect();
-        thread::sleep(millis(2000));
+        let end = End(&done);
+        until_written(&cluster, 200);
         let sessions =
             "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND query ~ 'stored|snowflake'
                         AND pid <> pg_backend_pid()";
         let sessions: i64 = value(&mut cluster.client(), sessions);
         cluster.crash_any_session();
-        thread::sleep(millis(1500));
+        until_written(&cluster, 200);
         cluster.restart(Stop::Kill);
-        thread::sleep(millis(1500));
+        until_written(&cluster, 200);
         cluster.restart(Stop::Fast);
-        thread::sleep(millis(1500));
-        done.store(true, Relaxed);
+        until_written(&cluster, 200);
+        let many = || served.lock().unwrap().values().filter(|pids| pids.len() > 2).count() > CLIENTS / 2;
+        check::wait_for("most clients have had several sessions", many);
+        drop(end);
         assert!(sessions as usize <= SESSIONS, "{sessions}");
         clients.into_iter().map(|client| client.join().unwrap()).collect()
     });
@@ -94,9 +106,7 @@ fn pooled(pool: Pool) {
     let mut all: Vec<Vec<i64>> = lists.into_iter().flat_map(|(inserted, given)| [inserted, given]).collect();
     all.push(unheard);
     let count = check::distinct(&all);
-    assert!(count > 5_000, "{count}");
-    let served = served.into_inner().unwrap();
-    assert!(served.values().filter(|pids| pids.len() > 2).count() > CLIENTS / 2, "{served:?}");
+    assert!(count > 1_000, "{count}");
     println!("{pool:?}: {count} IDs");
 }
 
@@ -177,15 +187,23 @@ fn prepared_statements() {
         (Pool::Transaction, "prepared", follows),
         (Pool::Statement, "prepared", follows),
     ] {
-        // In session mode, each client keeps one.
-        let bouncer = PgBouncer::before(&cluster, pool, if pool == Pool::Session { 8 } else { SESSIONS });
+        // In session mode, each client keeps one. Where it is not to work, all clients come to the same one.
+        let sessions = if pool == Pool::Session {
+            8
+        } else if works {
+            SESSIONS
+        } else {
+            1
+        };
+        let bouncer = PgBouncer::before(&cluster, pool, sessions);
         let before = stored(&cluster, "postgres").len();
         let run = pgbench(bouncer.port(), protocol);
         let rows = stored(&cluster, "postgres").len() - before;
         if works {
             assert!(run.success && rows == 400, "{pool:?}, {protocol}: {rows} rows, {run:?}");
         } else {
-            assert!(!run.success && run.errors.contains("prepared statement"), "{pool:?}, {protocol}: {run:?}");
+            // It may go on all the same, with what another client has prepared by this name.
+            assert!(run.errors.contains("prepared statement \"P_0\" already exists"), "{pool:?}, {protocol}: {run:?}");
         }
     }
 }

@@ -155,7 +155,7 @@ fn fail_over_and_over(numbering: Numbering) {
     let (_cluster, record) = scene.finish();
     let count = record.check();
     println!("{numbering:?}: {failovers} failovers, {count} IDs, none came again");
-    assert!(count > 10_000, "{count}");
+    assert!(count > 1_000, "{count}");
 }
 
 #[test]

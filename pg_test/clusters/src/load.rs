@@ -34,7 +34,7 @@ pub fn connect(port: u16) -> Result<Client, postgres::Error> {
     config.connect(NoTls)
 }
 
-/// Waits until the table of a load has so many rows more than now, however long that takes on a machine that does other things, too.
+/// Waits until the table of a load has so many rows more than now, however long that takes on a busy machine.
 pub fn until_written(cluster: &Cluster, rows: i64) {
     let count = || cluster.retry(|client| Ok(client.query_one("SELECT count(*) FROM stored", &[])?.get::<_, i64>(0)));
     let before = count();

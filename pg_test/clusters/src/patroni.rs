@@ -86,7 +86,7 @@ fn programs() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target").display().to_string();
-        let folder = installed("clusters/patroni", &target, "requirements.txt", |folder| {
+        let folder = installed("pg_test/clusters/patroni", &target, "requirements.txt", |folder| {
             succeeds(program(Path::new(PYTHON), folder).args(["-m", "venv", "--clear", "venv"]));
             let pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--prefer-binary"];
             let mut install = program(&folder.join("venv/bin/python"), folder);

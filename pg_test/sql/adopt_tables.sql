@@ -142,11 +142,7 @@ SELECT statement, rewrites FROM public.plan('"o''d\d ""s"."t''; DROP TABLE x; --
 SELECT * FROM public.snowflake_adopt('"o''d\d ""s"."t''; DROP TABLE x; --"') \gset adopted_
 SELECT * FROM public.snowflake_adopt('"o''d\d ""s".aaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff123', 'aaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff456') \gset adopted_
 SELECT statement FROM public.snowflake_release_plan('"o''d\d ""s"."t''; DROP TABLE x; --"');
-SET standard_conforming_strings = off;
-SET escape_string_warning = off;
-SELECT public.snowflake_release('"o''d\\d ""s"."t''; DROP TABLE x; --"');
-RESET standard_conforming_strings;
-RESET escape_string_warning;
+SELECT public.snowflake_release('"o''d\d ""s"."t''; DROP TABLE x; --"');
 SELECT public.snowflake_release('"o''d\d ""s".aaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff123');
 RESET search_path;
 SELECT * FROM columns('"o''d\d ""s"."t''; DROP TABLE x; --"', '"o''d\d ""s"."ßñ漢字ßñ漢字ßñ漢字ßñ漢字ßñ漢字ßñ漢字"',

@@ -1,6 +1,7 @@
-//! `make soak SEED=1 MINUTES=10`: prints the seed, and ends with what was survived and made, or panics with the first
+//! `make soak SEED=1 MINUTES=10`, or with leases `REGISTRY=etcd` (`postgres`, `redis`): prints the seed, and ends with what was survived and made, or panics with the first
 //! duplicate.
 
+use snowflake_test::registries::Kind;
 use std::env;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,8 +13,12 @@ fn main() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let seed = number("SEED", f64::from(now.subsec_micros())) as u64;
     let minutes = number("MINUTES", 5.0);
+    let registry = env::var("REGISTRY").ok().filter(|name| !name.is_empty()).map(|name| {
+        let named = Kind::ALL.into_iter().find(|kind| kind.scheme(false) == name);
+        named.unwrap_or_else(|| panic!("REGISTRY={name} is none of postgres, etcd and redis"))
+    });
     println!("soak: SEED={seed} MINUTES={minutes}");
-    let report = snowflake_test::soak::run(seed, Duration::from_secs_f64(minutes * 60.0), 0);
+    let report = snowflake_test::soak::run(seed, Duration::from_secs_f64(minutes * 60.0), 0, registry);
     for (fault, count) in &report.survived {
         println!("{count:6} {fault:?}");
     }

@@ -44,9 +44,17 @@ pub enum Fault {
     ParametersChanged,
     /// No session makes a call for a while.
     LoadPaused,
+    /// The registry is killed, and started again sooner or later than leases end.
+    RegistryKilled,
+    /// The registry does not answer for a while.
+    RegistryFrozen,
+    /// All processes of a server stand still, perhaps for longer than its lease.
+    ServerFrozen,
+    /// A copy of the running primary becomes a primary, too, and both make IDs.
+    ServerCopied,
 }
 
-const FAULTS: [Fault; 18] = [
+const FAULTS: [Fault; 22] = [
     Fault::PostmasterKilled,
     Fault::SessionKilled,
     Fault::StoppedImmediately,
@@ -65,7 +73,21 @@ const FAULTS: [Fault; 18] = [
     Fault::OriginDropped,
     Fault::ParametersChanged,
     Fault::LoadPaused,
+    Fault::RegistryKilled,
+    Fault::RegistryFrozen,
+    Fault::ServerFrozen,
+    Fault::ServerCopied,
 ];
+
+impl Fault {
+    fn is_possible(self, with_leases: bool) -> bool {
+        match self {
+            Self::WorkerChanged | Self::WorkersSwapped => !with_leases,
+            Self::RegistryKilled | Self::RegistryFrozen | Self::ServerFrozen | Self::ServerCopied => with_leases,
+            _ => true,
+        }
+    }
+}
 
 impl Soak<'_> {
     pub(super) fn cause(&mut self, fault: Fault) {
@@ -95,6 +117,10 @@ impl Soak<'_> {
                 let _paused = self.gate.pause();
                 self.pause(1000, 3000);
             }
+            Fault::RegistryKilled => self.kill_registry(),
+            Fault::RegistryFrozen => self.freeze_registry(),
+            Fault::ServerFrozen => self.freeze_server(which),
+            Fault::ServerCopied => self.copy_server(),
         }
         self.use_extras();
         // The load goes on before the next fault.
@@ -109,7 +135,8 @@ impl Soak<'_> {
         loop {
             let mut faults = FAULTS;
             self.random.shuffle(&mut faults);
-            for fault in faults {
+            let with_leases = self.registry.is_some();
+            for fault in faults.into_iter().filter(|fault| fault.is_possible(with_leases)) {
                 // A session that has failed says why when the load ends.
                 let enough = Instant::now() >= end && self.history.len() >= least;
                 if enough || self.gate.has_failed() {

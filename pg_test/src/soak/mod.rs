@@ -3,15 +3,19 @@
 //!
 //! The faults stay within the promise: a standby is only promoted while it is a synchronous one, no server is started
 //! from an old state of its data, and a worker ID changes hands only when its new owner is past all IDs of the old one.
+//!
+//! Where worker IDs are leased, they change hands by themselves, and servers may be copied and frozen.
 
 mod databases;
 mod faults;
+mod leases;
 mod servers;
 mod workers;
 
 pub use faults::Fault;
 
 use crate::load::{Gate, LOOSE_TABLE, TABLE, run_gated};
+use crate::registries::{Kind, Server, Setup};
 use crate::{Cluster, Options, check, millis};
 use fastrand::Rng;
 use std::cell::Cell;
@@ -59,6 +63,8 @@ struct Soak<'a> {
     /// The primary and its standby, and the other server.
     servers: &'a [Cluster; 3],
     primary: &'a AtomicUsize,
+    /// What worker IDs are leased from, if they are.
+    registry: Option<Server>,
     /// Of each server's clock, in seconds.
     offsets: [Cell<f64>; 3],
     synchronous: bool,
@@ -138,10 +144,18 @@ pub struct Report {
     pub refused: BTreeMap<String, usize>,
 }
 
-fn options() -> Options {
-    Cluster::options()
-        .patient()
-        .narrow()
+fn options(registry: Option<&Server>) -> Options {
+    let options = Cluster::options().patient();
+    let options = match registry {
+        // Eight workers, so that servers that crash take over from each other.
+        Some(registry) => options
+            .set("pg_snowflake.layout = 'timestamp=41 worker=3 sequence=6'")
+            .set("pg_snowflake.worker_id = -1")
+            .set(&format!("pg_snowflake.registry = '{}'", registry.url()))
+            .set("pg_snowflake.registry_window = '5s'"),
+        None => options.narrow(),
+    };
+    options
         .set("pg_snowflake.max_lead = '6h'")
         .set("wal_retrieve_retry_interval = '200ms'")
         // A clock that leaps forward looks to these timeouts as if the time had passed.
@@ -151,7 +165,7 @@ fn options() -> Options {
 
 /// Errors that a fault explains: the server ends sessions, or is starting; the extension is not there; there is no
 /// worker.
-const EXPLAINED: [&str; 9] = [
+const EXPLAINED: [&str; 10] = [
     "57P0",
     "25006",
     "42883 function snowflake_next",
@@ -159,24 +173,30 @@ const EXPLAINED: [&str; 9] = [
     "XX000 cache lookup failed for function",
     "55000 extension pg_snowflake is not created in this database",
     "55000 pg_snowflake.worker_id is not set",
+    "55000 no worker ID is leased",
     "40P01",
     "40001",
 ];
 
-/// Causes faults for so long, and until there were so many.
+/// Causes faults for so long, and until there were so many, to servers whose worker IDs are set by hand, or leased.
 ///
 /// # Panics
 /// With the first duplicate; or where a server does not survive a fault, or a call ends with an error that no fault
 /// explains.
-pub fn run(seed: u64, length: Duration, least: usize) -> Report {
-    let first = options().start();
+pub fn run(seed: u64, length: Duration, least: usize, registry: Option<Kind>) -> Report {
+    let registry = registry.map(|kind| Setup::of(kind).start());
+    let options = options(registry.as_ref());
+    let first = options.clone().start();
     for database in DATABASES {
         first.database(database);
         let table = if database == LOOSE { LOOSE_TABLE } else { TABLE };
         first.client_of("postgres", database).batch_execute(table).unwrap();
     }
     let second = first.standby();
-    let other = options().set(&format!("pg_snowflake.worker_id = {}", SWAPPED[1])).start();
+    let other = match registry {
+        Some(_) => options.start(),
+        None => options.set(&format!("pg_snowflake.worker_id = {}", SWAPPED[1])).start(),
+    };
     other.database(OTHER);
     other.client_of("postgres", OTHER).batch_execute(TABLE).unwrap();
 
@@ -187,6 +207,7 @@ pub fn run(seed: u64, length: Duration, least: usize) -> Report {
         gate: &gate,
         servers: &servers,
         primary: &primary,
+        registry,
         offsets: Default::default(),
         synchronous: false,
         owner_of_first: Which::Primary,

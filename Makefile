@@ -4,6 +4,9 @@ PG_CONFIG ?= $(shell scripts/pg-config)
 CARGO ?= cargo
 # What worker IDs can be leased from; less, or nothing, makes a smaller library: REGISTRIES="registry-etcd".
 REGISTRIES ?= registries
+# cargo's profile and directory. `dev` builds in a fraction of the time, and checks its own arithmetic.
+PROFILE ?= release
+TARGET ?= target
 export PG_CONFIG
 
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
@@ -13,10 +16,11 @@ EXTENSIONDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)/extension
 BUILD = PGRX_PG_CONFIG_PATH=$(PG_CONFIG) $(CARGO)
 FEATURES = $(shell scripts/cargo-flags) --no-default-features \
 	--features "pg$(MAJOR) $(REGISTRIES)"
-STAGE = target/install
+BUILT = $(TARGET)/$(subst dev,debug,$(PROFILE))
+STAGE = $(TARGET)/install
 
-.PHONY: help deps deps-test deps-clients build install uninstall demo test test-clients test-clusters soak model simulation \
-	bench microbench lint versions clean
+.PHONY: help deps deps-test deps-clients build install uninstall demo test test-all test-clients test-clusters soak model simulation \
+	bench microbench lint versions dist deb test-packages clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -32,9 +36,9 @@ deps-clients:
 	@scripts/deps clients
 
 build: deps ## build the library and the SQL scripts for the PostgreSQL of PG_CONFIG
-	$(BUILD) build --release $(FEATURES)
+	$(BUILD) build --profile $(PROFILE) --target-dir $(TARGET) $(FEATURES)
 	@rm -rf $(STAGE) && mkdir -p $(STAGE)
-	@cp target/release/libpg_snowflake.so $(STAGE)/pg_snowflake.so
+	@cp $(BUILT)/libpg_snowflake.so $(STAGE)/pg_snowflake.so
 	@sed 's/@CARGO_VERSION@/$(VERSION)/' pg_snowflake.control > $(STAGE)/pg_snowflake.control
 	@cp sql/released/*.sql sql/*.sql $(STAGE)/
 	@scripts/install-script > $(STAGE)/pg_snowflake--$(VERSION).sql
@@ -59,8 +63,8 @@ test-clients: deps-clients install ## the examples of clients, in examples/, wit
 test-clusters: ## Patroni, active-active, cascades, PgBouncer, on PostgreSQL 17 or later; FAILOVERS=20 for as many, ONLY=patroni for some
 	@FAILOVERS='$(FAILOVERS)' ONLY='$(ONLY)' scripts/test-clusters
 
-soak: deps-test install ## faults at random, for MINUTES=5 from SEED
-	@SEED='$(SEED)' MINUTES='$(MINUTES)' $(CARGO) run -q -p snowflake_test --bin soak
+soak: deps-test install ## faults at random, for MINUTES=5 from SEED; REGISTRY=etcd (postgres, redis) with leases
+	@SEED='$(SEED)' MINUTES='$(MINUTES)' REGISTRY='$(REGISTRY)' $(CARGO) run -q -p snowflake_test --bin soak
 
 model: ## the whole model check of leases; CHECK=text for those whose name contains it, with the ways to repeated IDs
 	@$(CARGO) run -q --profile model -p snowflake_model -- check $(if $(CHECK),'$(CHECK)')
@@ -74,16 +78,33 @@ bench: install ## side by side with what else makes IDs; QUICK=1 for less, ONLY=
 microbench: ## the core alone, by criterion, which compares with the run before
 	$(CARGO) bench -p snowflake_core
 
-lint: deps ## formatting, clippy, the core's package for crates.io, the SQL files
+lint: deps ## formatting, clippy, licences, unused crates, the core's package for crates.io, shell scripts, SQL files
+	@scripts/deps lint
 	$(CARGO) fmt --all --check
 	$(BUILD) clippy --workspace --all-targets $(FEATURES) -- -D warnings
 	$(CARGO) clippy -p snowflake_registry --all-features --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p snowflake_core --no-deps
 	$(CARGO) package -p snowflake_core --allow-dirty --offline
+	target/tools/bin/cargo-machete
+	target/tools/bin/cargo-deny check --hide-inclusion-graph licenses bans sources
+	target/tools/hadolint/bin/hadolint packaging/docker/Dockerfile
+	@scripts/lint-scripts
 	@scripts/lint-sql
 
-versions: deps-test ## compile for every PostgreSQL major that is supported
-	@scripts/versions
+versions: deps-test ## compile for every PostgreSQL major, and test the oldest and the newest by the main tests; RUN="16 17" for others
+	@RUN='$(RUN)' scripts/versions
+
+test-all: deps-test ## `make test` on every PostgreSQL major; RUN="16 17" for some
+	@RUN='$(RUN)' scripts/test-all
+
+dist: ## archives of the committed sources, a bill of materials and SHA256SUMS, in target/dist
+	@scripts/dist
+
+deb: dist ## Debian's package for the PostgreSQL of PG_CONFIG, from the archive, in target/deb
+	@scripts/deb
+
+test-packages: deb ## installs, uses, upgrades and removes the package in a throw-away copy of this machine's file system
+	@scripts/test-packages
 
 clean: ## remove what was built
 	$(CARGO) clean

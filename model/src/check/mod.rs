@@ -22,5 +22,5 @@ mod state;
 mod suite;
 mod world;
 
-pub use run::run;
+pub use run::{LONGEST, run};
 pub use suite::{Check, suite};

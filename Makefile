@@ -20,7 +20,7 @@ BUILT = $(TARGET)/$(subst dev,debug,$(PROFILE))
 STAGE = $(TARGET)/install
 
 .PHONY: help deps deps-test deps-clients build install uninstall demo test test-all test-clients test-clusters soak model simulation \
-	bench microbench lint versions dist deb test-packages clean
+	bench microbench lint versions docs dist deb test-packages clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -96,6 +96,10 @@ versions: deps-test ## compile for every PostgreSQL major, and test the oldest a
 
 test-all: deps-test ## `make test` on every PostgreSQL major; RUN="16 17" for some
 	@RUN='$(RUN)' scripts/test-all
+
+docs: ## the book of docs/, into target/book
+	@scripts/deps docs
+	@scripts/docs
 
 dist: ## archives of the committed sources, a bill of materials and SHA256SUMS, in target/dist
 	@scripts/dist

@@ -220,19 +220,70 @@ fn the_core_depends_on_nothing_of_postgresql() {
     }
 }
 
+/// The files of Markdown below a directory, without those of packages.
+fn markdown(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("node_modules") {
+            found.extend(markdown(&path));
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// Every document: those at the top, the book, the READMEs of the core and of the examples.
+fn documents() -> Vec<PathBuf> {
+    let at_top = std::fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path());
+    let mut documents: Vec<_> = at_top.filter(|path| path.extension().is_some_and(|name| name == "md")).collect();
+    documents.push(root().join("core/README.md"));
+    documents.extend(["docs", "examples", ".github"].iter().flat_map(|directory| markdown(&root().join(directory))));
+    documents
+}
+
+/// The text of a document without its blocks of code.
+fn prose(document: &Path) -> String {
+    let text = std::fs::read_to_string(document).unwrap_or_else(|error| panic!("{}: {error}", document.display()));
+    let mut in_block = false;
+    let mut kept = String::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+        } else if !in_block {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
+/// The anchors of a document's headings, as GitHub and mdBook make them.
+fn anchors(document: &Path) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    for heading in prose(document).lines().filter(|line| line.starts_with('#')) {
+        let words = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = words.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+        assert!(anchors.insert(anchor), "{} has two headings \"{words}\"", document.display());
+    }
+    anchors
+}
+
+/// The targets of a document's links, in order.
+fn links(document: &Path) -> Vec<String> {
+    let text = prose(document);
+    let links = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
+    links.map(str::to_owned).collect()
+}
+
 #[test]
 fn files_that_documents_name_exist() {
     let mut found = 0;
-    for document in [
-        "CONTRIBUTING.md",
-        "README.md",
-        "docs/design.md",
-        "docs/promise.md",
-        "docs/performance.md",
-        "docs/recipes.md",
-        "docs/moving-in.md",
-    ] {
-        let text = std::fs::read_to_string(root().join(document)).unwrap();
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
         // The steps of a release name files that it makes.
         let text = text.split("A release, here").next().unwrap();
         for name in text.split('`').skip(1).step_by(2) {
@@ -242,7 +293,7 @@ fn files_that_documents_name_exist() {
                     .any(|start| name.starts_with(start));
             // Not a command, nor a pattern.
             if is_path && !name.contains([' ', '*', '\n']) && !name.contains("OLD") {
-                assert!(root().join(name).exists(), "{document} names {name}");
+                assert!(root().join(name).exists(), "{} names {name}", document.display());
                 found += 1;
             }
         }
@@ -250,22 +301,35 @@ fn files_that_documents_name_exist() {
     assert!(found > 10, "only {found} were found");
 }
 
-/// Relative links lead to files, also those of the examples' READMEs.
+/// Relative links lead to files, and to headings where they name one.
 #[test]
-fn files_that_documents_link_to_exist() {
-    let folders = std::fs::read_dir(root().join("examples")).unwrap();
-    let mut documents: Vec<_> = folders.map(|folder| folder.unwrap().path().join("README.md")).collect();
-    documents.extend(["README.md", "CONTRIBUTING.md", "core/README.md"].map(|name| root().join(name)));
+fn what_documents_link_to_exists() {
     let mut found = 0;
-    for document in documents {
-        let text = std::fs::read_to_string(&document).unwrap_or_else(|error| panic!("{}: {error}", document.display()));
-        for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
-            let file = link.split('#').next().unwrap();
-            if !file.is_empty() && !file.contains(':') {
-                assert!(document.parent().unwrap().join(file).exists(), "{} links to {link}", document.display());
-                found += 1;
-            }
+    for document in documents() {
+        for link in links(&document).iter().filter(|link| !link.contains(':')) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => document.clone(),
+                _ => document.parent().unwrap().join(file),
+            };
+            assert!(target.exists(), "{} links to {link}", document.display());
+            let is_there = anchor.is_empty() || anchors(&target).contains(anchor);
+            assert!(is_there, "{} links to {link}, and there is no such heading", document.display());
+            found += 1;
         }
     }
-    assert!(found > 20, "only {found} were found");
+    assert!(found > 100, "only {found} were found");
+}
+
+/// The table of contents of the book has each page once, and nothing else.
+#[test]
+fn the_book_has_each_page_once() {
+    let docs = root().join("docs");
+    let summary = docs.join("SUMMARY.md");
+    let mut listed = links(&summary);
+    listed.sort_unstable();
+    let pages = markdown(&docs).into_iter().filter(|page| *page != summary);
+    let mut pages: Vec<_> = pages.map(|page| page.strip_prefix(&docs).unwrap().to_str().unwrap().to_owned()).collect();
+    pages.sort_unstable();
+    assert_eq!(listed, pages, "left, what docs/SUMMARY.md lists; right, the files of docs/");
 }

@@ -84,11 +84,17 @@ fn signatures(part: &str) -> &str {
     part.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap_or_default()
 }
 
-/// One line, with one space between words, short names of types, and no space beside parentheses.
+/// One line, with one space between words, short names of types, no space beside parentheses, and NULL without its type.
 fn plain(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words
-        .join(" ")
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut parts = line.split("NULL::");
+    let mut untyped = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find([',', ')']).unwrap_or(part.len());
+        untyped.push_str("NULL");
+        untyped.push_str(&part[end..]);
+    }
+    untyped
         .replace("timestamp with time zone", "timestamptz")
         .replace("timestamp without time zone", "timestamp")
         .replace("( ", "(")

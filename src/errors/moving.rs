@@ -68,7 +68,7 @@ impl MovingError {
                 .set_hint("Give a start in a range of values that no row has."),
                 ReleaseError::Taken(start) => {
                     error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("a row has the value {start} in column {column}"))
-                        .set_hint("Give a start that no row has, or none for the one after the highest.")
+                        .set_hint("Give a start that no row has, or leave it out for the value after the highest.")
                 }
                 ReleaseError::Nullable => error(
                     ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

@@ -91,7 +91,7 @@ pub fn log(event: &Event, error: &str) {
     }
 }
 
-const NO_WORKER_HINT: &str = "Wait for one of them to end, stop a server, or use a layout with more workers.";
+const NO_WORKER_HINT: &str = "Wait until one of these leases ends, stop a server, or use a layout with more workers.";
 
 /// What keeps the server from having a lease, as sessions are told. `None` where the event says nothing of that.
 pub fn trouble(event: &Event) -> Option<String> {

@@ -237,6 +237,17 @@ fn pattern(format: &str) -> String {
     pattern
 }
 
+/// The message in a call of `shown(message)`, which leaves ASCII as it is.
+fn unwrapped(message: &Expr) -> &Expr {
+    match message {
+        Expr::Call(call) if call.args.len() == 1 => match &*call.func {
+            Expr::Path(path) if path.path.segments.last().is_some_and(|name| name.ident == "shown") => &call.args[0],
+            _ => message,
+        },
+        _ => message,
+    }
+}
+
 /// What a message is that is no text: the variable, or the method that makes it.
 fn named(message: &Expr) -> String {
     match message {
@@ -289,6 +300,7 @@ impl Reader {
     }
 
     fn note(&mut self, codes: &[Option<String>], message: &Expr) {
+        let message = unwrapped(message);
         match self.texts(message) {
             Some(texts) => {
                 for (code, message) in codes.iter().flat_map(|code| texts.iter().map(move |text| (code, text))) {

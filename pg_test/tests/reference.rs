@@ -156,7 +156,8 @@ fn functions_types_and_settings_are_those_of_the_catalogue() {
     // The names of SQLSTATEs, which the next test relies on.
     for (code, (name, _)) in described_errors() {
         let raised = format!(
-            "DO $$ BEGIN RAISE SQLSTATE '{code}'; EXCEPTION WHEN {name} THEN PERFORM set_config('test.caught', '{code}', false); END $$"
+            "DO $$ BEGIN RAISE SQLSTATE '{code}'; EXCEPTION WHEN {name} THEN
+                 PERFORM set_config('test.caught', '{code}', false); END $$"
         );
         client.batch_execute(&raised).unwrap_or_else(|error| panic!("{code} is not {name}: {error:?}"));
         assert_eq!(value::<String>(&mut client, "SELECT current_setting('test.caught')"), code);

@@ -209,10 +209,13 @@ postgresql:
         self.patroni.as_ref().expect("Patroni runs").id()
     }
 
-    /// The process ID of the server's postmaster, where there is one.
+    /// The process ID of the server's postmaster, where there is one. A server that was killed leaves its file behind,
+    /// and its number may be another process's by now: a postmaster works in its data directory.
     pub fn postmaster(&self) -> Option<u32> {
         let file = std::fs::read_to_string(self.data().join("postmaster.pid")).ok()?;
-        file.lines().next()?.parse().ok().filter(|&pid| runs(pid))
+        let is_ours =
+            |pid: &u32| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|place| place == self.data());
+        file.lines().next()?.parse().ok().filter(is_ours)
     }
 
     /// Stops Patroni by SIGSTOP, and the server runs on.

@@ -1,5 +1,6 @@
 //! Certificates of an authority that was made for one test.
 
+use crate::directories::directory;
 use crate::programs::run;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,7 +26,7 @@ impl Authority {
     /// A new one.
     #[expect(clippy::new_without_default, reason = "it runs a program")]
     pub fn new() -> Self {
-        let directory = tempfile::Builder::new().prefix("pgsf-tls-").tempdir_in("/tmp").unwrap();
+        let directory = directory("tls-");
         run(Command::new("chmod").arg("755").arg(directory.path()));
         let authority = Self { directory };
         // Two of them are not to be taken for each other by their names.

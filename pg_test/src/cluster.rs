@@ -1,6 +1,7 @@
 //! A cluster: its data directory, its server, its clock.
 
 use crate::check::wait_for;
+use crate::directories::directory;
 use crate::ports::free_port;
 use crate::programs::{self, Installation, continue_process, exists, kill, run, server_user, stop_family};
 use crate::query::{NEXT, value};
@@ -157,7 +158,7 @@ impl Cluster {
 
     /// A directory for a cluster, without its data directory.
     pub fn empty(installation: Installation, with_clock: bool) -> Self {
-        let directory = tempfile::Builder::new().prefix("pgsf-").tempdir_in("/tmp").unwrap();
+        let directory = directory("");
         if let Some(user) = server_user() {
             run(Command::new("chown").arg(user).arg(directory.path()));
         }

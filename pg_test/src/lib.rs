@@ -9,6 +9,7 @@ pub mod certificates;
 pub mod check;
 pub mod clients;
 mod cluster;
+pub mod directories;
 pub mod dump;
 pub mod given;
 pub mod load;

@@ -2,6 +2,7 @@
 
 use crate::Cluster;
 use crate::check::wait_for;
+use crate::directories::directory;
 use crate::ports::free_port;
 use crate::programs::{output, server_user};
 use std::net::TcpStream;
@@ -34,7 +35,7 @@ pub struct PgBouncer {
 impl PgBouncer {
     /// In front of a cluster that listens on the loopback, with so many sessions of the server for each database.
     pub fn before(cluster: &Cluster, pool: Pool, sessions: usize) -> Self {
-        let directory = tempfile::Builder::new().prefix("pgsf-bouncer-").tempdir_in("/tmp").unwrap();
+        let directory = directory("bouncer-");
         let port = free_port();
         let file = directory.path().join("pgbouncer.ini");
         let mode = format!("{pool:?}").to_lowercase();
@@ -55,7 +56,7 @@ impl PgBouncer {
             // It becomes this user by itself; so it is our own child process.
             command.args(["--user", user]);
         }
-        let child = command.arg("--quiet").arg(file).spawn().unwrap();
+        let child = command.arg("--quiet").arg(file).current_dir(directory.path()).spawn().unwrap();
         wait_for("PgBouncer listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         Self { child, port, _directory: directory }
     }

@@ -4,6 +4,7 @@ use crate::Cluster;
 use crate::certificates::Certificate;
 use crate::check::wait_for;
 use crate::cluster::Stop;
+use crate::directories::directory;
 use crate::ports::free_port;
 use crate::programs::{Output, continue_process, output, run, server_user, stop_process};
 use std::fs::File;
@@ -107,7 +108,7 @@ impl Setup {
         let engine = match self.kind {
             Kind::Postgres => Engine::Postgres(postgres(&self)),
             Kind::Etcd | Kind::Redis => {
-                let directory = tempfile::Builder::new().prefix("pgsf-registry-").tempdir_in("/tmp").unwrap();
+                let directory = directory("registry-");
                 Engine::Process { directory, port: free_port(), peers: free_port(), child: None }
             }
         };
@@ -220,6 +221,7 @@ impl Server {
                 };
                 let log = File::options().create(true).append(true).open(directory.path().join("log")).unwrap();
                 command.args(&self.setup.arguments).stdout(log.try_clone().unwrap()).stderr(log).env_clear();
+                command.current_dir(directory.path());
                 *child = Some(command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}")));
                 self.wait_until_it_answers();
             }

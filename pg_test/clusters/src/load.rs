@@ -5,6 +5,7 @@ use crate::record::{Call, Record, Run};
 use postgres::config::TargetSessionAttrs;
 use postgres::{Client, Config, NoTls};
 use snowflake_test::check::wait_for;
+use snowflake_test::directories::directory;
 use snowflake_test::{Cluster, Installation, ids};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -183,7 +184,7 @@ fn rolled_back(client: &mut Client, tag: i64) -> Result<Vec<postgres::Row>, post
 /// Runs of pgbench, which brings libpq. Its rows have negative tags, which nobody else has.
 fn pgbench(ports: &[u16], done: &AtomicBool) {
     let installation = Installation::under_test();
-    let directory = tempfile::Builder::new().prefix("pgsf-pgbench-").tempdir_in("/tmp").unwrap();
+    let directory = directory("pgbench-");
     let script = directory.path().join("insert.sql");
     std::fs::write(&script, "INSERT INTO stored (tag) VALUES (-(random() * 9e18)::bigint);\n").unwrap();
     while !done.load(Relaxed) {

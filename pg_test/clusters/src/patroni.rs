@@ -3,6 +3,7 @@
 use crate::load::connect;
 use postgres::Client;
 use snowflake_test::check::wait_for;
+use snowflake_test::directories::directory;
 use snowflake_test::packages::{installed, program, succeeds};
 use snowflake_test::ports::free_port;
 use snowflake_test::programs::{
@@ -61,7 +62,7 @@ impl Options {
 
     /// Makes and starts it. Returns when two standbys stream from a primary, which has the extension.
     pub fn start(self) -> Cluster {
-        let directory = tempfile::Builder::new().prefix("pgsf-patroni-").tempdir_in("/tmp").unwrap();
+        let directory = directory("patroni-");
         if let Some(user) = server_user() {
             run(Command::new("chown").arg(user).arg(directory.path()));
         }
@@ -201,7 +202,7 @@ postgresql:
     pub fn start(&mut self) {
         let log = File::options().create(true).append(true).open(self.directory.join("log")).unwrap();
         let mut command = Command::new(programs().join("patroni"));
-        let command = as_server_user(command.arg(self.configuration()));
+        let command = as_server_user(command.arg(self.configuration())).current_dir(&self.directory);
         self.patroni = Some(command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap());
     }
 

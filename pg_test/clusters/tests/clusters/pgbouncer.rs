@@ -4,6 +4,7 @@
 use postgres::{Client, SimpleQueryMessage};
 use snowflake_clusters::load::{connect, until_written};
 use snowflake_test::check;
+use snowflake_test::directories::directory;
 use snowflake_test::load::{TABLE, stored};
 use snowflake_test::pgbouncer::{PgBouncer, Pool};
 use snowflake_test::programs::{Output, output};
@@ -163,7 +164,7 @@ fn a_session_for_each_statement() {
 
 /// pgbench with this protocol.
 fn pgbench(port: u16, protocol: &str) -> Output {
-    let directory = tempfile::Builder::new().prefix("pgsf-pgbench-").tempdir_in("/tmp").unwrap();
+    let directory = directory("pgbench-");
     let script = directory.path().join("insert.sql");
     let statements = "INSERT INTO stored (session) VALUES (:client_id);\nSELECT snowflake_next(3);\n";
     std::fs::write(&script, statements).unwrap();

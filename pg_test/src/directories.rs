@@ -1,0 +1,48 @@
+//! Directories of throw-away servers, which a watchdog clears when the program that made them is killed.
+//!
+//! A value's `Drop` ends its server, but not where the whole program gets SIGKILL. The watchdog is a process of its own that reads
+//! the directories' names from a pipe. When the pipe ends, whatever ended the program, it ends all processes that work in those
+//! directories and removes them. So a server, and what else a test starts, must have its working directory in one of them.
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::{Mutex, OnceLock};
+use tempfile::TempDir;
+
+/// Goes on until it finds none, as Patroni may have started another server meanwhile.
+const WATCHDOG: &str = r#"
+while read -r directory; do all="$all $directory"; done
+for directory in $all; do
+    [ -d "$directory" ] || continue
+    found=1
+    while [ "$found" ]; do
+        found=
+        for process in /proc/[0-9]*; do
+            case "$(readlink "$process/cwd")/" in
+                "$directory"/*) kill -KILL "${process#/proc/}" && found=1 ;;
+            esac
+        done
+        [ ! "$found" ] || sleep 0.1
+    done
+    rm -rf "$directory"
+done
+"#;
+
+/// A new directory in /tmp. Its name begins with `pgsf-` and this.
+///
+/// # Panics
+/// Where it cannot be made.
+pub fn directory(name: &str) -> TempDir {
+    static PIPE: OnceLock<Mutex<ChildStdin>> = OnceLock::new();
+    let directory = tempfile::Builder::new().prefix(&format!("pgsf-{name}")).tempdir_in("/tmp").unwrap();
+    let pipe = PIPE.get_or_init(|| {
+        let mut watchdog = Command::new("sh");
+        // In a group of its own, as the group that the program is in may be killed, too.
+        watchdog.args(["-c", WATCHDOG]).current_dir("/").process_group(0);
+        watchdog.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        Mutex::new(watchdog.spawn().unwrap().stdin.take().unwrap())
+    });
+    writeln!(pipe.lock().unwrap(), "{}", directory.path().display()).unwrap();
+    directory
+}

@@ -376,6 +376,24 @@ impl Cluster {
         self.patronictl(&["edit-config", "--force", "--pg", &format!("{name}={value}")]);
     }
 
+    /// Waits until so many members have the flag that their server is to be restarted.
+    ///
+    /// Patroni reads the flag once, a second after each reload. A server on a busy machine may not have read its configuration
+    /// by then, so Patroni is told to look again.
+    ///
+    /// # Panics
+    /// With the members' logs, where it is another number for two minutes.
+    #[track_caller]
+    pub fn wait_for_pending_restarts(&self, count: usize) {
+        self.wait(&format!("{count} are to be restarted"), || {
+            let holds = self.pending_restart().len() == count;
+            if !holds {
+                self.try_patronictl(&["reload", "--force", "shop"]);
+            }
+            holds
+        });
+    }
+
     /// The members with the flag that their server is to be restarted.
     pub fn pending_restart(&self) -> Vec<String> {
         let table = self.patronictl(&["list", "--format", "tsv"]);

@@ -189,6 +189,16 @@ impl Layout {
         self.max_id() < 1 << 53
     }
 
+    /// The instant from which on IDs are not below 2^53, and so not all exact as JavaScript numbers: the start of the tick that
+    /// has the first such ID. `None` where [all IDs are](Self::fits_double).
+    pub const fn exact_until(&self) -> Option<UnixMicros> {
+        if self.fits_double() {
+            None
+        } else {
+            Some(self.start_of(Tick(((1_u64 << 53) >> self.timestamp.shift) as i64)))
+        }
+    }
+
     /// How many IDs one worker can make in a second, rounded down.
     pub const fn ids_per_second(&self) -> u64 {
         (self.sequence.max() + 1) * 1_000_000 / self.tick_length.0 as u64

@@ -46,6 +46,7 @@
 //! * [`lease`]: workers that servers lease from a registry, each with a range of time
 //! * [`clock`]: which time to believe when the clock leaps
 //! * [`pieces`]: a range of time in pieces, for partitions
+//! * [`plan`]: what a layout has room for, and whether that is enough
 //! * [`statistics`]: how many different values a sample stands for
 //! * [`text`]: IDs as text
 
@@ -58,6 +59,7 @@ pub mod lease;
 pub mod line;
 pub mod notation;
 pub mod pieces;
+pub mod plan;
 mod record;
 pub mod reservation;
 pub mod statistics;

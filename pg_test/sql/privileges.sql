@@ -16,8 +16,11 @@ SET pg_snowflake.epoch = '2010-01-01T00:00:00Z';
 SET pg_snowflake.max_burst = 0;
 SET pg_snowflake.max_lead = 0;
 SET pg_snowflake.sequence_spread = 1;
+-- Messages of PostgreSQL's own, which differ between majors.
+\set VERBOSITY sqlstate
 ALTER SYSTEM SET pg_snowflake.worker_id = 2;
 CREATE OR REPLACE FUNCTION snowflake_next() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
+\set VERBOSITY default
 DROP EXTENSION pg_snowflake;
 
 -- What the database remembers is to be dumped by whoever may dump the database, and to be changed by nobody.

@@ -12,4 +12,12 @@ ALTER SYSTEM SET pg_snowflake.layout = 'timestamp=41 worker=11 sequence=12';
 ALTER SYSTEM SET pg_snowflake.layout = 'timestamp=41 worker=9 sequence=1o';
 ALTER SYSTEM SET pg_snowflake.epoch = '2024-01-01';
 ALTER SYSTEM SET pg_snowflake.epoch = '1288834974657';
-SET pg_snowflake.worker = 1;
+-- A name that is misspelt. PostgreSQL 14 only warns of it, and only where it stands in the configuration.
+DO $$ BEGIN
+    SET pg_snowflake.worker = 1;
+    IF current_setting('server_version_num')::integer < 150000 THEN
+        RAISE SQLSTATE '42602' USING MESSAGE = 'invalid configuration parameter name "pg_snowflake.worker"';
+    END IF;
+EXCEPTION WHEN SQLSTATE '42602' THEN
+    RAISE NOTICE '%', SQLERRM;
+END $$;

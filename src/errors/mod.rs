@@ -2,10 +2,12 @@
 
 pub mod moving;
 pub mod partitions;
+pub mod plan;
 mod report;
 
 use self::moving::MovingError;
 use self::partitions::PartitionError;
+use self::plan::PlanError;
 use self::report::{error, outside};
 use crate::settings;
 use crate::time::timestamptz;
@@ -141,6 +143,8 @@ pub enum Error {
     Partitions(PartitionError),
     /// `snowflake_adopt()` or `snowflake_release()` cannot move the table.
     Moving(MovingError),
+    /// `snowflake_check_plan()` cannot check the plan.
+    Plan(PlanError),
 }
 
 impl From<PartitionError> for Error {
@@ -152,6 +156,12 @@ impl From<PartitionError> for Error {
 impl From<MovingError> for Error {
     fn from(error: MovingError) -> Self {
         Self::Moving(error)
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error)
     }
 }
 
@@ -175,6 +185,12 @@ impl Error {
     pub fn raise_in(self, layout: &Layout) -> ! {
         self.report(layout).report(PgLogLevel::ERROR);
         unreachable!("reporting an ERROR does not return")
+    }
+
+    /// Its message and its hint, for a row of a result.
+    pub fn words(self) -> (String, Option<String>) {
+        let report = self.report(settings::layout());
+        (report.message().to_owned(), report.hint().map(str::to_owned))
     }
 
     fn report(self, layout: &Layout) -> ErrorReport {
@@ -425,6 +441,7 @@ impl Error {
             }
             Self::Partitions(problem) => problem.report(layout),
             Self::Moving(problem) => problem.report(),
+            Self::Plan(problem) => problem.report(layout),
         }
     }
 }

@@ -27,6 +27,7 @@ macro_rules! export {
 }
 
 mod bounds;
+mod check_plan;
 mod database;
 mod decode;
 mod layouts;

@@ -83,6 +83,12 @@ const REACHED: &str = "
                     OR classid = 'pg_attrdef'::regclass AND EXISTS (SELECT FROM pg_attrdef f JOIN pg_attribute g
                         ON g.attrelid = adrelid AND g.attnum = adnum WHERE f.oid = objid AND attgenerated <> ''))
             UNION ALL
+            -- Up to PostgreSQL 14, it is the generated column itself that depends.
+            SELECT 'generated ' || pg_describe_object(classid, objid, objsubid) FROM pg_depend
+            JOIN pg_attribute g ON g.attrelid = objid AND g.attnum = objsubid AND attgenerated <> ''
+            WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass AND refobjid = relation
+                AND refobjsubid = number
+            UNION ALL
             SELECT 'the partition key of table ' || relation::regclass FROM pg_depend
             WHERE classid = 'pg_class'::regclass AND objid = relation AND objsubid = number
                 AND refclassid = 'pg_class'::regclass AND refobjid = relation AND refobjsubid = 0 AND deptype = 'i'

@@ -12,7 +12,7 @@ use catalogue::{Chosen, look};
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::Layout;
-use snowflake_moving::{Facts, Plan, Release, Source, adopt, release, target};
+use snowflake_moving::{Facts, Plan, Release, Source, Values, Width, adopt, release, target};
 use std::ffi::{CStr, CString};
 
 /// A table, and what its caller says of it.
@@ -57,6 +57,37 @@ struct Drawn {
     plan: Plan,
     facts: Facts,
     first: i64,
+}
+
+/// A column that holds a key.
+pub struct Key {
+    /// Its table and its name, as statements write them.
+    pub names: (String, String),
+    /// Its integer type.
+    pub width: Option<Width>,
+    /// Whether `snowflake_next()` is its default.
+    pub makes_ids: bool,
+    /// Its values; `None` where there are none.
+    pub values: Option<Values>,
+}
+
+/// The key of a table, found as [`plan`] finds it.
+///
+/// # Errors
+/// Where there is no such table or column, or it is not clear which column is meant.
+pub fn key(table: pg_sys::Oid, column: Option<String>) -> Result<Key, Error> {
+    let wish = Wish { table, column, way: Way::In { keep_sequence: false } };
+    Spi::connect(|client| {
+        let (_, facts) = read(client, &wish)?;
+        let values = look(|| catalogue::values(client, &facts)).map_err(query)?;
+        let (table, column) = facts.key_names();
+        Ok(Key {
+            names: (table.to_owned(), column.to_owned()),
+            width: facts.key().width,
+            makes_ids: facts.source == Source::Snowflake,
+            values,
+        })
+    })
 }
 
 /// What would be done.

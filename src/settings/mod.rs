@@ -75,14 +75,19 @@ pub fn layout() -> &'static Layout {
 
 /// The worker that the configuration names.
 pub fn worker() -> Worker {
+    let (datacenter, worker) = worker_ids();
+    Worker { bits: layout().place_worker(datacenter, worker), read_at: WORKER_READ_AT.load(Relaxed) }
+}
+
+/// The datacenter and the worker that the configuration names.
+pub fn worker_ids() -> (Option<u32>, Option<u32>) {
     let id = |setting: &GucSetting<i32>| u32::try_from(setting.get()).ok();
-    Worker { bits: layout().place_worker(id(&DATACENTER_ID), id(&WORKER_ID)), read_at: WORKER_READ_AT.load(Relaxed) }
+    (id(&DATACENTER_ID), id(&WORKER_ID))
 }
 
 /// Which workers may be leased: the one that the configuration names; without one, those of its datacenter, or all.
 pub fn wanted() -> Wanted {
-    let id = |setting: &GucSetting<i32>| u32::try_from(setting.get()).ok();
-    let (datacenter, worker) = (id(&DATACENTER_ID), id(&WORKER_ID));
+    let (datacenter, worker) = worker_ids();
     match (layout().number_worker(datacenter, worker), datacenter) {
         (Ok(number), _) => Wanted::One(WorkerNumber(number)),
         (Err(_), Some(datacenter)) => Wanted::datacenter(layout(), datacenter),

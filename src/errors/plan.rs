@@ -1,0 +1,42 @@
+//! The errors of `snowflake_check_plan()`: arguments that are no plan. A plan that cannot work is not among them.
+
+use super::report::error;
+use crate::time::timestamptz;
+use crate::wording::sentence;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use snowflake_core::{Layout, LayoutError};
+
+/// Why a plan cannot be checked.
+#[derive(Clone, Debug)]
+pub enum PlanError {
+    /// A number must be 1 or more: this argument, and its value.
+    TooFew(&'static str, i32),
+    /// The rate is no number of IDs, or negative.
+    Rate(f64),
+    /// The layout cannot begin at this `timestamptz`.
+    Epoch(i64, LayoutError),
+    /// `keys` has a NULL.
+    NullKey,
+}
+
+impl PlanError {
+    pub(super) fn report(self, layout: &Layout) -> ErrorReport {
+        use PgSqlErrorCode::*;
+        let invalid = |message: &str| error(ERRCODE_INVALID_PARAMETER_VALUE, message);
+        match self {
+            Self::TooFew(argument, value) => invalid(&format!("{argument} must be at least 1: {value}"))
+                .set_hint("Leave it out, or NULL, if it is not known."),
+            Self::Rate(value) => invalid(&format!("ids_per_second must be a number above 0: {value}")).set_hint(
+                "Give the IDs that the busiest server makes in a second, or leave it out if that is not known.",
+            ),
+            Self::Epoch(epoch, problem) => {
+                invalid(&format!("the layout cannot begin at {}", timestamptz::display(epoch)))
+                    .set_detail(format!("{} The layout is \"{layout}\".", sentence(&problem.to_string())))
+                    .set_hint("Give an epoch from 1970 on, such as '2024-01-01 00:00+00', or a narrower timestamp.")
+            }
+            Self::NullKey => error(ERRCODE_NULL_VALUE_NOT_ALLOWED, "keys must not have a NULL")
+                .set_hint("For example: SELECT * FROM snowflake_check_plan(keys => '{orders, customers}');"),
+        }
+    }
+}

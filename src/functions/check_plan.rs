@@ -1,0 +1,77 @@
+//! `snowflake_check_plan()`.
+
+#![expect(clippy::too_many_arguments, reason = "a plan has many parts, all of them named and optional")]
+
+use crate::check_plan::{Row, Wanted, check};
+use crate::errors::Error;
+use crate::errors::plan::PlanError;
+use crate::time::timestamptz;
+use crate::{named_layouts, settings};
+use pgrx::iter::TableIterator;
+use pgrx::prelude::*;
+use pgrx::{Array, name};
+use snowflake_core::Layout;
+use std::ffi::CStr;
+
+export!(snowflake_check_plan_wrapper as snowflake_check_plan);
+
+#[pg_extern(sql = "")]
+fn snowflake_check_plan(
+    layout: Option<&str>,
+    epoch: Option<i64>,
+    servers: Option<i32>,
+    datacenters: Option<i32>,
+    leases: Option<bool>,
+    ids_per_second: Option<f64>,
+    years: Option<i32>,
+    javascript: Option<bool>,
+    oldest_row: Option<i64>,
+    keys: Option<Array<pg_sys::Oid>>,
+    key_column: Option<&CStr>,
+) -> TableIterator<
+    'static,
+    (name!(subject, &'static str), name!(verdict, &'static str), name!(finding, String), name!(advice, Option<String>)),
+> {
+    let layout = plan_layout(layout, epoch);
+    let checked = (|| {
+        let keys = keys.map(|keys| keys.iter().collect::<Option<Vec<_>>>().ok_or(PlanError::NullKey)).transpose()?;
+        if let Some(rate) = ids_per_second.filter(|rate| rate.is_nan() || *rate <= 0.0) {
+            return Err(PlanError::Rate(rate).into());
+        }
+        check(&Wanted {
+            layout,
+            servers: positive("servers", servers)?,
+            datacenters: positive("datacenters", datacenters)?,
+            leases,
+            ids_per_second,
+            years: positive("years", years)?,
+            javascript,
+            oldest_row,
+            keys: keys.unwrap_or_default(),
+            key_column: key_column.map(|name| name.to_string_lossy().into_owned()),
+        })
+    })();
+    let rows = checked.unwrap_or_else(|error: Error| error.raise_in(&layout));
+    TableIterator::new(
+        rows.into_iter().map(|Row { subject, verdict, finding, advice }| (subject, verdict.name(), finding, advice)),
+    )
+}
+
+/// The layout that is named, or the server's; with another epoch, where one is given.
+fn plan_layout(layout: Option<&str>, epoch: Option<i64>) -> Layout {
+    let layout = layout.map_or_else(|| *settings::layout(), named_layouts::find);
+    match epoch {
+        None => layout,
+        Some(epoch) => layout
+            .with_epoch(timestamptz::to_unix(epoch))
+            .unwrap_or_else(|problem| Error::from(PlanError::Epoch(epoch, problem)).raise_in(&layout)),
+    }
+}
+
+fn positive(argument: &'static str, value: Option<i32>) -> Result<Option<u32>, PlanError> {
+    let check = |value: i32| match u32::try_from(value) {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(PlanError::TooFew(argument, value)),
+    };
+    value.map(check).transpose()
+}

@@ -22,6 +22,7 @@
 //! * [`waits`]: what waits are called in `pg_stat_activity`
 //! * [`shared`]: the shared memory of the server: the line, and the lock for transitions
 //! * [`wording`]: words that several messages need
+//! * [`encoding`]: text in the database's encoding
 //! * [`time`]: clocks, waiting, and PostgreSQL's `timestamptz`
 
 use pgrx::prelude::*;
@@ -30,6 +31,7 @@ mod admission;
 mod believed;
 mod check_plan;
 mod database;
+mod encoding;
 mod errors;
 mod functions;
 mod generator;

@@ -9,9 +9,9 @@ use self::moving::MovingError;
 use self::partitions::PartitionError;
 use self::plan::PlanError;
 use self::report::{error, outside};
-use crate::settings;
 use crate::time::timestamptz;
 use crate::wording::{duration, layout_hint, preload_line, sentence};
+use crate::{encoding, settings};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::notation::NotationError;
@@ -183,7 +183,14 @@ impl Error {
     #[cold]
     #[inline(never)]
     pub fn raise_in(self, layout: &Layout) -> ! {
-        self.report(layout).report(PgLogLevel::ERROR);
+        let mut report = self.report(layout);
+        if let Some(detail) = report.detail().map(encoding::shown) {
+            report = report.set_detail(detail);
+        }
+        if let Some(hint) = report.hint().map(encoding::shown) {
+            report = report.set_hint(hint);
+        }
+        report.report(PgLogLevel::ERROR);
         unreachable!("reporting an ERROR does not return")
     }
 

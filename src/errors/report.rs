@@ -1,5 +1,6 @@
 //! What several errors have in common.
 
+use crate::encoding;
 use crate::time::timestamptz;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -7,7 +8,7 @@ use snowflake_core::Layout;
 
 /// An error with this message.
 pub fn error(code: PgSqlErrorCode, message: &str) -> ErrorReport {
-    ErrorReport::new(code, message.to_owned(), "")
+    ErrorReport::new(code, encoding::shown(message), "")
 }
 
 /// A finite `timestamptz` that no ID can have.

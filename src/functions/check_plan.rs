@@ -3,6 +3,7 @@
 #![expect(clippy::too_many_arguments, reason = "a plan has many parts, all of them named and optional")]
 
 use crate::check_plan::{Row, Wanted, check};
+use crate::encoding::{self, Text};
 use crate::errors::Error;
 use crate::errors::plan::PlanError;
 use crate::time::timestamptz;
@@ -30,7 +31,7 @@ fn snowflake_check_plan(
     key_column: Option<&CStr>,
 ) -> TableIterator<
     'static,
-    (name!(subject, &'static str), name!(verdict, &'static str), name!(finding, String), name!(advice, Option<String>)),
+    (name!(subject, &'static str), name!(verdict, &'static str), name!(finding, Text), name!(advice, Option<Text>)),
 > {
     let layout = plan_layout(layout, epoch);
     let checked = (|| {
@@ -48,12 +49,14 @@ fn snowflake_check_plan(
             javascript,
             oldest_row,
             keys: keys.unwrap_or_default(),
-            key_column: key_column.map(|name| name.to_string_lossy().into_owned()),
+            key_column: key_column.map(encoding::read_name),
         })
     })();
     let rows = checked.unwrap_or_else(|error: Error| error.raise_in(&layout));
     TableIterator::new(
-        rows.into_iter().map(|Row { subject, verdict, finding, advice }| (subject, verdict.name(), finding, advice)),
+        rows.into_iter().map(|Row { subject, verdict, finding, advice }| {
+            (subject, verdict.name(), Text(finding), advice.map(Text))
+        }),
     )
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::type_complexity, reason = "pg_extern reads the columns from the signature")]
 
+use crate::encoding::{self, Text};
 use crate::errors::Error;
 use crate::errors::moving::MovingError;
 use crate::moving::{self, Done, Way, Wish};
@@ -19,7 +20,7 @@ export!(
 );
 
 /// A row of a plan: its number, what it is, the statement, what that locks, rewrites, and how many bytes; and a note.
-type Row = (Option<i32>, &'static str, Option<String>, Option<String>, Option<String>, Option<i64>, Option<String>);
+type Row = (Option<i32>, &'static str, Option<Text>, Option<Text>, Option<Text>, Option<i64>, Option<Text>);
 
 #[pg_extern(sql = "")]
 fn snowflake_adopt_plan(
@@ -31,11 +32,11 @@ fn snowflake_adopt_plan(
     (
         name!(step, Option<i32>),
         name!(kind, &'static str),
-        name!(statement, Option<String>),
-        name!(locks, Option<String>),
-        name!(rewrites, Option<String>),
+        name!(statement, Option<Text>),
+        name!(locks, Option<Text>),
+        name!(rewrites, Option<Text>),
         name!(bytes, Option<i64>),
-        name!(note, Option<String>),
+        name!(note, Option<Text>),
     ),
 > {
     let way = Way::In { keep_sequence: keep_sequence.unwrap_or(false) };
@@ -53,11 +54,11 @@ fn snowflake_release_plan(
     (
         name!(step, Option<i32>),
         name!(kind, &'static str),
-        name!(statement, Option<String>),
-        name!(locks, Option<String>),
-        name!(rewrites, Option<String>),
+        name!(statement, Option<Text>),
+        name!(locks, Option<Text>),
+        name!(rewrites, Option<Text>),
         name!(bytes, Option<i64>),
-        name!(note, Option<String>),
+        name!(note, Option<Text>),
     ),
 > {
     TableIterator::new(shown(tbl, col, Way::Out { start, identity: identity.unwrap_or(false) }))
@@ -83,7 +84,7 @@ fn snowflake_release(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, start: Option
 /// A `name` is passed as a pointer to its NUL-terminated bytes.
 fn wish(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, way: Way) -> Wish {
     let table = tbl.unwrap_or_else(|| Error::from(MovingError::Null("tbl")).raise());
-    Wish { table, column: col.map(|name| name.to_string_lossy().into_owned()), way }
+    Wish { table, column: col.map(encoding::read_name), way }
 }
 
 fn shown(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, way: Way) -> Vec<Row> {
@@ -97,15 +98,15 @@ fn done(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, way: Way) -> Done {
 /// First what stands in the way, then the statements, then what one should know.
 fn rows(plan: Plan) -> Vec<Row> {
     let not_owned = plan.not_owned.into_iter().map(|table| format!("must be owner of table {table}"));
-    let words = |kind: &'static str, text: String| (None, kind, None, None, None, None, Some(text));
-    let filled = |text: String| (!text.is_empty()).then_some(text);
+    let words = |kind: &'static str, text: String| (None, kind, None, None, None, None, Some(Text(text)));
+    let filled = |text: String| (!text.is_empty()).then_some(Text(text));
     let mut rows: Vec<Row> = not_owned.chain(plan.obstacles).map(|text| words("obstacle", text)).collect();
     rows.extend(plan.steps.into_iter().enumerate().map(|(index, step)| {
         let number = i32::try_from(index + 1).ok();
         let locks = filled(step.locks.join(", "));
         let rewrites = filled(step.rewrites.join(", "));
         let bytes = rewrites.is_some().then_some(step.bytes);
-        (number, "statement", Some(step.statement + ";"), locks, rewrites, bytes, filled(step.note))
+        (number, "statement", Some(Text(step.statement + ";")), locks, rewrites, bytes, filled(step.note))
     }));
     rows.extend(plan.notes.into_iter().map(|text| words("note", text)));
     rows

@@ -2,6 +2,7 @@
 //! `pg_catalog` alone, so no object of another schema can be taken for one of PostgreSQL's, and all names that they
 //! return are qualified; and without row-level security, which would hide values.
 
+use crate::encoding::{self, Text};
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 use pgrx::spi::{Result, SpiClient, SpiHeapTupleData};
@@ -243,7 +244,7 @@ pub fn choice(client: &SpiClient, table: pg_sys::Oid) -> Result<Option<Choice>> 
             is_system: flag(row, 2)?,
             is_others_temporary: flag(row, 3)?,
             is_partition: flag(row, 4)?,
-            parents: row.get(5)?.unwrap_or_default(),
+            parents: texts(row, 5)?,
             columns: Vec::new(),
         })
     })?;
@@ -252,7 +253,7 @@ pub fn choice(client: &SpiClient, table: pg_sys::Oid) -> Result<Option<Choice>> 
     let mut columns = Vec::new();
     found.columns = rows(client, &COLUMNS.replace("WIDTH", WIDTH), &[table.into(), next.into()], |row| {
         let (is_identity, is_generated) = (flag(row, 8)?, flag(row, 6)?);
-        let expression: Option<String> = row.get(9)?;
+        let expression = maybe_text(row, 9)?;
         let makes_ids = flag(row, 10)?;
         // `nextval` of a name that is no regclass depends on no sequence.
         let by_sequence = flag(row, 11)? || expression.as_ref().is_some_and(|text| text.starts_with("nextval("));
@@ -292,19 +293,19 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
             width: width(row, 3)?,
             type_name: text(row, 4)?,
             parents: parents.into_iter().map(|oid| Oid(oid.to_u32())).collect(),
-            dependents: row.get(6)?.unwrap_or_default(),
+            dependents: texts(row, 6)?,
         })
     })?;
     let mut tables: Vec<pg_sys::Oid> = columns.iter().map(|column| column.relation.0.into()).collect();
     let foreign_keys = rows(client, FOREIGN_KEYS, &[tables.clone().into()], |row| {
-        let (from, to): (Vec<String>, Vec<String>) = (row.get(4)?.unwrap_or_default(), row.get(5)?.unwrap_or_default());
+        let (from, to) = (texts(row, 4)?, texts(row, 5)?);
         Ok(ForeignKey {
             name: text(row, 1)?,
             from: oid(row, 2)?,
             to: oid(row, 3)?,
             columns: from.into_iter().zip(to).collect(),
             definition: text(row, 6)?,
-            comment: row.get(7)?,
+            comment: maybe_text(row, 7)?,
         })
     })?;
     let mentions = rows(client, MENTIONS, &[tables.clone().into()], |row| text(row, 1))?;
@@ -332,7 +333,7 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
             name: text(row, 1)?,
             is_owned_by_key: flag(row, 2)?,
             is_identity: flag(row, 3)?,
-            users: row.get(4)?.unwrap_or_default(),
+            users: texts(row, 4)?,
         })
     })?;
     let source = chosen.source.clone();
@@ -373,11 +374,19 @@ fn rows<'a, T>(
     arguments: &[DatumWithOid],
     mut read: impl FnMut(&SpiHeapTupleData<'a>) -> Result<T>,
 ) -> Result<Vec<T>> {
-    client.select(query, None, arguments)?.map(|row| read(&row)).collect()
+    client.select(&*encoding::statement(query), None, arguments)?.map(|row| read(&row)).collect()
 }
 
 fn text(row: &SpiHeapTupleData, column: usize) -> Result<String> {
-    Ok(row.get(column)?.unwrap_or_default())
+    Ok(maybe_text(row, column)?.unwrap_or_default())
+}
+
+fn maybe_text(row: &SpiHeapTupleData, column: usize) -> Result<Option<String>> {
+    Ok(row.get::<Text>(column)?.map(|text| text.0))
+}
+
+fn texts(row: &SpiHeapTupleData, column: usize) -> Result<Vec<String>> {
+    Ok(row.get::<Vec<Text>>(column)?.unwrap_or_default().into_iter().map(|text| text.0).collect())
 }
 
 fn flag(row: &SpiHeapTupleData, column: usize) -> Result<bool> {

@@ -7,13 +7,13 @@ pub mod catalogue;
 use crate::errors::Error;
 use crate::errors::moving::MovingError;
 use crate::time::{clock, timestamptz};
-use crate::{database, generator, settings};
+use crate::{database, encoding, generator, settings};
 use catalogue::{Chosen, look};
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::Layout;
 use snowflake_moving::{Facts, Plan, Release, Source, Values, Width, adopt, release, target};
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
 /// A table, and what its caller says of it.
 pub struct Wish {
@@ -135,7 +135,7 @@ pub fn carry_out(wish: &Wish) -> Result<Done, Error> {
         let drawn = draw(client, wish, first)?;
         check(&drawn)?;
         for step in &drawn.plan.steps {
-            client.update(&*c_string(&step.statement), None, &[]).map_err(query)?;
+            client.update(&*encoding::statement(&step.statement), None, &[]).map_err(query)?;
         }
         Ok(Done { first: drawn.first, highest: drawn.facts.values.map(|values| values.highest), at })
     })
@@ -246,7 +246,7 @@ fn new_sequence(chosen: &Chosen) -> String {
         }
         let name = pg_sys::ChooseRelationName(table, column, c"seq".as_ptr(), schema, false);
         let name = pg_sys::quote_qualified_identifier(pg_sys::get_namespace_name(schema), name);
-        CStr::from_ptr(name).to_string_lossy().into_owned()
+        encoding::read_name(CStr::from_ptr(name))
     }
 }
 
@@ -255,13 +255,8 @@ fn name_of(table: pg_sys::Oid) -> String {
     // SAFETY: a lookup, which returns NULL if there is no such relation, and else is NUL-terminated.
     unsafe {
         let name = pg_sys::get_rel_name(table);
-        if name.is_null() { String::new() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
+        if name.is_null() { String::new() } else { encoding::read_name(CStr::from_ptr(name)) }
     }
-}
-
-/// A statement; it has no NUL, as names have none.
-fn c_string(statement: &str) -> CString {
-    CString::new(statement).unwrap_or_default()
 }
 
 fn query(error: spi::Error) -> Error {

@@ -154,7 +154,8 @@ COMMENT ON FUNCTION snowflake_workers() IS
 CREATE FUNCTION snowflake_adopt_plan(
     tbl regclass,
     col name DEFAULT NULL,
-    keep_sequence boolean DEFAULT false
+    keep_sequence boolean DEFAULT false,
+    views text DEFAULT 'refuse'
 ) RETURNS TABLE (
     step integer,
     kind text,
@@ -166,13 +167,14 @@ CREATE FUNCTION snowflake_adopt_plan(
 )
     LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 10000 ROWS 10
     AS 'MODULE_PATHNAME', 'snowflake_adopt_plan';
-COMMENT ON FUNCTION snowflake_adopt_plan(regclass, name, boolean) IS
+COMMENT ON FUNCTION snowflake_adopt_plan(regclass, name, boolean, text) IS
     'what snowflake_adopt() would do: the statements with the tables that each locks in ACCESS EXCLUSIVE mode and rewrites; does nothing';
 
 CREATE FUNCTION snowflake_adopt(
     tbl regclass,
     col name DEFAULT NULL,
-    keep_sequence boolean DEFAULT false
+    keep_sequence boolean DEFAULT false,
+    views text DEFAULT 'refuse'
 ) RETURNS TABLE (
     first_id bigint,
     adopted_at timestamptz,
@@ -180,7 +182,7 @@ CREATE FUNCTION snowflake_adopt(
 )
     LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 100000 ROWS 1
     AS 'MODULE_PATHNAME', 'snowflake_adopt';
-COMMENT ON FUNCTION snowflake_adopt(regclass, name, boolean) IS
+COMMENT ON FUNCTION snowflake_adopt(regclass, name, boolean, text) IS
     'makes snowflake_next() the default of an existing column, and bigint of it and of all columns that refer to it; new IDs are at or above first_id, old numbers below it';
 
 CREATE FUNCTION snowflake_release_plan(

@@ -1,20 +1,39 @@
 //! From a sequence, an identity or nothing to `snowflake_next()`.
 
-use crate::{Column, Facts, ForeignKey, Oid, Plan, Sequence, Source, Step, Values, Width, literal};
+use crate::{Column, Facts, ForeignKey, Oid, Plan, Sequence, Source, Step, Values, Width, literal, views};
 
-/// How the column gets snowflake IDs. New IDs are at or above `first_id`. Where the plan has no steps and no obstacles, the
-/// column has them already.
-pub fn adopt(facts: &Facts, first_id: i64, keep_sequence: bool) -> Plan {
+/// How a column is to get snowflake IDs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Adoption {
+    /// New IDs are at or above it.
+    pub first_id: i64,
+    /// Whether a sequence that belongs to the column stays.
+    pub keep_sequence: bool,
+    /// Whether views that stand in the way are dropped and created again.
+    pub recreate_views: bool,
+}
+
+/// How the column gets snowflake IDs. Where the plan has no steps and no obstacles, the column has them already.
+pub fn adopt(facts: &Facts, wish: &Adoption) -> Plan {
+    let Adoption { first_id, keep_sequence, recreate_views } = *wish;
     let mut plan = Plan::default();
     let widened: Vec<&Column> = facts.columns.iter().filter(|column| column.width != Some(Width::Eight)).collect();
     if facts.source == Source::Snowflake && widened.is_empty() {
         return plan;
     }
     plan.not_owned = not_owned(facts, &widened);
-    find_obstacles(&mut plan, facts, &widened, first_id, keep_sequence);
+    find_obstacles(&mut plan, facts, &widened, wish);
+    let recreates = recreate_views && !widened.is_empty();
+    if recreates {
+        views::find_obstacles(&mut plan, facts);
+    }
 
     let (key, table) = (facts.key(), facts.name(facts.key().relation));
     plan.lock(locked(facts, &widened));
+    if recreates {
+        plan.locks.extend(views::locked(facts));
+        plan.steps.extend(views::drops(facts));
+    }
     if facts.source == Source::Identity {
         let statement = format!("ALTER TABLE {table} ALTER COLUMN {} DROP IDENTITY", key.name);
         plan.steps.push(Step::on(table, statement, "the identity's sequence goes with it"));
@@ -23,6 +42,9 @@ pub fn adopt(facts: &Facts, first_id: i64, keep_sequence: bool) -> Plan {
     plan.steps.extend(to_partitions.iter().map(|key| drop_foreign_key(facts, key)));
     plan.steps.extend(widenings(facts, &widened));
     plan.steps.extend(to_partitions.iter().flat_map(|key| add_foreign_key(facts, key)));
+    if recreates {
+        plan.steps.extend(views::creations(facts));
+    }
     if facts.source != Source::Snowflake {
         let statement = format!("ALTER TABLE {table} ALTER COLUMN {} SET DEFAULT {}", key.name, facts.next);
         let note = match &facts.source {
@@ -118,18 +140,24 @@ fn not_owned(facts: &Facts, widened: &[&Column]) -> Vec<String> {
     changed(facts, widened).into_iter().filter(foreign).map(|oid| facts.name(oid).to_owned()).collect()
 }
 
-fn find_obstacles(plan: &mut Plan, facts: &Facts, widened: &[&Column], first_id: i64, keep_sequence: bool) {
+fn find_obstacles(plan: &mut Plan, facts: &Facts, widened: &[&Column], wish: &Adoption) {
+    let Adoption { first_id, keep_sequence, recreate_views } = *wish;
+    let is_view = |text: &String| facts.views.iter().any(|view| view.description == *text);
     for column in widened {
         let name = facts.column_name(column);
         if column.width.is_none() {
             let obstacle = format!("{name} must hold the IDs, too, and is of type {}", column.type_name);
             plan.hinder(obstacle, "Change such a column's type to bigint first.");
         }
-        for dependent in &column.dependents {
+        for dependent in column.dependents.iter().filter(|text| !(recreate_views && is_view(text))) {
             plan.hinder(
                 format!("{name} cannot change its type because of {dependent}"),
-                "Save the definitions of such objects, drop them, call this again, and create them again, in one \
-                 transaction.",
+                if is_view(dependent) {
+                    "Give views => 'recreate' to have views dropped and created again."
+                } else {
+                    "Save the definitions of such objects, drop them, call this again, and create them again, in one \
+                     transaction."
+                },
             );
         }
         if let [first, second, ..] = &*tops(facts, column) {
@@ -208,6 +236,7 @@ fn widening(facts: &Facts, root: Oid, columns: &[&Column]) -> Step {
         bytes: rewritten.iter().filter_map(|&oid| facts.relation(oid)).map(|relation| relation.bytes).sum(),
         rewrites: shown(&rewritten),
         note,
+        by_definition: false,
     }
 }
 

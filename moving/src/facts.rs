@@ -1,5 +1,7 @@
 //! What the catalogue says of a column that holds IDs, and of all columns that must hold the same.
 
+use crate::views::View;
+
 /// The number of a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Oid(pub u32);
@@ -35,6 +37,8 @@ pub struct Relation {
 pub struct Column {
     /// Its table.
     pub relation: Oid,
+    /// Its number in its table.
+    pub number: i16,
     /// Its name, as a statement writes it.
     pub name: String,
     /// Its integer type, or that of its domain if that is `bigint`; `None` for any other type.
@@ -119,6 +123,8 @@ pub struct Facts {
     pub next: String,
     /// Functions whose source has the name of one of the tables.
     pub mentions: Vec<String>,
+    /// The views that depend on the columns that become wider, also by way of other views.
+    pub views: Vec<View>,
     /// The CHECK constraints on these columns, each with its name and expression.
     pub checks: Vec<String>,
     /// Publications that one of the tables is in.

@@ -11,8 +11,10 @@ mod facts;
 mod plan;
 mod release;
 pub mod target;
+mod views;
 
-pub use adopt::adopt;
+pub use adopt::{Adoption, adopt};
 pub use facts::{Column, Facts, ForeignKey, Oid, Relation, Sequence, Source, Values, Width};
 pub use plan::{Plan, Step, literal};
 pub use release::{Release, ReleaseError, release};
+pub use views::View;

@@ -15,12 +15,21 @@ pub struct Step {
     pub bytes: i64,
     /// What it is for.
     pub note: String,
+    /// Whether it has a definition of the catalogue's, to be read with a `search_path` of `pg_catalog` alone.
+    pub by_definition: bool,
 }
 
 impl Step {
     /// A statement that locks one table, and rewrites none.
     pub(crate) fn on(table: &str, statement: String, note: &str) -> Self {
-        Self { statement, locks: vec![table.to_owned()], rewrites: Vec::new(), bytes: 0, note: note.to_owned() }
+        Self {
+            statement,
+            locks: vec![table.to_owned()],
+            rewrites: Vec::new(),
+            bytes: 0,
+            note: note.to_owned(),
+            by_definition: false,
+        }
     }
 }
 
@@ -62,6 +71,7 @@ impl Plan {
             rewrites: Vec::new(),
             bytes: 0,
             note: "takes all locks first, in the order of the tables' OIDs".to_owned(),
+            by_definition: false,
         });
     }
 }

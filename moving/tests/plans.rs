@@ -1,11 +1,15 @@
 //! Plans of made-up tables: which statements there are, in which order, and what they lock and rewrite.
 
 use snowflake_moving::{
-    Column, Facts, ForeignKey, Oid, Plan, Relation, Release, ReleaseError, Sequence, Source, Values, Width, adopt,
-    literal, release,
+    Adoption, Column, Facts, ForeignKey, Oid, Plan, Relation, Release, ReleaseError, Sequence, Source, Values, View,
+    Width, literal, release,
 };
 
 const FIRST: i64 = 1 << 60;
+
+fn adopt(facts: &Facts, first_id: i64, keep_sequence: bool) -> Plan {
+    snowflake_moving::adopt(facts, &Adoption { first_id, keep_sequence, recreate_views: false })
+}
 
 fn relation(oid: u32, name: &str) -> Relation {
     Relation { oid: Oid(oid), name: name.to_owned(), is_owned: true, is_partition: false, bytes: 1000 + i64::from(oid) }
@@ -14,6 +18,7 @@ fn relation(oid: u32, name: &str) -> Relation {
 fn column(relation: u32, name: &str, width: Width, parents: &[u32]) -> Column {
     Column {
         relation: Oid(relation),
+        number: 1,
         name: name.to_owned(),
         width: Some(width),
         type_name: "of some type".to_owned(),
@@ -52,6 +57,7 @@ fn serial(width: Width, other: Width) -> Facts {
         mentions: Vec::new(),
         checks: Vec::new(),
         publications: Vec::new(),
+        views: Vec::new(),
     }
 }
 
@@ -306,4 +312,90 @@ fn the_sequence_of_an_identity_that_is_gone_stays_and_is_used_again() {
     assert_eq!(statements[1], "ALTER SEQUENCE s AS bigint MINVALUE 1 NO MAXVALUE RESTART WITH 1");
     let wish = Release { identity: true, is_not_null: true, ..Release::default() };
     assert_eq!(released(&wish, None, sequences).unwrap_err(), ReleaseError::OldIdentity);
+}
+
+fn view(oid: u32, reads: &[u32]) -> View {
+    View {
+        oid: Oid(oid),
+        name: format!("v{oid}"),
+        description: format!("view v{oid}"),
+        is_materialized: false,
+        is_owned: true,
+        reads: reads.iter().map(|&oid| Oid(oid)).collect(),
+        blockers: Vec::new(),
+        definition: format!("CREATE VIEW v{oid}"),
+        details: Vec::new(),
+        is_populated: false,
+        bytes: 0,
+        state: String::new(),
+    }
+}
+
+fn with_views(views: Vec<View>) -> Facts {
+    let mut facts = serial(Width::Four, Width::Four);
+    facts.columns[0].dependents = vec!["rule r on table t".to_owned(), "view v10".to_owned()];
+    Facts { views, ..facts }
+}
+
+fn recreating(facts: &Facts) -> Plan {
+    snowflake_moving::adopt(facts, &Adoption { first_id: FIRST, keep_sequence: false, recreate_views: true })
+}
+
+#[test]
+fn views_are_dropped_and_created_again_in_order() {
+    let mut facts = with_views(vec![view(12, &[10, 11]), view(11, &[10]), view(10, &[])]);
+    facts.columns[0].dependents.remove(0);
+    facts.views[1].is_materialized = true;
+    facts.views[1].is_populated = true;
+    facts.views[1].bytes = 77;
+    facts.views[1].details = vec!["CREATE INDEX i".to_owned()];
+    let plan = recreating(&facts);
+    assert_eq!(plan.obstacles, [""; 0]);
+    assert_eq!(plan.locks, [1, 2, 12, 11, 10].map(Oid));
+    assert_eq!(
+        statements(&plan)[1..],
+        [
+            "DROP VIEW v12",
+            "DROP MATERIALIZED VIEW v11",
+            "DROP VIEW v10",
+            "ALTER TABLE t ALTER COLUMN id TYPE bigint",
+            "ALTER TABLE u ALTER COLUMN t_id TYPE bigint",
+            "CREATE VIEW v10",
+            "CREATE VIEW v11",
+            "CREATE INDEX i",
+            "REFRESH MATERIALIZED VIEW v11",
+            "CREATE VIEW v12",
+            "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()",
+            "DROP SEQUENCE s",
+        ]
+    );
+    let definitions: Vec<&str> =
+        plan.steps.iter().filter(|step| step.by_definition).map(|step| &*step.statement).collect();
+    assert_eq!(definitions, ["CREATE VIEW v10", "CREATE VIEW v11", "CREATE INDEX i", "CREATE VIEW v12"]);
+    let refresh = plan.steps.iter().find(|step| step.statement.starts_with("REFRESH")).unwrap();
+    assert_eq!((&*refresh.rewrites, refresh.bytes), (&["v11".to_owned()][..], 77));
+
+    // Without being told to, they are in the way; and where nothing becomes wider, they stay.
+    assert_eq!(adopt(&facts, FIRST, false).obstacles, ["t.id cannot change its type because of view v10"]);
+    let wide = Facts { views: facts.views, ..serial(Width::Eight, Width::Eight) };
+    assert!(!statements(&recreating(&wide)).iter().any(|statement| statement.contains("VIEW")));
+}
+
+#[test]
+fn what_cannot_be_made_again_is_in_the_way() {
+    let mut facts = with_views(vec![view(10, &[]), view(11, &[10])]);
+    facts.views[0].blockers = vec!["trigger x on view v10".to_owned()];
+    facts.views[1].is_owned = false;
+    let plan = recreating(&facts);
+    assert_eq!(
+        plan.obstacles,
+        [
+            "t.id cannot change its type because of rule r on table t",
+            "view v10 cannot be created again because of trigger x on view v10",
+            "view v11 cannot be created again: it belongs to another role",
+        ]
+    );
+    assert_eq!(plan.locks, [1, 2, 10].map(Oid));
+    let circle = recreating(&with_views(vec![view(10, &[11]), view(11, &[10])]));
+    assert_eq!(circle.obstacles.last().unwrap(), "views that read each other in a circle are among view v10, view v11");
 }

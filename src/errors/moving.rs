@@ -23,6 +23,10 @@ pub enum MovingError {
     Obstacles(String, Vec<String>, Vec<&'static str>),
     /// The column cannot be released.
     Release(String, ReleaseError),
+    /// What is to be done with views is not known: this.
+    Views(String),
+    /// This view would not be as it was.
+    ViewChanged(String),
     /// The transaction is not READ COMMITTED.
     Isolation,
     /// A query of the extension's own failed.
@@ -87,6 +91,17 @@ impl MovingError {
                 )
                 .set_hint("Leave identity out: they inherit the default."),
             },
+            Self::Views(text) => error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("views cannot be \"{text}\""))
+                .set_hint("Use \"refuse\", or \"recreate\" to have views dropped and created again."),
+            Self::ViewChanged(view) => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &format!("{view} cannot be created again exactly as it is"),
+            )
+            .set_detail("Its owner, privileges, options, columns, comments or indexes would differ.")
+            .set_hint(
+                "Nothing was changed. Privileges that ALTER DEFAULT PRIVILEGES gives to new views can be the cause. \
+                 Drop the view, call this again, and create it again, in one transaction.",
+            ),
             Self::Isolation => {
                 error(ERRCODE_ACTIVE_SQL_TRANSACTION, "a table can be moved in a READ COMMITTED transaction only")
                     .set_detail(

@@ -27,6 +27,7 @@ fn snowflake_adopt_plan(
     tbl: Option<pg_sys::Oid>,
     col: Option<&CStr>,
     keep_sequence: Option<bool>,
+    views: Option<&str>,
 ) -> TableIterator<
     'static,
     (
@@ -39,8 +40,7 @@ fn snowflake_adopt_plan(
         name!(note, Option<Text>),
     ),
 > {
-    let way = Way::In { keep_sequence: keep_sequence.unwrap_or(false) };
-    TableIterator::new(shown(tbl, col, way))
+    TableIterator::new(shown(tbl, col, way_in(keep_sequence, views)))
 }
 
 #[pg_extern(sql = "")]
@@ -69,9 +69,10 @@ fn snowflake_adopt(
     tbl: Option<pg_sys::Oid>,
     col: Option<&CStr>,
     keep_sequence: Option<bool>,
+    views: Option<&str>,
 ) -> TableIterator<'static, (name!(first_id, i64), name!(adopted_at, Option<i64>), name!(highest_before, Option<i64>))>
 {
-    let Done { first, at, highest } = done(tbl, col, Way::In { keep_sequence: keep_sequence.unwrap_or(false) });
+    let Done { first, at, highest } = done(tbl, col, way_in(keep_sequence, views));
     TableIterator::once((first, at, highest))
 }
 
@@ -79,6 +80,15 @@ fn snowflake_adopt(
 #[pg_extern(sql = "")]
 fn snowflake_release(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, start: Option<i64>, identity: Option<bool>) -> i64 {
     done(tbl, col, Way::Out { start, identity: identity.unwrap_or(false) }).first
+}
+
+fn way_in(keep_sequence: Option<bool>, views: Option<&str>) -> Way {
+    let recreate_views = match views.unwrap_or("refuse") {
+        "refuse" => false,
+        "recreate" => true,
+        other => Error::from(MovingError::Views(other.to_owned())).raise(),
+    };
+    Way::In { keep_sequence: keep_sequence.unwrap_or(false), recreate_views }
 }
 
 /// A `name` is passed as a pointer to its NUL-terminated bytes.

@@ -100,7 +100,7 @@ const REACHED: &str = "
             SELECT pg_describe_object(classid, objid, objsubid) || ', which has the table''s rows as its type'
             FROM pg_depend WHERE refclassid = 'pg_type'::regclass AND classid = 'pg_class'::regclass AND objsubid > 0
                 AND refobjid IN (c.reltype, (SELECT typarray FROM pg_type t WHERE t.oid = c.reltype))
-            ORDER BY 1)
+            ORDER BY 1), number
     FROM reached JOIN pg_attribute a ON attrelid = relation AND attnum = number JOIN pg_class c ON c.oid = relation
     ORDER BY relation = $1 AND number = $2 DESC, relation, number";
 
@@ -192,9 +192,9 @@ pub struct Choice {
     pub columns: Vec<Chosen>,
 }
 
-/// Runs queries of this module.
+/// Runs queries of this module, and statements that were made of definitions of the catalogue.
 pub fn look<T>(queries: impl FnOnce() -> T) -> T {
-    let settings = [(c"search_path", c"pg_catalog, pg_temp"), (c"row_security", c"off")];
+    let settings = [(c"search_path", c"pg_catalog, pg_temp"), (c"row_security", c"off"), (c"default_tablespace", c"")];
     // SAFETY: opens a level of settings, and closes it. Where an error leaves it open, the end of the transaction or of
     // the subtransaction closes it.
     unsafe {
@@ -281,7 +281,7 @@ pub fn choice(client: &SpiClient, table: pg_sys::Oid) -> Result<Option<Choice>> 
     Ok(Some(Choice { table: found, columns }))
 }
 
-/// All facts of a column.
+/// All facts of a column but its values, and the views that depend on it.
 pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
     let (_, next) = next(client)?;
     let column = [chosen.table.into(), chosen.number.into()];
@@ -289,6 +289,7 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
         let parents: Vec<pg_sys::Oid> = row.get(5)?.unwrap_or_default();
         Ok(Column {
             relation: oid(row, 1)?,
+            number: row.get(7)?.unwrap_or_default(),
             name: text(row, 2)?,
             width: width(row, 3)?,
             type_name: text(row, 4)?,
@@ -337,8 +338,20 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
         })
     })?;
     let source = chosen.source.clone();
-    let values = None;
-    Ok(Facts { relations, columns, foreign_keys, source, sequences, values, next, mentions, publications, checks })
+    let (values, views) = (None, Vec::new());
+    Ok(Facts {
+        relations,
+        columns,
+        foreign_keys,
+        source,
+        sequences,
+        values,
+        next,
+        mentions,
+        publications,
+        views,
+        checks,
+    })
 }
 
 /// The lowest and the highest value of the key.
@@ -368,7 +381,7 @@ fn next(client: &SpiClient) -> Result<(pg_sys::Oid, String)> {
 
 /// Runs a query, and reads all its rows. In a transaction that has changed something, as [`super::carry_out`] makes it,
 /// each query takes a snapshot of its own, and sees what was committed before a lock was granted.
-fn rows<'a, T>(
+pub(super) fn rows<'a, T>(
     client: &SpiClient<'a>,
     query: &str,
     arguments: &[DatumWithOid],
@@ -377,7 +390,7 @@ fn rows<'a, T>(
     client.select(&*encoding::statement(query), None, arguments)?.map(|row| read(&row)).collect()
 }
 
-fn text(row: &SpiHeapTupleData, column: usize) -> Result<String> {
+pub(super) fn text(row: &SpiHeapTupleData, column: usize) -> Result<String> {
     Ok(maybe_text(row, column)?.unwrap_or_default())
 }
 
@@ -385,15 +398,15 @@ fn maybe_text(row: &SpiHeapTupleData, column: usize) -> Result<Option<String>> {
     Ok(row.get::<Text>(column)?.map(|text| text.0))
 }
 
-fn texts(row: &SpiHeapTupleData, column: usize) -> Result<Vec<String>> {
+pub(super) fn texts(row: &SpiHeapTupleData, column: usize) -> Result<Vec<String>> {
     Ok(row.get::<Vec<Text>>(column)?.unwrap_or_default().into_iter().map(|text| text.0).collect())
 }
 
-fn flag(row: &SpiHeapTupleData, column: usize) -> Result<bool> {
+pub(super) fn flag(row: &SpiHeapTupleData, column: usize) -> Result<bool> {
     Ok(row.get(column)?.unwrap_or_default())
 }
 
-fn oid(row: &SpiHeapTupleData, column: usize) -> Result<Oid> {
+pub(super) fn oid(row: &SpiHeapTupleData, column: usize) -> Result<Oid> {
     Ok(Oid(row.get::<pg_sys::Oid>(column)?.unwrap_or(pg_sys::InvalidOid).to_u32()))
 }
 

@@ -3,6 +3,7 @@
 //! caller's transaction and with the caller's privileges.
 
 pub mod catalogue;
+mod views;
 
 use crate::errors::Error;
 use crate::errors::moving::MovingError;
@@ -12,7 +13,7 @@ use catalogue::{Chosen, look};
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::Layout;
-use snowflake_moving::{Facts, Plan, Release, Source, Values, Width, adopt, release, target};
+use snowflake_moving::{Adoption, Column, Facts, Plan, Release, Source, Values, Width, adopt, release, target};
 use std::ffi::CStr;
 
 /// A table, and what its caller says of it.
@@ -32,6 +33,8 @@ pub enum Way {
     In {
         /// Whether a sequence that belongs to the column stays.
         keep_sequence: bool,
+        /// Whether views that stand in the way are dropped and created again.
+        recreate_views: bool,
     },
     /// Back to a sequence or an identity.
     Out {
@@ -76,7 +79,7 @@ pub struct Key {
 /// # Errors
 /// Where there is no such table or column, or it is not clear which column is meant.
 pub fn key(table: pg_sys::Oid, column: Option<String>) -> Result<Key, Error> {
-    let wish = Wish { table, column, way: Way::In { keep_sequence: false } };
+    let wish = Wish { table, column, way: Way::In { keep_sequence: false, recreate_views: false } };
     Spi::connect(|client| {
         let (_, facts) = read(client, &wish)?;
         let values = look(|| catalogue::values(client, &facts)).map_err(query)?;
@@ -135,7 +138,11 @@ pub fn carry_out(wish: &Wish) -> Result<Done, Error> {
         let drawn = draw(client, wish, first)?;
         check(&drawn)?;
         for step in &drawn.plan.steps {
-            client.update(&*encoding::statement(&step.statement), None, &[]).map_err(query)?;
+            let mut run = || client.update(&*encoding::statement(&step.statement), None, &[]).map(drop);
+            if step.by_definition { look(run) } else { run() }.map_err(query)?;
+        }
+        if matches!(wish.way, Way::In { recreate_views: true, .. }) {
+            check_views(client, &drawn.facts)?;
         }
         Ok(Done { first: drawn.first, highest: drawn.facts.values.map(|values| values.highest), at })
     })
@@ -189,7 +196,9 @@ fn read(client: &SpiClient, wish: &Wish) -> Result<(Chosen, Facts), Error> {
         let index = target::choose(&choice.table, wish.column.as_deref())
             .map_err(|unfit| MovingError::Unfit(name_of(wish.table), unfit))?;
         let chosen = choice.columns.swap_remove(index);
-        let facts = catalogue::facts(client, &chosen).map_err(query)?;
+        let mut facts = catalogue::facts(client, &chosen).map_err(query)?;
+        let widened: Vec<&Column> = facts.columns.iter().filter(|it| it.width != Some(Width::Eight)).collect();
+        facts.views = views::views(client, &widened).map_err(query)?;
         Ok((chosen, facts))
     })
 }
@@ -197,8 +206,8 @@ fn read(client: &SpiClient, wish: &Wish) -> Result<(Chosen, Facts), Error> {
 fn draw_from(client: &SpiClient, wish: &Wish, chosen: &Chosen, facts: Facts, first: i64) -> Result<Drawn, Error> {
     let column = facts.key_names().0.to_owned() + "." + facts.key_names().1;
     match wish.way {
-        Way::In { keep_sequence } => {
-            let plan = adopt(&facts, first, keep_sequence);
+        Way::In { keep_sequence, recreate_views } => {
+            let plan = adopt(&facts, &Adoption { first_id: first, keep_sequence, recreate_views });
             if plan.steps.is_empty() {
                 return Err(MovingError::AlreadyAdopted(column).into());
             }
@@ -230,6 +239,16 @@ fn check(drawn: &Drawn) -> Result<(), Error> {
         return Err(
             MovingError::Obstacles(format!("{table}.{column}"), plan.obstacles.clone(), plan.hints.clone()).into()
         );
+    }
+    Ok(())
+}
+
+/// Views that were made again are as they were, or else nothing is done.
+fn check_views(client: &SpiClient, facts: &Facts) -> Result<(), Error> {
+    for view in &facts.views {
+        if !look(|| views::is_as_before(client, view)).map_err(query)? {
+            return Err(MovingError::ViewChanged(view.description.clone()).into());
+        }
     }
     Ok(())
 }

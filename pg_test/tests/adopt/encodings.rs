@@ -56,9 +56,17 @@ fn names_of_other_encodings_are_kept() {
         let error = error.as_db_error().unwrap();
         assert_eq!(error.code().code(), "55000", "{encoding}: {error:?}");
         assert!(error.detail().unwrap().contains("cannot change its type because of view public.seen"), "{error:?}");
-        client.batch_execute("DROP VIEW seen").unwrap();
+        run(client, table, column, "COMMENT ON COLUMN seen.<c> IS '%2$s \\'");
+        run(client, table, column, "CREATE MATERIALIZED VIEW <c> AS SELECT <c> AS <t>, '%2$s'::text AS t FROM seen");
+        run(client, table, column, "CREATE INDEX ON <c> (t) WHERE t <> '%2$s '");
+        const VIEWS: &str = "
+            SELECT md5(string_agg(concat(relname, attname, col_description(c.oid, attnum)), ',' ORDER BY relname, attnum))
+            FROM pg_class c JOIN pg_attribute ON attrelid = c.oid WHERE relkind IN ('v', 'm', 'i') AND relnamespace = 'public'::regnamespace";
+        let views: String = value(client, VIEWS);
 
+        let adopt = format!("SELECT highest_before FROM snowflake_adopt({oid}, views => 'recreate')");
         assert_eq!(value::<i64>(client, &adopt), 2, "{encoding}");
+        assert_eq!(value::<String>(client, VIEWS), views, "{encoding}");
         run(client, table, column, "INSERT INTO <t> (v) VALUES ('c')");
         run(client, table, column, "INSERT INTO parts SELECT 2, max(<c>) FROM <t>");
         assert_eq!(value::<i64>(client, "SELECT count(*) FROM parts"), 2);

@@ -129,28 +129,22 @@ fn pagila_moves_in() {
     let obstacles =
         "SELECT count(*) FROM snowflake_adopt_plan('actor') WHERE kind = 'obstacle' AND note LIKE '%because of view%'";
     assert_eq!(value::<i64>(&mut client, obstacles), 6);
-    // Views must go first.
-    let views: Vec<String> = cluster
-        .client()
-        .query(
-            "SELECT format('%s VIEW %s', CASE relkind WHEN 'm' THEN 'MATERIALIZED' ELSE '' END, oid::regclass) \
-             FROM pg_class WHERE relkind IN ('v', 'm') AND relnamespace = 'public'::regnamespace ORDER BY oid DESC",
-            &[],
-        )
-        .unwrap()
-        .iter()
-        .map(|row| row.get(0))
-        .collect();
-    for view in views {
-        cluster.client().batch_execute(&format!("DROP {view} CASCADE")).ok();
-    }
+    const VIEWS: &str = "
+        SELECT string_agg(concat_ws(' ', c.oid::regclass, relkind, relowner::regrole, relispopulated, relacl, reloptions,
+            (SELECT string_agg(attname, ' ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0),
+            (SELECT string_agg(pg_get_indexdef(indexrelid), ' ' ORDER BY indexrelid) FROM pg_index WHERE indrelid = c.oid)),
+            E'\n' ORDER BY relname)
+        FROM pg_class c WHERE relkind IN ('v', 'm') AND relnamespace = 'public'::regnamespace";
+    let views: String = value(&mut client, VIEWS);
+    assert!(views.lines().count() >= 7, "{views}");
     let tables =
         ["actor", "film", "language", "category", "customer", "address", "city", "country", "inventory", "rental"];
     for table in tables.into_iter().chain(["staff", "store"]) {
-        cluster.client().batch_execute(&format!("SELECT snowflake_adopt('{table}')")).unwrap();
+        cluster.client().batch_execute(&format!("SELECT snowflake_adopt('{table}', views => 'recreate')")).unwrap();
     }
     // In partitions, by its own name: the primary key has two columns.
-    cluster.client().batch_execute("SELECT snowflake_adopt('payment', 'payment_id')").unwrap();
+    cluster.client().batch_execute("SELECT snowflake_adopt('payment', 'payment_id', views => 'recreate')").unwrap();
+    assert_eq!(value::<String>(&mut client, VIEWS), views);
     let left = "SELECT count(*) FROM pg_constraint f JOIN pg_attribute ON attrelid = conrelid \
                 AND attnum = ANY (conkey) WHERE contype = 'f' AND atttypid <> 'int8'::regtype";
     assert_eq!(value::<i64>(&mut client, left), 0);

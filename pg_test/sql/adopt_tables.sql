@@ -149,24 +149,24 @@ SELECT * FROM columns('"o''d\d ""s"."t''; DROP TABLE x; --"', '"o''d\d ""s"."ÃŸÃ
     '"o''d\d ""s".aaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff123');
 
 -- The owner of all tables, and nobody else, whatever the privileges.
-CREATE ROLE regress_snowflake_owner;
-CREATE ROLE regress_snowflake_other;
-GRANT CREATE ON SCHEMA public TO regress_snowflake_owner, regress_snowflake_other;
-SET ROLE regress_snowflake_owner;
+CREATE ROLE regress_snowflake_adopter;
+CREATE ROLE regress_snowflake_stranger;
+GRANT CREATE ON SCHEMA public TO regress_snowflake_adopter, regress_snowflake_stranger;
+SET ROLE regress_snowflake_adopter;
 CREATE TABLE theirs (id serial PRIMARY KEY);
-GRANT ALL ON theirs TO regress_snowflake_other;
-SET ROLE regress_snowflake_other;
+GRANT ALL ON theirs TO regress_snowflake_stranger;
+SET ROLE regress_snowflake_stranger;
 CREATE TABLE ours (id serial PRIMARY KEY, theirs_id integer REFERENCES theirs);
 SELECT * FROM adopt('theirs');
 SELECT kind, note FROM plan('theirs') WHERE kind = 'obstacle';
 -- A table at the other end of a foreign key of ours stays as it is.
 SELECT * FROM adopt('ours');
-SET ROLE regress_snowflake_owner;
+SET ROLE regress_snowflake_adopter;
 SELECT * FROM adopt('theirs');
 SELECT kind, note FROM plan('theirs') WHERE kind = 'obstacle';
 RESET ROLE;
 SELECT * FROM adopt('theirs');
-SET ROLE regress_snowflake_owner;
+SET ROLE regress_snowflake_adopter;
 INSERT INTO theirs DEFAULT VALUES RETURNING id > 1000000 AS new;
 -- Rows that a policy hides count.
 CREATE TABLE hidden (id bigserial PRIMARY KEY);
@@ -181,9 +181,9 @@ RESET ROLE;
 SELECT snowflake_release('hidden') > 1 AS released;
 SELECT relowner::regrole FROM pg_class WHERE relname = 'hidden_id_seq';
 DROP TABLE theirs, ours, hidden;
-REVOKE CREATE ON SCHEMA public FROM regress_snowflake_owner, regress_snowflake_other;
-DROP ROLE regress_snowflake_owner;
-DROP ROLE regress_snowflake_other;
+REVOKE CREATE ON SCHEMA public FROM regress_snowflake_adopter, regress_snowflake_stranger;
+DROP ROLE regress_snowflake_adopter;
+DROP ROLE regress_snowflake_stranger;
 
 -- What else a table has stays.
 CREATE TABLE kept (id serial, code int4range, at timestamptz, CONSTRAINT kept_key PRIMARY KEY (id) INCLUDE (at),

@@ -33,7 +33,7 @@ CREATE FUNCTION snowflake_adopt(
     LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 100000 ROWS 1
     AS 'MODULE_PATHNAME', 'snowflake_adopt';
 COMMENT ON FUNCTION snowflake_adopt(regclass, name, boolean, text) IS
-    'makes snowflake_next() the default of an existing column, and bigint of it and of all columns that refer to it; new IDs are at or above first_id, old numbers below it';
+    'gives an existing column the default snowflake_next(), and makes it and all columns that refer to it bigint; new IDs are at or above first_id, old numbers below it';
 
 CREATE FUNCTION snowflake_release_plan(
     tbl regclass,

@@ -10,23 +10,24 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 use tempfile::TempDir;
 
-/// Goes on until it finds none, as Patroni may have started another server meanwhile.
+/// Looks for processes until there are none, as Patroni may have started another server meanwhile. A look is one process, find(1):
+/// on a busy machine, a process for each link would take minutes.
 const WATCHDOG: &str = r#"
 while read -r directory; do all="$all $directory"; done
-for directory in $all; do
-    [ -d "$directory" ] || continue
-    found=1
-    while [ "$found" ]; do
-        found=
-        for process in /proc/[0-9]*; do
-            case "$(readlink "$process/cwd")/" in
-                "$directory"/*) kill -KILL "${process#/proc/}" && found=1 ;;
-            esac
+for directory in $all; do [ ! -d "$directory" ] || left="$left $directory"; done
+[ "$left" ] || exit
+found=1
+while [ "$found" ]; do
+    found=$(
+        find /proc/[0-9]*/cwd -maxdepth 0 -printf '%h %l/\n' | while read -r process place; do
+            for directory in $left; do
+                case $place in "$directory"/*) kill -KILL "${process#/proc/}" && echo killed ;; esac
+            done
         done
-        [ ! "$found" ] || sleep 0.1
-    done
-    rm -rf "$directory"
+    )
+    [ ! "$found" ] || sleep 0.1
 done
+rm -rf $left
 "#;
 
 /// A new directory in /tmp. Its name begins with `pgsf-` and this.

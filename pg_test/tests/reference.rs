@@ -84,9 +84,10 @@ fn signatures(part: &str) -> &str {
     part.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap_or_default()
 }
 
-/// One line, with one space between words, short names of types, no space beside parentheses, and NULL without its type.
+/// One line, with one space between words, short names of types, no space beside parentheses, and NULL and text in quotes
+/// without their types.
 fn plain(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("'::text", "'");
     let mut parts = line.split("NULL::");
     let mut untyped = parts.next().unwrap_or_default().to_owned();
     for part in parts {

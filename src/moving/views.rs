@@ -57,7 +57,7 @@ const BLOCKERS: &str = "
         FROM pg_attribute JOIN pg_type t ON t.oid = atttypid
         WHERE (attrelid = view OR attrelid IN (SELECT indexrelid FROM pg_index WHERE indrelid = view))
             AND attnum > 0
-            AND (coalesce(attstattarget, -1) <> -1 OR attoptions IS NOT NULL OR attcompression <> ''
+            AND (coalesce(attstattarget, -1) <> -1 OR attoptions::text LIKE '%n_distinct%' OR attcompression <> ''
                 OR relkind = 'm' AND attrelid = view AND attstorage <> typstorage)
         UNION ALL
         SELECT pg_describe_object('pg_class'::regclass, indexrelid, 0)

@@ -19,6 +19,7 @@
 //! * [`errors`]: every error a user can see, with SQLSTATE, detail and hint
 //! * [`settings`]: the `pg_snowflake.*` parameters
 //! * [`admission`]: what this process may claim until something changes
+//! * [`explain`]: how long a statement has waited, in `EXPLAIN (ANALYZE)`
 //! * [`waits`]: what waits are called in `pg_stat_activity`
 //! * [`shared`]: the shared memory of the server: the line, and the lock for transitions
 //! * [`wording`]: words that several messages need
@@ -33,6 +34,7 @@ mod check_plan;
 mod database;
 mod encoding;
 mod errors;
+mod explain;
 mod functions;
 mod generator;
 mod keeper;
@@ -78,6 +80,7 @@ pub extern "C-unwind" fn _PG_init() {
     forbid_backtraces();
     settings::definitions::init(preloading);
     planner::init();
+    explain::init();
     if preloading {
         time::tsc::init();
         shared::init();

@@ -1,10 +1,11 @@
-//! What waits are called in `pg_stat_activity`. PostgreSQL 17 and later let an extension name its wait events; before, all are
-//! called `Extension`.
+//! What waits are called in `pg_stat_activity`, and how long a statement has waited. PostgreSQL 17 and later let an extension name
+//! its wait events; before, all are called `Extension`.
 
 use crate::shared::{WAITS, counters};
-use crate::time::wait;
+use crate::time::{clock, wait};
 use pgrx::prelude::*;
 use snowflake_core::Micros;
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -25,6 +26,7 @@ impl Wait {
     /// All of them, each at the place of its number.
     const ALL: [Self; WAITS] = [Self::Clock, Self::Ceiling, Self::Lease, Self::Registry];
 
+    /// The wait event.
     const fn name(self) -> &'static CStr {
         match self {
             Self::Clock => c"SnowflakeClock",
@@ -35,13 +37,47 @@ impl Wait {
     }
 }
 
-/// Sleeps as [`wait::sleep`] does.
-pub fn sleep(length: Micros, wait: Wait) {
+/// How long one statement of this session has waited, for each of [`Wait::ALL`].
+#[derive(Clone, Copy, Default)]
+struct Waited {
+    /// When the statement began, a `timestamptz`.
+    statement: i64,
+    lengths: [Micros; WAITS],
+}
+
+thread_local! {
+    /// Of the last statement that has waited. A process has one thread that runs statements.
+    static WAITED: Cell<Waited> = Cell::default();
+}
+
+/// Of the statement that runs now.
+fn waited() -> Waited {
+    // SAFETY: reads a variable of this process.
+    let statement = unsafe { pg_sys::GetCurrentStatementStartTimestamp() };
+    match WAITED.get() {
+        waited if waited.statement == statement => waited,
+        _ => Waited { statement, ..Waited::default() },
+    }
+}
+
+/// How long the statement that runs now has waited, and for what; also where it has not.
+pub fn of_statement() -> impl Iterator<Item = (Wait, Micros)> {
+    Wait::ALL.into_iter().zip(waited().lengths)
+}
+
+/// Sleeps as [`wait::sleep`] does. Returns for how long.
+pub fn sleep(length: Micros, wait: Wait) -> Micros {
     let event = match counters().wait_events[wait as usize].load(Relaxed) {
         0 => pg_sys::PG_WAIT_EXTENSION,
         named => named,
     };
+    let start = clock::monotonic_micros();
     wait::sleep_as(length, event);
+    let slept = clock::monotonic_micros() - start;
+    let mut waited = waited();
+    waited.lengths[wait as usize] = waited.lengths[wait as usize] + slept;
+    WAITED.set(waited);
+    slept
 }
 
 /// Gives the waits their names. Called by the keeper: a server has room for 128 names of all extensions, and where there is none

@@ -53,3 +53,25 @@ fn the_names_are_those_that_the_server_lists() {
     let all = "SnowflakeCeiling SnowflakeClock SnowflakeLease SnowflakeRegistry";
     wait_for("the keeper has named them", || value::<Option<String>>(&mut client, list).as_deref() == Some(all));
 }
+
+/// From PostgreSQL 18 on; and nothing of the statement before it.
+#[test]
+fn explain_says_how_long_a_statement_has_waited() {
+    if snowflake_test::Installation::under_test().major() < 18 {
+        return;
+    }
+    let cluster = Cluster::options().set("pg_snowflake.layout = 'sonyflake2'\npg_snowflake.max_lead = 0").start();
+    let mut client = cluster.client();
+    let mut explained = |options: &str, count: u32| -> Vec<String> {
+        let query = format!("EXPLAIN (ANALYZE{options}) SELECT snowflake_next() FROM generate_series(1, {count})");
+        let rows = client.query(&query, &[]).unwrap();
+        rows.iter().map(|row| row.get::<_, String>(0)).filter(|line| line.contains("Snowflake")).collect()
+    };
+    // 256 IDs each 10 ms.
+    let lines = explained("", 10_000);
+    let millis: f64 =
+        lines[0].strip_prefix("Snowflake Ceiling Wait: ").unwrap().strip_suffix(" ms").unwrap().parse().unwrap();
+    assert!(lines.len() == 1 && millis > 100.0, "{lines:?}");
+    assert!(explained("", 1).is_empty());
+    assert!(explained(", SUMMARY OFF", 10_000).is_empty());
+}

@@ -89,8 +89,6 @@ impl Patience {
             self.slept = true;
             counters.waits.fetch_add(1, Relaxed);
         }
-        let start = clock::monotonic_micros();
-        waits::sleep(length, wait);
-        counters.wait_time.fetch_add((clock::monotonic_micros() - start).0, Relaxed);
+        counters.wait_time.fetch_add(waits::sleep(length, wait).0, Relaxed);
     }
 }

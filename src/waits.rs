@@ -61,6 +61,7 @@ fn waited() -> Waited {
 }
 
 /// How long the statement that runs now has waited, and for what; also where it has not.
+#[cfg(any(feature = "pg18", feature = "pg19"))]
 pub fn of_statement() -> impl Iterator<Item = (Wait, Micros)> {
     Wait::ALL.into_iter().zip(waited().lengths)
 }

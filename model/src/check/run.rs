@@ -6,7 +6,8 @@ use super::world::REPEATED;
 use stateright::{Checker, HasDiscoveries, Model};
 use std::time::{Duration, Instant};
 
-/// The time that a check has, on a machine with other work. Alone on two cores, none takes ten minutes.
+/// The time that a check has. Most need minutes; with three workers or three servers and two workers, more than half an hour on
+/// a machine with other work.
 pub const LONGEST: Duration = Duration::from_secs(7200);
 
 /// Runs a check, and prints a line about it; where an ID repeats that must not, or `is_wordy`, also how. Returns whether

@@ -174,10 +174,7 @@ fn a_grant_is_installed_in_its_order_and_a_renewal_only_publishes() {
     let first = grant(3, 10, 90);
     let steps = published.plan(&layout(), &line, &first).unwrap();
     let floor = layout().first_tick_from(at(10));
-    assert_eq!(
-        steps,
-        [Some(Step::Raise(floor)), Some(Step::Switch(WorkerNumber(3), bits)), Some(Step::Publish(first))]
-    );
+    assert_eq!(steps, [Some(Step::Raise(floor)), Some(Step::Switch(first, bits)), Some(Step::Publish(first))]);
     published.install(&layout(), &line, &first).unwrap();
     let claim = line.claim(&layout(), &bounds(&published, 0), 1).unwrap_or_else(|_| {
         // The line was raised to the grant's start, which is ahead of the clock.
@@ -192,6 +189,23 @@ fn a_grant_is_installed_in_its_order_and_a_renewal_only_publishes() {
     published.install(&layout(), &line, &renewed).unwrap();
     assert_eq!(line.last(), before, "a renewal gives nothing up");
     assert_eq!(published.ceiling, Some(at(120)));
+}
+
+/// What installs a grant may end between two steps, and a superuser may lower the line then.
+#[test]
+fn wherever_an_installation_ends_the_line_is_not_lowered_below_a_grant() {
+    let floor = |grant: &Grant| layout().first_tick_from(grant.from);
+    for (old, new) in [(grant(3, 10, 90), grant(4, 50, 120)), (grant(3, 50, 90), grant(4, 10, 120))] {
+        let (line, mut published) = (Line::new(), Published::new(true));
+        published.install(&layout(), &line, &old).unwrap();
+        for step in published.plan(&layout(), &line, &new).unwrap().into_iter().flatten() {
+            published.apply(&layout(), &line, step);
+            let lowest = published.lowest_tick(&layout()).unwrap();
+            let in_use = if published.worker == Some(new.worker) { &new } else { &old };
+            assert!(lowest >= floor(in_use), "{step:?}");
+        }
+        assert_eq!(published.lowest_tick(&layout()), Some(floor(&new)), "in the end as low as may be");
+    }
 }
 
 #[test]

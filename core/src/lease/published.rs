@@ -12,7 +12,7 @@ use thiserror::Error;
 pub struct Published {
     /// The worker that a lease has put beside the line.
     pub worker: Option<WorkerNumber>,
-    /// Where that worker's grant begins: IDs before it may be another server's.
+    /// Where that worker's grant begins, or later: IDs before it may be another server's.
     pub from: Option<UnixMicros>,
     /// The first instant that no session may claim: the end of the grant. Not lowered within a run, as sessions have
     /// copies of it.
@@ -67,8 +67,9 @@ pub enum NotInstalled {
 pub enum Step {
     /// The line is raised to the tick: nothing before it is claimed any more.
     Raise(Tick),
-    /// The worker is put beside the line.
-    Switch(WorkerNumber, WorkerBits),
+    /// The worker of the grant is put beside the line. The grant's start is on record before, so that from then on nobody
+    /// lowers the line below it by hand, even if what does these steps ends before the next one.
+    Switch(Grant, WorkerBits),
     /// Sessions may claim what begins before the end of the grant. Opens a closed line.
     Publish(Grant),
 }
@@ -133,7 +134,7 @@ impl Published {
         }
         Ok([
             (floor > next).then_some(Step::Raise(floor)),
-            (self.worker != Some(grant.worker)).then_some(Step::Switch(grant.worker, bits)),
+            (self.worker != Some(grant.worker)).then_some(Step::Switch(*grant, bits)),
             Some(Step::Publish(*grant)),
         ])
     }
@@ -142,9 +143,10 @@ impl Published {
     pub fn apply(&mut self, layout: &Layout, line: &Line, step: Step) {
         match step {
             Step::Raise(floor) => line.raise(layout, floor),
-            Step::Switch(worker, bits) => {
+            Step::Switch(grant, bits) => {
+                self.from = self.from.max(Some(grant.from));
                 line.switch_worker(layout, bits);
-                self.worker = Some(worker);
+                self.worker = Some(grant.worker);
             }
             Step::Publish(grant) => {
                 (self.from, self.ceiling, self.closed) = (Some(grant.from), Some(grant.until), None);

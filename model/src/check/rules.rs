@@ -45,6 +45,8 @@ pub enum Break {
     HandedBackInUse,
     /// 11: the line is lowered by hand to anything.
     LoweredBelowStart,
+    /// 11: the grant's start is put on record when its end is, after the switch.
+    StartRecordedLate,
     /// 12: after a session's crash, what was used before is taken for what is used since.
     CrashForgotten,
     /// Not a rule, but an idea that was dropped: a restarted server goes on with its system's old grant, above its own
@@ -223,9 +225,9 @@ impl Rules {
         let number = number(plan.grant.worker);
         let bits = self.layout.place_number(number.0).expect("a worker of the layout");
         let raise = plan.raise.map(|tick| Step::Raise(snowflake_core::Tick(tick.into())));
-        let switch = plan.switches.then_some(Step::Switch(number, bits));
-        let (from, until) = (instant(plan.grant.from), instant(plan.grant.until));
-        let publish = Some(Step::Publish(lease::Grant { worker: number, from, until }));
+        let grant = lease::Grant { worker: number, from: instant(plan.grant.from), until: instant(plan.grant.until) };
+        let switch = plan.switches.then_some(Step::Switch(grant, bits));
+        let publish = Some(Step::Publish(grant));
         match self.broken {
             Some(Break::SwitchedFirst) => [switch, raise, publish],
             Some(Break::PublishedFirst) => [publish, raise, switch],
@@ -243,7 +245,11 @@ impl Rules {
     pub fn install(&self, server: &mut Server, plan: &Installation, step: u8, keeps_from: bool) {
         let Some(step) = self.steps(plan)[usize::from(step)] else { return };
         let (mut published, line) = (published(server), line(server));
+        let before = published.from;
         published.apply(&self.layout, &line, step);
+        if self.is_broken(Break::StartRecordedLate) && matches!(step, Step::Switch(..)) {
+            published.from = before;
+        }
         server.last = line.last().0 as u8;
         server.worker = published.worker.map(|worker| worker.0 as u8);
         server.from = published.from.filter(|_| keeps_from).map(small);

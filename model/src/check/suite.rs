@@ -136,6 +136,10 @@ pub fn suite() -> Vec<Check> {
             with(hand_back, &breaking(Break::HandedBackInUse, &one_at_a_time(&one))),
         ),
         repeats(
+            "11: grant's start on record after the switch",
+            with(rewind, &breaking(Break::StartRecordedLate, &two)),
+        ),
+        repeats(
             "11: line lowered below the grant's start",
             with(rewind, &breaking(Break::LoweredBelowStart, &one_at_a_time(&one))),
         ),

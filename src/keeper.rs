@@ -1,4 +1,4 @@
-//! The keeper: the one background process of the extension, which runs as long as the server. It reads a changed
+//! The keeper: a background process that runs as long as the server. It reads a changed
 //! configuration for all sessions, and at a clean stop it gives back what was reserved and not used. It is connected to
 //! no database, and holds no lock while it waits. Sessions work without it: see [`crate::worker`].
 

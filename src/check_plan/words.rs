@@ -146,8 +146,7 @@ pub fn room(layout: &Layout, need: &Need) -> Row {
         Room::TooMany => "Choose a layout with a wider worker.",
         Room::NoneSpare | Room::FewSpare => {
             "With leases, plan two workers for each server: after a crash, a server takes another worker at \
-             once, and its own is \
-             free only when the old lease ends."
+             once, and its own is free only when the old lease ends."
         }
         Room::Enough if !has_datacenters && need.datacenters.is_some_and(|datacenters| datacenters > 1) => {
             "The layout has no datacenter: number the servers of all datacenters together."
@@ -246,8 +245,7 @@ pub fn key(layout: &Layout, key: &Key, values: Values, found: Sorting) -> Row {
             let negative = if lowest < 0 { " Negative numbers are no IDs, and stay what they are." } else { "" };
             let finding = format!(
                 "{name} has values from {lowest} to {highest}, which sort below the next ID, {next}{read_as}; \
-                 times are true \
-                 from {next_at} on"
+                 times are true from {next_at} on"
             );
             let advice = format!(
                 "{} Have queries by time leave out what is below the first ID.{negative}",
@@ -262,8 +260,7 @@ pub fn key(layout: &Layout, key: &Key, values: Values, found: Sorting) -> Row {
                 [] => "Choose an earlier epoch, or give such rows lower numbers.".to_owned(),
                 likely => format!(
                     "If these are IDs, choose the layout that made them, so that they keep their meaning. The \
-                     value could be \
-                     of {}.",
+                     value could be of {}.",
                     likely.iter().map(|name| made(name, highest)).collect::<Vec<_>>().join(" or ")
                 ),
             };
@@ -347,8 +344,7 @@ pub fn unused_worker(layout: &Layout) -> Row {
         Verdict::Warning,
         format!(
             "pg_snowflake.worker_id is set without pg_snowflake.datacenter_id, and has no effect on leases in \
-             the layout \
-             \"{layout}\""
+             the layout \"{layout}\""
         ),
         "Set both for one worker, only datacenter_id for any worker of a datacenter, or none.",
     )
@@ -377,8 +373,7 @@ pub fn unfit_worker(layout: &Layout, error: FieldError) -> Row {
             Verdict::Warning,
             format!(
                 "Set pg_snowflake.{field}_id to a number from 0 to {}, different on each server, or lease \
-                 worker IDs from a \
-                 registry.",
+                 worker IDs from a registry.",
                 layout.max(field)
             ),
         ),
@@ -404,9 +399,8 @@ pub fn worker_and_registry() -> Row {
         Verdict::Warning,
         "pg_snowflake.worker_id is set beside pg_snowflake.registry, so this server leases that worker and no other"
             .to_owned(),
-        "Remove worker_id, unless this server must have that number: after a crash it waits for its old lease, \
-         or starts \
-         ahead of the clock.",
+        "Remove worker_id, unless this server must have that number: after a crash it waits for its old \
+         lease, or starts ahead of the clock.",
     )
 }
 
@@ -432,9 +426,8 @@ pub fn misfit(layout: &Layout, lengths: &Lengths, misfit: Misfit) -> Row {
         ),
         Misfit::LeasesBeyondLead => (
             format!(
-                "pg_snowflake.registry_window, {}, is longer than max_lead, {max_lead}: a server that takes its \
-                 own worker \
-                 over after a crash waits for the clock",
+                "pg_snowflake.registry_window, {}, is longer than max_lead, {max_lead}: a server that takes \
+                 its own worker over after a crash waits for the clock",
                 duration(lengths.window.unwrap_or_default())
             ),
             "Set max_lead to registry_window or more.",
@@ -473,8 +466,7 @@ pub fn used_record(recorded: &Layout) -> Row {
              would be misread"
         ),
         "Keep that layout. To change it, dump the database, drop it, set the layout, and restore all but the \
-         sequences of the \
-         schema _snowflake, with tables that have no IDs of the old layout.",
+         sequences of the schema _snowflake, with tables that have no IDs of the old layout.",
     )
 }
 

@@ -29,8 +29,10 @@ use snowflake_core::reservation::{self as decide, CopyTooFar, Reserved, Situatio
 use snowflake_core::{Layout, Micros, Tick, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How long a session waits for others that create or drop the replication origin.
+/// How long a session waits for others that drop the replication origin.
 const LONGEST_WAIT: Micros = Micros::from_secs(2);
+/// How long a session waits for it to be created: longer than the process that does so waits for a lock (5 s).
+const LONGEST_CREATION: Micros = Micros::from_secs(10);
 
 impl From<CopyTooFar> for Error {
     fn from(error: CopyTooFar) -> Self {
@@ -123,7 +125,7 @@ fn create_register(other_than: i64) -> Result<(), Error> {
             Err(error @ (Error::NoWorkerSlot | Error::NoOrigin | Error::NoProgress)) => error,
             Err(error) => return Err(error),
         };
-        if clock::monotonic_micros() - start > LONGEST_WAIT {
+        if clock::monotonic_micros() - start > LONGEST_CREATION {
             return Err(error);
         }
         wait::sleep(Micros::from_millis(10));

@@ -10,7 +10,7 @@ TARGET ?= target
 export PG_CONFIG
 
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
-MAJOR = $(shell $(PG_CONFIG) --version | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
+MAJOR = $(shell PG_CONFIG='$(PG_CONFIG)' scripts/pg-config --major)
 LIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 EXTENSIONDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)/extension
 BUILD = PGRX_PG_CONFIG_PATH=$(PG_CONFIG) $(CARGO)
@@ -18,9 +18,10 @@ FEATURES = $(shell scripts/cargo-flags) --no-default-features \
 	--features "pg$(MAJOR) $(REGISTRIES)"
 BUILT = $(TARGET)/$(subst dev,debug,$(PROFILE))
 STAGE = $(TARGET)/install
+TOOLS = $(shell . scripts/tools && echo $$tools)
 
 .PHONY: help deps deps-test deps-clients build install uninstall demo test test-all test-clients test-clusters soak model simulation \
-	bench microbench lint versions docs dist deb test-packages clean
+	bench microbench lint advisories versions docs dist deb test-packages clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -58,7 +59,7 @@ test: deps-test install ## everything but the examples: core, model checks, regr
 	@scripts/test
 
 test-clients: deps-clients install ## the examples of clients, in examples/, with their packages
-	$(CARGO) test -p snowflake_test -p snowflake_example --test clients
+	$(CARGO) test $(shell scripts/cargo-flags tests) --test clients
 
 test-clusters: ## Patroni, active-active, cascades, PgBouncer, on PostgreSQL 17 or later; FAILOVERS=20 for as many, ONLY=patroni for some
 	@FAILOVERS='$(FAILOVERS)' ONLY='$(ONLY)' scripts/test-clusters
@@ -85,11 +86,15 @@ lint: deps ## formatting, clippy, licences, unused crates, the core's package fo
 	$(CARGO) clippy -p snowflake_registry --all-features --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p snowflake_core --no-deps
 	$(CARGO) package -p snowflake_core --allow-dirty --offline
-	target/tools/bin/cargo-machete
-	target/tools/bin/cargo-deny check --hide-inclusion-graph licenses bans sources
-	target/tools/hadolint/bin/hadolint packaging/docker/Dockerfile
+	$(TOOLS)/bin/cargo-machete
+	$(TOOLS)/bin/cargo-deny check --hide-inclusion-graph licenses bans sources
+	$(TOOLS)/hadolint/bin/hadolint packaging/docker/Dockerfile
 	@scripts/lint-scripts
 	@scripts/lint-sql
+
+advisories: ## what RustSec says of the crates in use; its database is downloaded
+	@scripts/deps lint
+	$(TOOLS)/bin/cargo-deny check advisories
 
 versions: deps-test ## compile for every PostgreSQL major, and test the oldest and the newest by the main tests; RUN="16 17" for others
 	@RUN='$(RUN)' scripts/versions

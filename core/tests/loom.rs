@@ -1,5 +1,5 @@
 //! The line in all interleavings of two and three threads. Only in a build in which loom replaces the atomics:
-//! `RUSTFLAGS="--cfg loom" cargo test -p snowflake_core --release --test loom`
+//! `RUSTFLAGS="--cfg loom" cargo test -p snowflake_core --profile model --test loom`
 #![cfg(loom)]
 
 use loom::sync::{Arc, Mutex};

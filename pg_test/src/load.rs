@@ -169,6 +169,9 @@ pub fn run_during<'a, T>(
     run_during_in(&["postgres"], sessions, server, during)
 }
 
+/// How long a session rests between two calls. Without that, it is the client that the processors are busy with.
+const REST: Duration = Duration::from_millis(3);
+
 /// The same with so many sessions in each of these databases.
 pub fn run_during_in<'a, T>(
     databases: &[&str],
@@ -176,7 +179,7 @@ pub fn run_during_in<'a, T>(
     server: impl Fn() -> &'a Cluster + Sync,
     during: impl FnOnce() -> T,
 ) -> (T, Record) {
-    run_gated(databases, sessions, Duration::ZERO, &Gate::default(), server, during)
+    run_gated(databases, sessions, REST, &Gate::default(), server, during)
 }
 
 /// The same with sessions that rest between two calls, and can be held at a gate.

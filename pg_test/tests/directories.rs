@@ -21,7 +21,7 @@ fn a_program_that_is_killed_leaves_no_server_behind() {
         return;
     }
     let mut victim = Command::new(std::env::current_exe().unwrap());
-    victim.args(["--exact", "a_program_that_is_killed_leaves_no_server_behind", "--nocapture"]);
+    victim.args(["--exact", "directories::a_program_that_is_killed_leaves_no_server_behind", "--nocapture"]);
     let mut victim = victim.env(IS_VICTIM, "1").stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines().map(Result::unwrap);
     let line = lines.find(|line| line.starts_with("server ")).expect("the server has started");

@@ -2,11 +2,11 @@
 //! security hide rows from functions that are not leakproof: a condition with such a function is not evaluated for a
 //! hidden row. One with a volatile function is evaluated for every row.
 
-use crate::compare;
-use crate::conditions::Kind;
-use crate::generator::{Generator, Order};
-use crate::settings;
-use crate::tables::{DEFAULT, Definition, GUARD, OWN, Schema, table};
+use super::compare;
+use super::conditions::Kind;
+use super::generator::{Generator, Order};
+use super::settings;
+use super::tables::{DEFAULT, Definition, GUARD, OWN, Schema, table};
 use snowflake_test::{Cluster, value};
 
 /// A table, the view that hides some of its rows, if that is not done by row-level security, and which it hides.

@@ -1,6 +1,6 @@
 //! Runs a query in all ways, and compares what it returns.
 
-use crate::generator::{Order, Query};
+use super::generator::{Order, Query};
 use postgres::{Client, SimpleQueryMessage};
 use std::fmt::Write as _;
 

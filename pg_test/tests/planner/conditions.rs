@@ -1,8 +1,8 @@
 //! Conditions on the time of an ID, and what it is compared with.
 
-use crate::generator::Generator;
-use crate::instants::{DAY, HOUR, SECOND, day, written};
-use crate::tables::{SINCE, Table, UNTIL};
+use super::generator::Generator;
+use super::instants::{DAY, HOUR, SECOND, day, written};
+use super::tables::{SINCE, Table, UNTIL};
 
 /// A type that a time can be compared with.
 #[derive(Clone, Copy, PartialEq)]

@@ -1,8 +1,8 @@
 //! The state of a query that is being made.
 
-use crate::settings;
-use crate::sources::Source;
-use crate::tables::Schema;
+use super::settings;
+use super::sources::Source;
+use super::tables::Schema;
 use fastrand::Rng;
 use std::collections::HashSet;
 

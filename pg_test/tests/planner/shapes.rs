@@ -1,8 +1,8 @@
 //! The kinds of queries.
 
-use crate::conditions::{Kind, Subject, columns_of_moments};
-use crate::generator::{Generator, Order, Query};
-use crate::sources::time_of;
+use super::conditions::{Kind, Subject, columns_of_moments};
+use super::generator::{Generator, Order, Query};
+use super::sources::time_of;
 
 /// The other columns of every item.
 const COLUMNS: [&str; 4] = ["id", "tenant", "n", "due"];

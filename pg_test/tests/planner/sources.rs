@@ -1,7 +1,7 @@
 //! What a query reads: a table with the time written as a call, or a view or subquery that has it as a column.
 
-use crate::generator::Generator;
-use crate::tables::{Table, UPDATABLE, plain_time};
+use super::generator::Generator;
+use super::tables::{Table, UPDATABLE, plain_time};
 
 /// An item of FROM. In the text of a query, `‹a›` stands for the item with the alias `a`, `‹a.t›` for its time, and
 /// `‹a.base›` for the table below it.

@@ -2,10 +2,10 @@
 //! over them fails, or not, as the order of its conditions has it. With it, a query may succeed, but such a number counts
 //! as one without a time: it passes no condition that a NULL would not pass. Rows with IDs are all there.
 
-use crate::compare::{self, Row, Run};
-use crate::generator::{Generator, Order};
-use crate::settings;
-use crate::tables::{DEFAULT, Definition, OWN, Schema, table};
+use super::compare::{self, Row, Run};
+use super::generator::{Generator, Order};
+use super::settings;
+use super::tables::{DEFAULT, Definition, OWN, Schema, table};
 use snowflake_test::Cluster;
 
 const TABLES: [Definition; 3] = [

@@ -1,7 +1,7 @@
 //! The tables: IDs of several layouts under several indexes, each with a twin that has the time as a column; and views.
 
-use crate::instants::{DAY, HOUR, SECOND, day, written};
-use crate::unions::{self, Unions};
+use super::instants::{DAY, HOUR, SECOND, day, written};
+use super::unions::{self, Unions};
 use fastrand::Rng;
 use postgres::Client;
 use snowflake_test::value;

@@ -1,7 +1,7 @@
 //! UNION ALLs of tables, of their views, and of other UNION ALLs. The planner makes one table of those whose members have no
 //! conditions and the same types.
 
-use crate::tables::{Table, plain_time};
+use super::tables::{Table, plain_time};
 use fastrand::Rng;
 
 /// How many views there are: `union_0` and so on, each with a twin.

@@ -121,7 +121,10 @@ fn the_clock_jumps_for_a_minute() {
     assert!(record.refused.is_empty(), "{:?}", record.refused);
     let query = "SELECT clock_steps, extract(epoch FROM largest_clock_step)::bigint FROM snowflake_status()";
     let row = cluster.client().query_one(query, &[]).unwrap();
-    assert!(row.get::<_, i64>(0) > 50 && row.get::<_, i64>(1) > 600, "{row:?}");
+    let (steps, largest): (i64, i64) = (row.get(0), row.get(1));
+    let log = cluster.log();
+    assert!(!log.contains("terminated by signal"), "{log}");
+    assert!(steps > 30 && largest > 600, "{steps} steps, the largest of {largest} s");
 }
 
 #[test]

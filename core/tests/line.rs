@@ -393,7 +393,9 @@ proptest! {
         let beyond = Tick(base + beyond);
         prop_assert_eq!(server.line.close(&layout, beyond), last, "what was used");
         let closed = server.line.last();
-        prop_assert_eq!(closed, last.max(layout.last_position(beyond.min(layout.last_tick()))));
+        // There is no tick before the first.
+        let end = if beyond < Tick(0) { last } else { layout.last_position(beyond.min(layout.last_tick())) };
+        prop_assert_eq!(closed, last.max(end));
         let policy = Policy { max_burst: Ticks(max_burst), max_lead: Ticks(max_lead), spread: 1 };
         let limit = Tick(base + limit).min(beyond).min(layout.last_tick());
         let bounds = Bounds { policy, limit, now: Tick(base + now) };

@@ -20,6 +20,16 @@ pub const LOOSE_TABLE: &str = "
         'BEGIN NEW.id := public.snowflake_next(); RETURN NEW; END';
     CREATE TRIGGER fill BEFORE INSERT ON stored FOR EACH ROW EXECUTE FUNCTION fill()";
 
+/// Sets a flag when it goes out of scope, also where a test panics. A scope of threads waits for them all; so those that go on until
+/// the flag is set would have such a test hang.
+pub struct End<'a>(pub &'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
 /// Can hold the sessions of a load between two of their calls.
 #[derive(Default)]
 pub struct Gate {

@@ -112,6 +112,7 @@ fn two_servers_swap_their_workers_under_load() {
     let [a, b] = &servers;
     let done = AtomicBool::new(false);
     let (records, statements) = thread::scope(|scope| {
+        let end = load::End(&done);
         let loads = [a, b].map(|server| {
             let done = &done;
             scope.spawn(move || {
@@ -137,7 +138,7 @@ fn two_servers_swap_their_workers_under_load() {
             thread::sleep(millis(300));
         }
         let statements = statements.map(|statement| statement.join().unwrap());
-        done.store(true, Ordering::Relaxed);
+        drop(end);
         (loads.map(|load| load.join().unwrap()), statements)
     });
     let mut lists: Vec<Vec<i64>> =

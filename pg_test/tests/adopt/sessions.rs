@@ -1,7 +1,7 @@
 //! Several sessions at once.
 
-use super::Stops;
 use snowflake_test::check::{distinct, refused, wait_for};
+use snowflake_test::load::End;
 use snowflake_test::{Cluster, ids, value};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -58,7 +58,7 @@ fn writers_go_on() {
                 })
             })
             .collect();
-        let stops = Stops(&done);
+        let stops = End(&done);
         let enough = "SELECT count(*) > 1200 FROM orders";
         wait_for("some are written", || value(&mut cluster.client(), enough));
         let first =

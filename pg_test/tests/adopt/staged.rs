@@ -1,10 +1,10 @@
 //! Tables too big to be rewritten at once: `examples/moving-in/staged.sql`, with clients that write, and a server that is
 //! killed in the middle.
 
-use super::Stops;
 use super::schema::{difference, schema};
 use postgres::Client;
 use snowflake_test::check::wait_for;
+use snowflake_test::load::End;
 use snowflake_test::{Cluster, Stop, run, value};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,7 +81,7 @@ fn a_table_moves_while_clients_write_and_the_server_is_killed() {
             }
             written
         });
-        let stops = Stops(&stop);
+        let stops = End(&stop);
         // Killed again and again, after some batches.
         for _ in 0..3 {
             let done: i64 = value(&mut cluster.client(), "SELECT sum(next_block)::bigint FROM moving.columns");

@@ -4,6 +4,7 @@ use crate::{leasing, registry, status, with_each_registry, worker};
 use postgres::Client;
 use postgres::error::DbError;
 use snowflake_test::check::{self, refused, wait_for};
+use snowflake_test::load::End;
 use snowflake_test::query::{batch, value};
 use snowflake_test::registries::Kind;
 use snowflake_test::{Cluster, Installation, Stop, ids, millis, seconds};
@@ -88,11 +89,12 @@ fn a_server_that_was_stopped_past_its_lease(kind: Kind) {
     let registry = registry(kind);
     let options = leasing(&registry.url())
         .set("pg_snowflake.layout = 'timestamp=41 worker=1 sequence=12'")
-        .set("pg_snowflake.registry_window = '2s'")
-        .set("pg_snowflake.max_wait = '20s'");
+        .set("pg_snowflake.registry_window = '5s'")
+        .set("pg_snowflake.max_wait = '30s'");
     let (first, second) = (options.clone().start(), options.clone().start());
     let done = AtomicBool::new(false);
     let lists = thread::scope(|scope| {
+        let end = End(&done);
         let sessions = [&first, &second].map(|cluster| scope.spawn(|| make_until(cluster, &done)));
         thread::sleep(seconds(1));
         first.pause();
@@ -105,7 +107,7 @@ fn a_server_that_was_stopped_past_its_lease(kind: Kind) {
         // The first has no worker now, until one of the others stops.
         third.stop(Stop::Fast);
         lists.push(batch(&mut first.client_once_up("postgres"), 1000));
-        done.store(true, SeqCst);
+        drop(end);
         lists.extend(sessions.map(|session| session.join().unwrap()));
         lists
     });
@@ -119,6 +121,7 @@ fn a_copy_of_a_running_server(kind: Kind) {
     let done = AtomicBool::new(false);
     let copy = Cluster::empty(Installation::under_test(), false);
     let lists = thread::scope(|scope| {
+        let end = End(&done);
         let session = scope.spawn(|| make_until(&original, &done));
         copy.copy_from(&original, &[]);
         copy.start();
@@ -126,7 +129,7 @@ fn a_copy_of_a_running_server(kind: Kind) {
         assert_ne!(worker(&mut copy.client()), worker(&mut original.client()));
         thread::sleep(seconds(4));
         assert_ne!(worker(&mut copy.client()), worker(&mut original.client()));
-        done.store(true, SeqCst);
+        drop(end);
         vec![session.join().unwrap(), copied.join().unwrap()]
     });
     assert!(lists.iter().all(|list| list.len() > 1000));

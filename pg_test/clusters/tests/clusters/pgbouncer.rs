@@ -5,7 +5,7 @@ use postgres::{Client, SimpleQueryMessage};
 use snowflake_clusters::load::{connect, until_written};
 use snowflake_test::check;
 use snowflake_test::directories::directory;
-use snowflake_test::load::{TABLE, stored};
+use snowflake_test::load::{End, TABLE, stored};
 use snowflake_test::pgbouncer::{PgBouncer, Pool};
 use snowflake_test::programs::{Output, output};
 use snowflake_test::query::value;
@@ -59,15 +59,6 @@ fn calls(pool: Pool) -> Vec<&'static str> {
         calls.extend([both, none]);
     }
     calls
-}
-
-/// Ends the clients when it is dropped, also where a test fails.
-struct End<'a>(&'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Relaxed);
-    }
 }
 
 /// Clients call all the while. The server's sessions are killed meanwhile, and the server itself.

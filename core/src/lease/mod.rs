@@ -23,7 +23,8 @@
 //! 9. Where none is free, a server takes over its own old worker above its grant: at once if host and data directory
 //!    are as recorded, otherwise when the record has not changed for half a window ([`Watch`]).
 //! 10. An outage of the registry is harmless for as long as the window, less the time between renewals ([`Terms`]).
-//! 11. The line is lowered by hand to the grant's start at most ([`Published::lowest_tick`]).
+//! 11. The line is lowered by hand to the grant's start at most ([`Published::lowest_tick`]), which is on record before
+//!     its worker is in use ([`Step::Switch`]).
 //! 12. After a session's crash, which the token survives, the server finds its grant again. What was used of it is
 //!     known again when the line was raised to the reservation ([`Published::resumed`]).
 //!

@@ -83,6 +83,7 @@ lint: deps ## formatting, clippy, licences, unused crates, the core's package fo
 	@scripts/deps lint
 	$(CARGO) fmt --all --check
 	$(BUILD) clippy --workspace --all-targets $(FEATURES) -- -D warnings
+	$(BUILD) clippy $(shell scripts/cargo-flags) --no-default-features --features "pg$(MAJOR)" -- -D warnings
 	$(CARGO) clippy -p snowflake_registry --all-features --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p snowflake_core --no-deps
 	$(CARGO) package -p snowflake_core --allow-dirty --offline

@@ -20,8 +20,8 @@ pub const LOOSE_TABLE: &str = "
         'BEGIN NEW.id := public.snowflake_next(); RETURN NEW; END';
     CREATE TRIGGER fill BEFORE INSERT ON stored FOR EACH ROW EXECUTE FUNCTION fill()";
 
-/// Sets a flag when it goes out of scope, also where a test panics. A scope of threads waits for them all; so those that go on until
-/// the flag is set would have such a test hang.
+/// Sets a flag when it goes out of scope, also where a test panics. A scope waits for all its threads: a test that panics would hang
+/// if they go on until the flag is set, and nobody sets it.
 pub struct End<'a>(pub &'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -179,7 +179,7 @@ pub fn run_during<'a, T>(
     run_during_in(&["postgres"], sessions, server, during)
 }
 
-/// How long a session rests between two calls. Without that, it is the client that the processors are busy with.
+/// How long a session rests between two calls. Without a rest, the clients would take most of the processors' time.
 const REST: Duration = Duration::from_millis(3);
 
 /// The same with so many sessions in each of these databases.
@@ -209,17 +209,14 @@ pub fn run_gated<'a, T>(
             .flat_map(|&database| (0..sessions).map(move |number| (database, number)))
             .map(|(database, number)| scope.spawn(move || session(database, number, rest, gate, server, done)))
             .collect();
-        // The sessions must end also where `during` panics, as the scope waits for their threads.
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(during));
-        done.store(true, Ordering::Relaxed);
+        let end = End(done);
+        let result = during();
+        drop(end);
         let mut record = Record::default();
         for thread in threads {
             record.add(thread.join().unwrap());
         }
-        match result {
-            Ok(result) => (result, record),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        (result, record)
     })
 }
 

@@ -33,11 +33,10 @@ fn watched(cluster: &Cluster, databases: &[&str], during: impl FnOnce()) -> (f64
                     }
                     largest
                 });
-                let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(during));
-                done.store(true, Ordering::Relaxed);
-                let largest = watch.join().unwrap();
-                result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                largest
+                let end = load::End(&done);
+                during();
+                drop(end);
+                watch.join().unwrap()
             })
         },
     )

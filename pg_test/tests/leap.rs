@@ -269,11 +269,10 @@ fn made_during(sessions: usize, cluster: &Cluster, during: impl FnOnce(&[AtomicU
             made
         };
         let threads: Vec<_> = calls.iter().map(|calls| scope.spawn(move || make(calls))).collect();
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| during(&calls)));
-        done.store(true, Relaxed);
-        let made = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
-        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        made
+        let end = load::End(done);
+        during(&calls);
+        drop(end);
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     })
 }
 

@@ -12,7 +12,8 @@ use thiserror::Error;
 pub struct Published {
     /// The worker that a lease has put beside the line.
     pub worker: Option<WorkerNumber>,
-    /// Where that worker's grant begins, or later: IDs before it may be another server's.
+    /// Where that worker's grant begins: IDs before it may be another server's. Until the grant is published, that or the
+    /// start of the grant before, whichever is later.
     pub from: Option<UnixMicros>,
     /// The first instant that no session may claim: the end of the grant. Not lowered within a run, as sessions have
     /// copies of it.
@@ -68,7 +69,7 @@ pub enum Step {
     /// The line is raised to the tick: nothing before it is claimed any more.
     Raise(Tick),
     /// The worker of the grant is put beside the line. The grant's start is on record before, so that from then on nobody
-    /// lowers the line below it by hand, even if what does these steps ends before the next one.
+    /// lowers the line below it by hand, even if the process ends before the next step.
     Switch(Grant, WorkerBits),
     /// Sessions may claim what begins before the end of the grant. Opens a closed line.
     Publish(Grant),

@@ -52,6 +52,8 @@ pub struct Transitions {
     pub started_at: UnixMicros,
     /// The server's reservation; `None` until the first session of the run has read it.
     pub reserved: Option<Held>,
+    /// Since when a session has the register created; `None` where none does.
+    pub creating_since: Option<MonotonicMicros>,
     /// What a lease allows; nothing where workers are not leased.
     pub lease: Published,
     /// When a tick was last opened while the clock was behind.
@@ -139,6 +141,7 @@ impl Transitions {
             start: Start::find(),
             started_at: clock::now(),
             reserved: None,
+            creating_since: None,
             lease: Published::new(!RAN_BEFORE.swap(true, Relaxed)),
             pace: Pace::default(),
             worker: None,

@@ -1,7 +1,7 @@
 //! What a database has on record about its IDs, and what an administrator can change.
 
 use crate::errors::Error;
-use crate::reservation::{register, rewind};
+use crate::reservation::{creation, register, rewind};
 use crate::time::timestamptz;
 use crate::{database, settings, shared};
 use pgrx::prelude::*;
@@ -39,7 +39,7 @@ fn snowflake_prepare() {
                 register.close();
                 Ok(())
             }
-            None => register::create(0),
+            None => creation::create(0),
         }
     });
     prepared.unwrap_or_else(|error| error.raise());

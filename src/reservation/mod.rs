@@ -9,6 +9,7 @@
 //! Each database has a copy of the register, as dumps and pg_upgrade carry sequences, but no replication origins. What
 //! must be written when is decided in [`snowflake_core::reservation`].
 
+pub mod creation;
 mod interrupts;
 pub mod register;
 pub mod rewind;
@@ -31,8 +32,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// How long a session waits for others that drop the replication origin.
 const LONGEST_WAIT: Micros = Micros::from_secs(2);
-/// How long a session waits for it to be created: longer than the process that does so waits for a lock (5 s).
-const LONGEST_CREATION: Micros = Micros::from_secs(10);
 
 impl From<CopyTooFar> for Error {
     fn from(error: CopyTooFar) -> Self {
@@ -99,7 +98,7 @@ fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
         return Ok(register);
     }
     let copy = database::read_copy(relation)?;
-    create_register(copy.generation)?;
+    creation::create(copy.generation)?;
     if copy.used {
         let name = register::NAME.to_string_lossy();
         let message = format!("replication origin \"{name}\" was missing, and was created again");
@@ -112,31 +111,6 @@ fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
             .report(PgLogLevel::WARNING);
     }
     Register::open()?.ok_or(Error::NoOrigin)
-}
-
-/// Creates the register. Other sessions that find it missing do so at the same time, each by a background process of
-/// its own. There may be too few processes for all, and one session may find an origin to which another has not written
-/// yet. So failures are errors only when they last.
-fn create_register(other_than: i64) -> Result<(), Error> {
-    let start = clock::monotonic_micros();
-    loop {
-        let error = match register::create(other_than) {
-            Ok(()) => return Ok(()),
-            Err(error @ (Error::NoWorkerSlot | Error::NoOrigin | Error::NoProgress)) => error,
-            Err(error) => return Err(error),
-        };
-        if clock::monotonic_micros() - start > LONGEST_CREATION {
-            return Err(error);
-        }
-        wait::sleep(Micros::from_millis(10));
-        if let Some(register) = Register::open()? {
-            let is_written = register.read().is_some();
-            register.close();
-            if is_written {
-                return Ok(());
-            }
-        }
-    }
 }
 
 fn situation(layout: &Layout, reserved: Reserved, copy: decide::Copy, needs: Tick, now: UnixMicros) -> Situation {

@@ -2,28 +2,22 @@
 //! whole cluster which an extension can write without a transaction. PostgreSQL writes it to the WAL, saves it at
 //! checkpoints, replays it on standbys, and copies it with base backups. Nothing is replicated by this origin.
 //!
-//! Locks are taken in this order: [`shared::transitions`], PostgreSQL's ReplicationOriginLock, the lock of the origin's
+//! Locks are taken in this order: [`crate::shared::transitions`], PostgreSQL's ReplicationOriginLock, the lock of the origin's
 //! slot, those of the WAL. Catalogs are read before the first of them is taken, and the WAL is flushed after they are
 //! released.
 
 use crate::errors::Error;
-use crate::shared;
-use crate::time::clock;
 use pgrx::PgTryBuilder;
-use pgrx::bgworkers::BackgroundWorkerBuilder;
 use pgrx::prelude::*;
-use snowflake_core::reservation::{Reserved, whole_millis};
+use snowflake_core::reservation::Reserved;
 use std::ffi::CStr;
 
 /// The origin. Names that begin with `pg_` are PostgreSQL's own.
 pub const NAME: &CStr = c"snowflake";
 
-/// How long the process that creates the origin waits for a transaction that drops an origin.
-const LOCK_TIMEOUT: &CStr = c"5s";
-
 /// Whether the server has slots for replication origins. Without them PostgreSQL neither loads nor saves progress, and
 /// it reads as 0.
-fn has_slots() -> bool {
+pub fn has_slots() -> bool {
     #[cfg(any(feature = "pg18", feature = "pg19"))]
     use pg_sys::max_active_replication_origins as slots;
     #[cfg(not(any(feature = "pg18", feature = "pg19")))]
@@ -157,87 +151,5 @@ pub fn draw_generation(other: u16) -> u16 {
         if !drawn {
             Error::NoRandomNumber.raise();
         }
-    }
-}
-
-/// Creates the origin, where it does not exist, and gives it its first value. `other_than` is a generation that it must
-/// not get.
-///
-/// A background process does so in a transaction of its own. In the caller's transaction, which may be rolled back, the
-/// progress would stay behind without its origin, and the next origin to get the number would inherit it.
-///
-/// # Errors
-/// Where there is no slot for an origin or no background process, or the process has failed.
-pub fn create(other_than: i64) -> Result<(), Error> {
-    if !has_slots() {
-        return Err(Error::NoSlots);
-    }
-    // SAFETY: numbers of this process.
-    let (me, database) = unsafe { (pg_sys::MyProcPid, pg_sys::MyDatabaseId.to_u32()) };
-    let other_than = u16::try_from(other_than).unwrap_or(0);
-    let worker = BackgroundWorkerBuilder::new("pg_snowflake: create origin")
-        .set_library("pg_snowflake")
-        .set_function("pg_snowflake_create_origin")
-        .enable_spi_access()
-        .set_argument(Some(pg_sys::Datum::from(u64::from(other_than) << 32 | u64::from(database))))
-        .set_notify_pid(me)
-        .load_dynamic();
-    let Ok(worker) = worker else { return Err(Error::NoWorkerSlot) };
-    // This wait can be cancelled; the process ends by itself then.
-    let _ = worker.wait_for_shutdown();
-    let register = Register::open()?.ok_or(Error::NoOrigin)?;
-    let value = register.read();
-    register.close();
-    value.map(|_| ()).ok_or(Error::NoProgress)
-}
-
-/// The process of [`create`]. The lower 32 bits of its argument are the database to connect to, as a process needs one
-/// to read catalogs; above them is the generation not to use.
-#[pg_guard]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn pg_snowflake_create_origin(argument: pg_sys::Datum) {
-    let (database, other_than) = (argument.value() as u32, (argument.value() >> 32) as u16);
-    // SAFETY: as PostgreSQL's own workers do.
-    unsafe {
-        pg_sys::BackgroundWorkerUnblockSignals();
-        pg_sys::BackgroundWorkerInitializeConnectionByOid(
-            database.into(),
-            pg_sys::InvalidOid,
-            pg_sys::BGWORKER_BYPASS_ALLOWCONN,
-        );
-        pg_sys::SetConfigOption(
-            c"lock_timeout".as_ptr(),
-            LOCK_TIMEOUT.as_ptr(),
-            pg_sys::GucContext::PGC_SUSET,
-            pg_sys::GucSource::PGC_S_OVERRIDE,
-        );
-        pg_sys::StartTransactionCommand();
-        let lock = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
-        pg_sys::LockRelationOid(pg_sys::ReplicationOriginRelationId, lock);
-        let created = pg_sys::replorigin_by_name(NAME.as_ptr(), true) == 0;
-        if created {
-            pg_sys::replorigin_create(NAME.as_ptr());
-        }
-        pg_sys::CommitTransactionCommand();
-        // An origin that exists without a value has lost it: `snowflake_rewind()` gives it a new one, as only people
-        // know which.
-        if !created {
-            return;
-        }
-
-        pg_sys::StartTransactionCommand();
-        if let Ok(Some(register)) = Register::open() {
-            let generation = draw_generation(other_than);
-            let position = {
-                let transitions = shared::transitions();
-                let first = Reserved { until: whole_millis(clock::now()), generation };
-                // Where the run knows what was reserved, the origin was dropped during the run.
-                let first = transitions.reserved.map_or(first, |held| held.reserved);
-                register.write(first)
-            };
-            pg_sys::XLogFlush(position);
-            register.close();
-        }
-        pg_sys::CommitTransactionCommand();
     }
 }

@@ -2,6 +2,7 @@
 //! is right again. An administrator who has made sure that no such ID is kept can take the server back to just above
 //! the last one that is.
 
+use super::creation;
 use super::register::{self, Register};
 use crate::database::page::Page;
 use crate::errors::Error;
@@ -58,7 +59,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     let register = match Register::open()? {
         Some(register) => register,
         None => {
-            register::create(0)?;
+            creation::create(0)?;
             Register::open()?.ok_or(Error::NoOrigin)?
         }
     };

@@ -1,0 +1,138 @@
+//! How the register is created, by a background process in a transaction of its own. In a session's transaction, which may be
+//! rolled back, the progress would stay behind without its origin, and the next origin to get the number would inherit it.
+
+use super::register::{self, NAME, Register};
+use crate::errors::Error;
+use crate::shared;
+use crate::time::{clock, wait};
+use pgrx::bgworkers::BackgroundWorkerBuilder;
+use pgrx::prelude::*;
+use snowflake_core::Micros;
+use snowflake_core::reservation::{Reserved, whole_millis};
+use std::ffi::CStr;
+
+/// How long the process waits for a transaction that drops an origin.
+const LOCK_TIMEOUT: &CStr = c"5s";
+/// How long a session waits for the register: longer than the process waits for a lock.
+const LONGEST: Micros = Micros::from_secs(10);
+/// How long the process takes at most, unless it waits for a lock or the machine is overloaded.
+const USUAL: Micros = Micros::from_secs(1);
+
+/// Creates the register, where it does not exist, and gives it its first value. `other_than` is a generation that it must
+/// not get. Of the sessions that call this at the same time, one starts a process, and the others wait. There may be no
+/// process to be had, and the origin may be found before it has its value. So failures are errors only when they last.
+///
+/// # Errors
+/// Where there is no slot for an origin or no background process, or the process has failed.
+pub fn create(other_than: i64) -> Result<(), Error> {
+    let start = clock::monotonic_micros();
+    let mut failure = Error::NoOrigin;
+    loop {
+        if is_first() {
+            let created = run_process(other_than);
+            shared::transitions().creating_since = None;
+            match created {
+                Ok(()) => return Ok(()),
+                Err(error @ (Error::NoWorkerSlot | Error::NoOrigin | Error::NoProgress)) => failure = error,
+                Err(error) => return Err(error),
+            }
+        }
+        if clock::monotonic_micros() - start > LONGEST {
+            return Err(failure);
+        }
+        wait::sleep(Micros::from_millis(10));
+        if has_value().is_ok() {
+            return Ok(());
+        }
+    }
+}
+
+/// Whether no other session runs the process. One that does and was cancelled is no longer waited for after [`USUAL`].
+fn is_first() -> bool {
+    let now = clock::monotonic_micros();
+    let mut transitions = shared::transitions();
+    let is_first = transitions.creating_since.is_none_or(|since| now - since > USUAL);
+    if is_first {
+        transitions.creating_since = Some(now);
+    }
+    is_first
+}
+
+fn has_value() -> Result<(), Error> {
+    let register = Register::open()?.ok_or(Error::NoOrigin)?;
+    let value = register.read();
+    register.close();
+    value.map(|_| ()).ok_or(Error::NoProgress)
+}
+
+/// Starts the process and waits for its end.
+fn run_process(other_than: i64) -> Result<(), Error> {
+    if !register::has_slots() {
+        return Err(Error::NoSlots);
+    }
+    // SAFETY: numbers of this process.
+    let (me, database) = unsafe { (pg_sys::MyProcPid, pg_sys::MyDatabaseId.to_u32()) };
+    let other_than = u16::try_from(other_than).unwrap_or(0);
+    let worker = BackgroundWorkerBuilder::new("pg_snowflake: create origin")
+        .set_library("pg_snowflake")
+        .set_function("pg_snowflake_create_origin")
+        .enable_spi_access()
+        .set_argument(Some(pg_sys::Datum::from(u64::from(other_than) << 32 | u64::from(database))))
+        .set_notify_pid(me)
+        .load_dynamic();
+    let Ok(worker) = worker else { return Err(Error::NoWorkerSlot) };
+    // This wait can be cancelled; the process ends by itself then.
+    let _ = worker.wait_for_shutdown();
+    has_value()
+}
+
+/// The process. The lower 32 bits of its argument are the database to connect to, as a process needs one
+/// to read catalogs; above them is the generation not to use.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn pg_snowflake_create_origin(argument: pg_sys::Datum) {
+    let (database, other_than) = (argument.value() as u32, (argument.value() >> 32) as u16);
+    // SAFETY: as PostgreSQL's own workers do.
+    unsafe {
+        pg_sys::BackgroundWorkerUnblockSignals();
+        pg_sys::BackgroundWorkerInitializeConnectionByOid(
+            database.into(),
+            pg_sys::InvalidOid,
+            pg_sys::BGWORKER_BYPASS_ALLOWCONN,
+        );
+        pg_sys::SetConfigOption(
+            c"lock_timeout".as_ptr(),
+            LOCK_TIMEOUT.as_ptr(),
+            pg_sys::GucContext::PGC_SUSET,
+            pg_sys::GucSource::PGC_S_OVERRIDE,
+        );
+        pg_sys::StartTransactionCommand();
+        let lock = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
+        pg_sys::LockRelationOid(pg_sys::ReplicationOriginRelationId, lock);
+        let created = pg_sys::replorigin_by_name(NAME.as_ptr(), true) == 0;
+        if created {
+            pg_sys::replorigin_create(NAME.as_ptr());
+        }
+        pg_sys::CommitTransactionCommand();
+        // An origin that exists without a value has lost it: `snowflake_rewind()` gives it a new one, as only people
+        // know which.
+        if !created {
+            return;
+        }
+
+        pg_sys::StartTransactionCommand();
+        if let Ok(Some(register)) = Register::open() {
+            let generation = register::draw_generation(other_than);
+            let position = {
+                let transitions = shared::transitions();
+                let first = Reserved { until: whole_millis(clock::now()), generation };
+                // Where the run knows what was reserved, the origin was dropped during the run.
+                let first = transitions.reserved.map_or(first, |held| held.reserved);
+                register.write(first)
+            };
+            pg_sys::XLogFlush(position);
+            register.close();
+        }
+        pg_sys::CommitTransactionCommand();
+    }
+}

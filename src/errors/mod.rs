@@ -24,6 +24,9 @@ const SLOTS: &str = "max_replication_slots";
 #[cfg(any(feature = "pg18", feature = "pg19"))]
 const SLOTS: &str = "max_active_replication_origins";
 
+/// What to do about numbers that are no IDs.
+const LEAVE_OUT: &str = "Leave such numbers out, for example with WHERE id >= 0.";
+
 /// Why a call fails.
 #[derive(Clone, Debug)]
 pub enum Error {
@@ -389,9 +392,9 @@ impl Error {
             Self::NotSuperuser => error(ERRCODE_INSUFFICIENT_PRIVILEGE, "must be superuser to call snowflake_rewind()"),
             Self::NothingToRewind(id) => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                &format!("IDs of this server are not beyond {id}"),
+                &format!("no ID above {id} was made or reserved"),
             )
-            .set_detail("Neither IDs that were made in this run, nor the reservation, are above it.")
+            .set_detail("So there is nothing to take back on this server.")
             .set_hint("Compare last_time and reserved_until of snowflake_status()."),
             Self::Query(problem) => error(ERRCODE_INTERNAL_ERROR, "could not look for IDs in this database").set_detail(problem),
             Self::RowsAbove { column, highest } => error(
@@ -409,14 +412,12 @@ impl Error {
                     .set_detail(sentence(&problem.to_string()))
                     .set_hint(layout_hint())
             }
-            Self::NoSuchForm(name) => {
-                let names: Vec<&str> = FORMS.iter().map(|form| form.name).collect();
-                error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("\"{name}\" is not a text form"))
-                    .set_hint(format!("Use one of {}.", names.join(", ")))
-            }
+            Self::NoSuchForm(name) => error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("\"{name}\" is not a text form"))
+                .set_hint(format!("Use one of {}.", names_of_forms())),
             Self::NoText(id) => {
                 error(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, &format!("{id} has no text form"))
                     .set_detail(format!("IDs range from 0 to {}.", i64::MAX))
+                    .set_hint(LEAVE_OUT)
             }
             Self::NotInForm { text, form, problem } => {
                 let code = match problem {
@@ -425,11 +426,12 @@ impl Error {
                 };
                 error(code, &format!("\"{text}\" is not a snowflake ID in the form {form}"))
                     .set_detail(sentence(&problem.to_string()))
+                    .set_hint(format!("Give the form that it was written in, one of {}.", names_of_forms()))
             }
             Self::NotAnId(NotAnId(id)) => {
                 error(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, &format!("{id} is not a snowflake ID"))
                     .set_detail(format!("IDs of the layout \"{layout}\" range from 0 to {}.", layout.max_id()))
-                    .set_hint("Leave such numbers out, for example with WHERE id >= 0.")
+                    .set_hint(LEAVE_OUT)
             }
             Self::Time(instant) => outside(instant, layout),
             Self::Infinite => error(ERRCODE_DATETIME_FIELD_OVERFLOW, "an ID cannot have an infinite time")
@@ -451,4 +453,8 @@ impl Error {
             Self::Plan(problem) => problem.report(layout),
         }
     }
+}
+
+fn names_of_forms() -> String {
+    FORMS.iter().map(|form| form.name).collect::<Vec<_>>().join(", ")
 }

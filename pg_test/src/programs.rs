@@ -15,12 +15,27 @@ pub struct Installation {
 impl Installation {
     /// That of the environment's `PG_CONFIG`, else the default, which `scripts/pg-config` knows.
     pub fn under_test() -> Self {
-        Self::of(run(&mut Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/pg-config"))).trim())
+        Self::of(run(&mut pg_config()).trim())
+    }
+
+    /// One whose server speaks TLS: the one under test, or the default if that was built without it, as the wheels of
+    /// `scripts/fetch-postgres` were.
+    pub fn with_tls() -> Self {
+        let under_test = Self::under_test();
+        if under_test.ask("--configure").contains("openssl") {
+            return under_test;
+        }
+        Self::of(run(pg_config().env_remove("PG_CONFIG")).trim())
     }
 
     /// The one that this `pg_config` belongs to.
     pub fn of(pg_config: &str) -> Self {
         Self { pg_config: pg_config.to_owned() }
+    }
+
+    /// Its `pg_config`.
+    pub fn pg_config(&self) -> &str {
+        &self.pg_config
     }
 
     fn ask(&self, option: &str) -> String {
@@ -66,6 +81,11 @@ impl Installation {
         command.current_dir("/");
         command
     }
+}
+
+/// The script that knows which PostgreSQL is meant.
+fn pg_config() -> Command {
+    Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/pg-config"))
 }
 
 /// The user that servers run as, if that is not the user who runs the tests: a server refuses to run as root.

@@ -6,7 +6,7 @@ use crate::check::wait_for;
 use crate::cluster::Stop;
 use crate::directories::directory;
 use crate::ports::free_port;
-use crate::programs::{Output, continue_process, output, run, server_user, stop_process};
+use crate::programs::{Installation, Output, continue_process, output, run, server_user, stop_process};
 use std::fs::File;
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -144,7 +144,9 @@ fn postgres(setup: &Setup) -> Cluster {
         options = options.set(line);
     }
     if setup.certificate.is_some() {
-        options = options.set("ssl = on\nssl_cert_file = 'registry.crt'\nssl_key_file = 'registry.key'");
+        options = options
+            .on(Installation::with_tls())
+            .set("ssl = on\nssl_cert_file = 'registry.crt'\nssl_key_file = 'registry.key'");
         options = options.set("ssl_ca_file = 'root.crt'");
     }
     let cluster = options.create();

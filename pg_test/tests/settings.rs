@@ -13,7 +13,7 @@ use std::time::Instant;
 fn not_preloaded_decoding_works_and_making_says_what_to_do() {
     let cluster = Cluster::options()
         .not_preloaded()
-        .set("shared_preload_libraries = 'pg_stat_statements'")
+        .set("shared_preload_libraries = 'plpgsql'")
         .set("pg_snowflake.layout = 'twitter'")
         .start();
     let mut client = cluster.client();
@@ -29,7 +29,7 @@ fn not_preloaded_decoding_works_and_making_says_what_to_do() {
         let error = refused(&mut client, query, "55000");
         assert_eq!(error.message(), "pg_snowflake must be loaded via shared_preload_libraries");
         let hint = error.hint().unwrap();
-        assert!(hint.contains("shared_preload_libraries = 'pg_stat_statements, pg_snowflake'"), "{hint}");
+        assert!(hint.contains("shared_preload_libraries = 'plpgsql, pg_snowflake'"), "{hint}");
     }
     assert!(client.query_one("SELECT snowflake_min_id('2024-01-01')", &[]).is_ok(), "the session goes on");
 }

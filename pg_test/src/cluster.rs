@@ -5,6 +5,7 @@ use crate::directories::directory;
 use crate::ports::free_port;
 use crate::programs::{self, Installation, continue_process, exists, kill, run, server_user, stop_family};
 use crate::query::{NEXT, value};
+use crate::template;
 use postgres::{Client, NoTls};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ pub struct Options {
     preload: bool,
     clock: bool,
     listens: bool,
+    own_identifier: bool,
     initdb: Vec<String>,
     configuration: String,
     variables: Vec<(String, String)>,
@@ -89,6 +91,14 @@ impl Options {
         self
     }
 
+    /// Gives the cluster a system identifier of its own. Without this, all clusters of a test program have the same, as a server
+    /// and its copies have: leases of worker IDs make a difference between the two.
+    #[must_use]
+    pub fn own_identifier(mut self) -> Self {
+        self.own_identifier = true;
+        self
+    }
+
     /// Adds an argument for initdb.
     #[must_use]
     pub fn initdb(mut self, argument: &str) -> Self {
@@ -116,10 +126,8 @@ impl Options {
         let mut cluster = Cluster::empty(self.installation, self.clock);
         cluster.variables = self.variables;
         cluster.port = self.listens.then(free_port);
-        let data = cluster.data();
-        let mut initdb = cluster.installation.program("initdb", &[]);
-        initdb.args(["--auth=trust", "--username=postgres", "--no-sync", "--encoding=UTF8", "--locale=C"]);
-        run(initdb.args(&self.initdb).arg("--pgdata").arg(&data));
+        let make = if self.own_identifier { template::initdb } else { template::copy };
+        make(&cluster.installation, &self.initdb, &cluster.data());
         let mut configuration = "listen_addresses = ''\nfsync = off\nmax_connections = 100\ntimezone = 'UTC'\n\
              wal_log_hints = on\nwal_keep_size = 256MB\nlogging_collector = off\n"
             .to_owned();
@@ -150,6 +158,7 @@ impl Cluster {
             preload: true,
             clock: false,
             listens: false,
+            own_identifier: false,
             initdb: Vec::new(),
             variables: Vec::new(),
             configuration: String::new(),

@@ -21,6 +21,7 @@ pub mod proxy;
 pub mod query;
 pub mod registries;
 pub mod soak;
+mod template;
 pub mod waits;
 
 pub use cluster::{Cluster, Options, Stop};

@@ -1,5 +1,5 @@
-//! `make soak SEED=1 MINUTES=10`, or with leases `REGISTRY=etcd` (`postgres`, `redis`): prints the seed, and ends with what was survived and made, or panics with the first
-//! duplicate.
+//! `make soak SEED=1 MINUTES=10`, or with leases `REGISTRY=etcd` (`postgres`, `redis`): prints the seed, and ends with what
+//! was survived and made, or panics with the first duplicate.
 
 use snowflake_test::registries::Kind;
 use std::env;

@@ -149,6 +149,7 @@ fn options(registry: Option<&Server>) -> Options {
     let options = match registry {
         // Eight workers, so that servers that crash take over from each other.
         Some(registry) => options
+            .own_identifier()
             .set("pg_snowflake.layout = 'timestamp=41 worker=3 sequence=6'")
             .set("pg_snowflake.worker_id = -1")
             .set(&format!("pg_snowflake.registry = '{}'", registry.url()))

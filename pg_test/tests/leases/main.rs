@@ -33,6 +33,7 @@ fn registry(kind: Kind) -> Server {
 /// Options for a cluster that leases its worker ID from a registry.
 fn leasing(url: &str) -> Options {
     Cluster::options()
+        .own_identifier()
         .set("pg_snowflake.worker_id = -1")
         .set(&format!("pg_snowflake.registry = '{url}'"))
         .set("pg_snowflake.registry_window = '60s'")

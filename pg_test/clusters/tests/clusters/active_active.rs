@@ -20,6 +20,7 @@ impl Node {
     /// A server with the table and a publication. The configuration is the same for all.
     fn start(name: char, registry: &Server) -> Self {
         let cluster = Cluster::options()
+            .own_identifier()
             .listening()
             .set("wal_level = logical")
             .set("max_replication_slots = 20\nmax_wal_senders = 20\nmax_worker_processes = 30")

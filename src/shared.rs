@@ -52,7 +52,7 @@ pub struct Transitions {
     pub started_at: UnixMicros,
     /// The server's reservation; `None` until the first session of the run has read it.
     pub reserved: Option<Held>,
-    /// Since when a session has the register created; `None` where none does.
+    /// Since when a session waits for the process that creates the register; `None` where none does.
     pub creating_since: Option<MonotonicMicros>,
     /// What a lease allows; nothing where workers are not leased.
     pub lease: Published,

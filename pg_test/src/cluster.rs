@@ -1,9 +1,9 @@
 //! A cluster: its data directory, its server, its clock.
 
 use crate::check::wait_for;
-use crate::directories::directory;
+use crate::directories::server_directory;
 use crate::ports::free_port;
-use crate::programs::{self, Installation, continue_process, exists, kill, run, server_user, stop_family};
+use crate::programs::{self, Installation, continue_process, exists, kill, run, stop_family};
 use crate::query::{NEXT, value};
 use crate::template;
 use postgres::{Client, NoTls};
@@ -91,8 +91,8 @@ impl Options {
         self
     }
 
-    /// Gives the cluster a system identifier of its own. Without this, all clusters of a test program have the same, as a server
-    /// and its copies have: leases of worker IDs make a difference between the two.
+    /// Gives the cluster a system identifier of its own. Otherwise all clusters of a test program have the same one, and leases of
+    /// worker IDs would take them for copies of one server.
     #[must_use]
     pub fn own_identifier(mut self) -> Self {
         self.own_identifier = true;
@@ -167,10 +167,7 @@ impl Cluster {
 
     /// A directory for a cluster, without its data directory.
     pub fn empty(installation: Installation, with_clock: bool) -> Self {
-        let directory = directory("");
-        if let Some(user) = server_user() {
-            run(Command::new("chown").arg(user).arg(directory.path()));
-        }
+        let directory = server_directory("");
         let cluster = Self { installation, directory, has_clock: with_clock, port: None, variables: Vec::new() };
         if with_clock {
             cluster.step_clock("+0s");

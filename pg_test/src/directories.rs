@@ -4,6 +4,7 @@
 //! the directories' names from a pipe. When the pipe ends, whatever ended the program, it ends all processes that work in those
 //! directories and removes them. So a server, and what else a test starts, must have its working directory in one of them.
 
+use crate::programs::{run, server_user};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, Stdio};
@@ -45,5 +46,17 @@ pub fn directory(name: &str) -> TempDir {
         Mutex::new(watchdog.spawn().unwrap().stdin.take().unwrap())
     });
     writeln!(pipe.lock().unwrap(), "{}", directory.path().display()).unwrap();
+    directory
+}
+
+/// A new directory that belongs to the user of the servers.
+///
+/// # Panics
+/// Where it cannot be made.
+pub fn server_directory(name: &str) -> TempDir {
+    let directory = directory(name);
+    if let Some(user) = server_user() {
+        run(Command::new("chown").arg(user).arg(directory.path()));
+    }
     directory
 }

@@ -98,6 +98,6 @@ impl Given {
     /// With the first IDs that were.
     pub fn check(&self) {
         let count = check::distinct(&self.0);
-        assert!(count >= 100, "{count}");
+        assert!(count >= 500, "{count}");
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// An installed PostgreSQL.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Installation {
     pg_config: String,
 }
@@ -15,7 +15,7 @@ pub struct Installation {
 impl Installation {
     /// That of the environment's `PG_CONFIG`, else the default, which `scripts/pg-config` knows.
     pub fn under_test() -> Self {
-        Self::of(run(&mut pg_config()).trim())
+        Self::of(run(&mut which_pg_config()).trim())
     }
 
     /// One whose server speaks TLS: the one under test, or the default if that was built without it, as the wheels of
@@ -25,17 +25,12 @@ impl Installation {
         if under_test.ask("--configure").contains("openssl") {
             return under_test;
         }
-        Self::of(run(pg_config().env_remove("PG_CONFIG")).trim())
+        Self::of(run(which_pg_config().env_remove("PG_CONFIG")).trim())
     }
 
     /// The one that this `pg_config` belongs to.
     pub fn of(pg_config: &str) -> Self {
         Self { pg_config: pg_config.to_owned() }
-    }
-
-    /// Its `pg_config`.
-    pub fn pg_config(&self) -> &str {
-        &self.pg_config
     }
 
     fn ask(&self, option: &str) -> String {
@@ -84,7 +79,7 @@ impl Installation {
 }
 
 /// The script that knows which PostgreSQL is meant.
-fn pg_config() -> Command {
+fn which_pg_config() -> Command {
     Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/pg-config"))
 }
 

@@ -1,16 +1,18 @@
 //! Data directories as initdb makes them: one for each way to call it, made once in a program and copied for each cluster. A copy
 //! takes a fraction of initdb's processor time. All copies have the same system identifier.
 
-use crate::directories::directory;
-use crate::programs::{Installation, run, server_user};
+use crate::directories::server_directory;
+use crate::programs::{Installation, run};
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use tempfile::TempDir;
 
-/// By `pg_config` and initdb's arguments. Nothing is dropped with a static: the watchdog of [`crate::directories`] removes them.
-static TEMPLATES: LazyLock<Mutex<HashMap<Vec<String>, TempDir>>> = LazyLock::new(Mutex::default);
+type Templates = HashMap<(Installation, Vec<String>), TempDir>;
+
+/// By initdb's arguments. A static is never dropped: the watchdog of [`crate::directories`] removes the directories.
+static TEMPLATES: LazyLock<Mutex<Templates>> = LazyLock::new(Mutex::default);
 
 /// Has initdb make a data directory.
 pub fn initdb(installation: &Installation, arguments: &[String], data: &Path) {
@@ -21,13 +23,10 @@ pub fn initdb(installation: &Installation, arguments: &[String], data: &Path) {
 
 /// Copies such a data directory.
 pub fn copy(installation: &Installation, arguments: &[String], data: &Path) {
-    let key = [&[installation.pg_config().to_owned()], arguments].concat();
+    let key = (installation.clone(), arguments.to_vec());
     let mut templates = TEMPLATES.lock().unwrap_or_else(PoisonError::into_inner);
     let template = templates.entry(key).or_insert_with(|| {
-        let template = directory("template-");
-        if let Some(user) = server_user() {
-            run(Command::new("chown").arg(user).arg(template.path()));
-        }
+        let template = server_directory("template-");
         initdb(installation, arguments, &template.path().join("data"));
         template
     });

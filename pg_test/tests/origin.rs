@@ -355,49 +355,46 @@ fn a_clean_stop_gives_back() {
     }
 }
 
-/// All find it missing at once. One of them has it created, and the others wait.
+/// An ID of each of these calls, which find the origin missing and meet in the wait for it to be created.
+fn made_while_it_is_missing(cluster: &Cluster, calls: Vec<impl FnOnce() -> i64 + Send>) -> Vec<i64> {
+    cluster.client().batch_execute(DROP).unwrap();
+    let mut locker = cluster.client();
+    locker.batch_execute("BEGIN; LOCK TABLE pg_replication_origin IN EXCLUSIVE MODE").unwrap();
+    thread::scope(|scope| {
+        let threads: Vec<_> = calls.into_iter().map(|call| scope.spawn(call)).collect();
+        thread::sleep(millis(500));
+        locker.batch_execute("COMMIT").unwrap();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
 #[test]
 fn of_many_sessions_that_find_it_missing_one_has_it_created() {
     let cluster = Cluster::options().set("max_worker_processes = 64").set("log_min_messages = debug1").start();
     next(&mut cluster.client());
     let mut sessions: Vec<Client> = (0..24).map(|_| cluster.client()).collect();
-    sessions.iter_mut().for_each(|session| session.batch_execute("SELECT").unwrap());
     until_it_is_needed();
-    cluster.client().batch_execute(DROP).unwrap();
-    let mut locker = cluster.client();
-    locker.batch_execute("BEGIN; LOCK TABLE pg_replication_origin IN EXCLUSIVE MODE").unwrap();
-    let made: Vec<i64> = thread::scope(|scope| {
-        let calls: Vec<_> = sessions.iter_mut().map(|session| scope.spawn(|| next(session))).collect();
-        thread::sleep(millis(500));
-        locker.batch_execute("COMMIT").unwrap();
-        calls.into_iter().map(|call| call.join().unwrap()).collect()
-    });
+    let made = made_while_it_is_missing(&cluster, sessions.iter_mut().map(|session| || next(session)).collect());
     check::distinct(std::slice::from_ref(&made));
     // One more for each second that the machine lets the process wait.
     let processes = cluster.log().matches("starting background worker process \"pg_snowflake: create origin\"").count();
     assert!((1..=6).contains(&processes), "{processes} for {} sessions", made.len());
 }
 
-/// As of tools that set up several databases at once, with fewer processes to be had than there are databases.
+/// As by tools that set up several databases at once. There are fewer background processes than databases.
 #[test]
 fn extensions_that_are_created_at_the_same_time_wait_for_one_process() {
     let cluster = Cluster::options().set("max_worker_processes = 3").start();
     let databases: Vec<String> = (0..12).map(|number| format!("d{number}")).collect();
-    databases.iter().for_each(|name| cluster.database(name));
-    cluster.client().batch_execute(DROP).unwrap();
-    let mut locker = cluster.client();
-    locker.batch_execute("BEGIN; LOCK TABLE pg_replication_origin IN EXCLUSIVE MODE").unwrap();
-    let made: Vec<i64> = thread::scope(|scope| {
-        let in_one = |name: &str| {
-            let mut client = cluster.client_of("postgres", name);
-            client.batch_execute("DROP EXTENSION IF EXISTS pg_snowflake; CREATE EXTENSION pg_snowflake").unwrap();
-            next(&mut client)
-        };
-        let calls: Vec<_> = databases.iter().map(|name| scope.spawn(move || in_one(name.as_str()))).collect();
-        thread::sleep(millis(500));
-        locker.batch_execute("COMMIT").unwrap();
-        calls.into_iter().map(|call| call.join().unwrap()).collect()
-    });
+    for name in &databases {
+        cluster.client().batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
+    }
+    let create = |name: &str| {
+        let mut client = cluster.client_of("postgres", name);
+        client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+        next(&mut client)
+    };
+    let made = made_while_it_is_missing(&cluster, databases.iter().map(|name| || create(name)).collect());
     check::distinct(std::slice::from_ref(&made));
 }
 

@@ -98,7 +98,9 @@ fn a_base_backup_goes_on_above_what_it_has_stored() {
     let mut given = Given(databases.map(|database| stored(&copy, database)).into());
     assert!(given.0.iter().all(|list| list.len() > 10), "the backup has the rows");
     given.claim_past(&copy, "db1");
-    let ((), record) = load::run_during_in(&databases, 2, || &copy, || thread::sleep(millis(500)));
+    let have_more = || databases.iter().all(|database| stored(&copy, database).len() > 300);
+    let ((), record) =
+        load::run_during_in(&databases, 2, || &copy, || check::wait_for("both have more rows", have_more));
     record.check(&[&copy]);
     for (list, database) in given.0.iter_mut().zip(databases) {
         *list = stored(&copy, database);

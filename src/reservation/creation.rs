@@ -18,12 +18,12 @@ const LONGEST: Micros = Micros::from_secs(10);
 /// How long the process takes at most, unless it waits for a lock or the machine is overloaded.
 const USUAL: Micros = Micros::from_secs(1);
 
-/// Creates the register, where it does not exist, and gives it its first value. `other_than` is a generation that it must
-/// not get. Of the sessions that call this at the same time, one starts a process, and the others wait. There may be no
+/// Creates the register, where [`Register::open`] has not found it, and gives it its first value. `other_than` is a generation that
+/// it must not get. Of the sessions that call this at the same time, one starts a process, and the others wait. There may be no
 /// process to be had, and the origin may be found before it has its value. So failures are errors only when they last.
 ///
 /// # Errors
-/// Where there is no slot for an origin or no background process, or the process has failed.
+/// Where there is no background process, or the process has failed.
 pub fn create(other_than: i64) -> Result<(), Error> {
     let start = clock::monotonic_micros();
     let mut failure = Error::NoOrigin;
@@ -47,7 +47,7 @@ pub fn create(other_than: i64) -> Result<(), Error> {
     }
 }
 
-/// Whether no other session runs the process. One that does and was cancelled is no longer waited for after [`USUAL`].
+/// Whether no other session runs the process. One that was cancelled meanwhile counts as running it until [`USUAL`] has passed.
 fn is_first() -> bool {
     let now = clock::monotonic_micros();
     let mut transitions = shared::transitions();
@@ -67,9 +67,6 @@ fn has_value() -> Result<(), Error> {
 
 /// Starts the process and waits for its end.
 fn run_process(other_than: i64) -> Result<(), Error> {
-    if !register::has_slots() {
-        return Err(Error::NoSlots);
-    }
     // SAFETY: numbers of this process.
     let (me, database) = unsafe { (pg_sys::MyProcPid, pg_sys::MyDatabaseId.to_u32()) };
     let other_than = u16::try_from(other_than).unwrap_or(0);

@@ -17,7 +17,7 @@ pub const NAME: &CStr = c"snowflake";
 
 /// Whether the server has slots for replication origins. Without them PostgreSQL neither loads nor saves progress, and
 /// it reads as 0.
-pub fn has_slots() -> bool {
+fn has_slots() -> bool {
     #[cfg(any(feature = "pg18", feature = "pg19"))]
     use pg_sys::max_active_replication_origins as slots;
     #[cfg(not(any(feature = "pg18", feature = "pg19")))]

@@ -3,11 +3,11 @@
 use crate::load::connect;
 use postgres::Client;
 use snowflake_test::check::wait_for;
-use snowflake_test::directories::directory;
+use snowflake_test::directories::server_directory;
 use snowflake_test::packages::{installed, program, succeeds};
 use snowflake_test::ports::free_port;
 use snowflake_test::programs::{
-    Installation, Output, as_server_user, continue_process, kill, output, run, runs, server_user, stop_family,
+    Installation, Output, as_server_user, continue_process, kill, output, run, runs, stop_family,
 };
 use snowflake_test::registries::{Kind, Server, Setup};
 use snowflake_test::seconds;
@@ -62,10 +62,7 @@ impl Options {
 
     /// Makes and starts it. Returns when two standbys stream from a primary, which has the extension.
     pub fn start(self) -> Cluster {
-        let directory = directory("patroni-");
-        if let Some(user) = server_user() {
-            run(Command::new("chown").arg(user).arg(directory.path()));
-        }
+        let directory = server_directory("patroni-");
         let etcd = Setup::of(Kind::Etcd).start();
         let members = (1..=3).map(|number| Member::new(&self, number, &etcd, directory.path())).collect();
         let mut cluster = Cluster { etcd, members, _directory: directory };

@@ -29,7 +29,7 @@
 //!     needs: layout.tick_at(now),
 //!     now,
 //!     ahead: second,
-//!     max_lead: Micros::from_secs(600),
+//!     explained: second,
 //! };
 //! let plan = plan(&layout, &situation)?;
 //! let new = Reserved { until: now + second + Micros::from_millis(1), ..reserved };
@@ -79,8 +79,8 @@ pub struct Situation {
     pub now: UnixMicros,
     /// How far ahead to reserve.
     pub ahead: Micros,
-    /// How far a copy from elsewhere may be ahead of the clock.
-    pub max_lead: Micros,
+    /// How far a copy from elsewhere may be ahead of the clock and still raise the line: see [`explained`].
+    pub explained: Micros,
 }
 
 /// What must be done before a claim, in the order of the fields.
@@ -96,12 +96,23 @@ pub struct Plan {
     pub reserved: Reserved,
 }
 
-/// The copy came from elsewhere, and is further ahead of the clock than `max_lead`.
+/// The copy came from elsewhere, and is further ahead of the clock than a crash or a failover explains.
+///
+/// Its database may have IDs up to there, so nothing below it may be claimed there. But it is no reason to move the line,
+/// which all databases of the server share: whoever may set one database's copy could disturb all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the copy of a reservation from elsewhere is {} us ahead of the clock", ahead.0)]
 pub struct CopyTooFar {
     /// How far it is ahead of the clock.
     pub ahead: Micros,
+    /// How long it takes, as far as is known, until the clock is near enough.
+    pub wait: Micros,
+}
+
+/// How far ahead of its clock a server's copies are at most, unless the clock went back: a claim may be ahead by the burst,
+/// and what is reserved for it ends `ahead` after it, rounded up to a tick and to a millisecond.
+pub fn explained(layout: &Layout, ahead: Micros, max_burst: Micros) -> Micros {
+    layout.length_of(layout.ticks_in(max_burst)) + layout.tick_length() + ahead + Micros::from_millis(1)
 }
 
 impl Reserved {
@@ -144,9 +155,9 @@ impl Copy {
 /// raised, where the copy came from elsewhere and is above the line.
 ///
 /// # Errors
-/// Where such a copy is further ahead of the clock than `max_lead`.
+/// Where such a copy is further ahead of the clock than is explained.
 pub fn judge(layout: &Layout, situation: &Situation) -> Result<Option<Tick>, CopyTooFar> {
-    let Situation { reserved, copy, last, now, max_lead, .. } = *situation;
+    let Situation { reserved, copy, last, now, explained, .. } = *situation;
     if copy.is_of(reserved) {
         return Ok(None);
     }
@@ -157,7 +168,7 @@ pub fn judge(layout: &Layout, situation: &Situation) -> Result<Option<Tick>, Cop
         return Ok(None);
     }
     let ahead = copy.until.saturating_since(now);
-    if ahead > max_lead { Err(CopyTooFar { ahead }) } else { Ok(Some(tick)) }
+    if ahead > explained { Err(CopyTooFar { ahead, wait: ahead - explained }) } else { Ok(Some(tick)) }
 }
 
 /// What must be written before a claim; nothing, where enough is reserved and the database's copy is that of the

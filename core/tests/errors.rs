@@ -28,7 +28,7 @@ fn messages_say_what_is_wrong() {
         (Box::new(PiecesError::TooMany(1001)), "the range has 1001 pieces, more than 1000"),
         (Box::new(Overlap { piece: 2, partition: 0 }), "piece 2 overlaps partition 0"),
         (
-            Box::new(CopyTooFar { ahead: Micros::from_millis(1500) }),
+            Box::new(CopyTooFar { ahead: Micros::from_millis(1500), wait: Micros::from_millis(400) }),
             "the copy of a reservation from elsewhere is 1500000 us ahead of the clock",
         ),
         (Box::new(NotInstalled::RenewFirst), "the grant ends before the line or a published ceiling"),

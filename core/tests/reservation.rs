@@ -56,7 +56,7 @@ enum Session {
 struct Server {
     layout: Layout,
     clock: UnixMicros,
-    max_lead: Micros,
+    explained: Micros,
     // What is on disk, and the log since then, of which the first `flushed` records are on disk too.
     durable: Durable,
     log: Vec<Logged>,
@@ -71,14 +71,14 @@ struct Server {
 }
 
 impl Server {
-    fn new(clock: Micros, max_lead: Micros) -> Self {
+    fn new(clock: Micros, explained: Micros) -> Self {
         let layout: Layout = "default".parse().unwrap();
         let register = Reserved { until: UnixMicros::from_millis(1), generation: 7 }.to_register();
         let durable = Durable { register, copies: [NEVER; DATABASES], rows: Vec::new() };
         let mut server = Self {
             layout,
             clock: layout.epoch() + clock,
-            max_lead,
+            explained,
             durable: durable.clone(),
             log: Vec::new(),
             flushed: 0,
@@ -135,7 +135,7 @@ impl Server {
             needs,
             now: self.clock,
             ahead: AHEAD,
-            max_lead: self.max_lead,
+            explained: self.explained,
         }
     }
 
@@ -149,11 +149,13 @@ impl Server {
                     self.reserved = Some(reserved);
                 }
                 match reservation::judge(&self.layout, &self.situation(database, Tick(0))) {
-                    Ok(raise) => {
-                        raise.into_iter().for_each(|tick| self.line.raise(&self.layout, tick));
+                    Ok(tick) => {
+                        self.raise(tick);
                         self.sessions[number] = Session::Admitted(Tick(-1));
                     }
-                    Err(CopyTooFar { ahead }) => assert!(ahead > self.max_lead),
+                    Err(CopyTooFar { ahead, wait }) => {
+                        assert!(ahead > self.explained && ahead - wait == self.explained)
+                    }
                 }
             }
             Session::Logged(position, limit) => {
@@ -186,7 +188,7 @@ impl Server {
 
     fn reserve(&mut self, number: usize, database: usize, needs: Tick) {
         let Ok(plan) = reservation::plan(&self.layout, &self.situation(database, needs)) else { return };
-        raise(&self.line, &self.layout, plan.raise);
+        self.raise(plan.raise);
         if let Some(new) = plan.register {
             self.log.push(Logged::Register(new.to_register()));
             self.reserved = Some(new);
@@ -200,6 +202,15 @@ impl Server {
         let limit = reservation::limit(&self.layout, plan.reserved, AHEAD, needs);
         assert!(self.layout.start_of(limit) < plan.reserved.until);
         self.sessions[number] = Session::Logged(position, limit);
+    }
+
+    /// As a copy asks for: never further ahead of the clock than a crash explains, however often a copy is set, and each
+    /// time from where the line is. All databases share the line.
+    fn raise(&self, tick: Option<Tick>) {
+        let Some(tick) = tick else { return };
+        let ahead = self.layout.start_of(tick).saturating_since(self.clock);
+        assert!(ahead.0 <= self.explained.0.saturating_add(self.layout.tick_length().0), "{ahead:?} ahead");
+        self.line.raise(&self.layout, tick);
     }
 
     fn set_copy(&mut self, database: usize, millis: i64) {
@@ -217,6 +228,10 @@ impl Server {
             Op::Pass { micros } => self.clock = self.clock + Micros(micros),
             Op::Set { clock } => self.clock = self.layout.epoch() + clock,
             Op::SetCopy { database, millis } => self.set_copy(database, millis),
+            Op::SetCopyAhead { database, millis } => {
+                let last = self.layout.start_of(self.last());
+                self.set_copy(database, last.0 / 1000 + millis);
+            }
         }
     }
 
@@ -240,20 +255,30 @@ impl Server {
     }
 }
 
-fn raise(line: &Line, layout: &Layout, tick: Option<Tick>) {
-    if let Some(tick) = tick {
-        line.raise(layout, tick);
-    }
-}
-
 #[derive(Clone, Debug)]
 enum Op {
-    Step { session: usize },
-    Crash { kept: usize },
+    Step {
+        session: usize,
+    },
+    Crash {
+        kept: usize,
+    },
     Stop,
-    Pass { micros: i64 },
-    Set { clock: Micros },
-    SetCopy { database: usize, millis: i64 },
+    Pass {
+        micros: i64,
+    },
+    Set {
+        clock: Micros,
+    },
+    SetCopy {
+        database: usize,
+        millis: i64,
+    },
+    /// So many milliseconds above the line.
+    SetCopyAhead {
+        database: usize,
+        millis: i64,
+    },
 }
 
 /// A time since the epoch. All lie in the same minute, so that the clock often comes back to where it was.
@@ -291,8 +316,8 @@ proptest! {
         }
     }
 
-    /// Whatever copies are set to by hand: no position is given twice on the server, and the line is not raised further
-    /// than `max_lead` allows, which would concern all databases.
+    /// Whatever copies are set to by hand: no position is given twice on the server, and the line stays near the clock
+    /// (see [`Server::raise`]).
     #[test]
     fn a_copy_set_by_hand_harms_no_other_database(
         start in clock(),
@@ -301,16 +326,13 @@ proptest! {
             2 => (0..DATABASES, any::<i64>()).prop_map(|(database, millis)| {
                 Op::SetCopy { database, millis: millis.rem_euclid(1 << 43) }
             }),
+            4 => (0..DATABASES, 0..1_500_i64).prop_map(|(database, millis)| Op::SetCopyAhead { database, millis }),
         ], 1..200),
     ) {
-        let max_lead = Micros::from_secs(600);
-        let mut server = Server::new(start, max_lead);
-        let mut latest = server.clock;
+        let explained = reservation::explained(&"default".parse().unwrap(), AHEAD, Micros::from_millis(100));
+        let mut server = Server::new(start, explained);
         for op in ops {
             server.apply(op);
-            latest = latest.max(server.clock);
-            let last = server.layout.start_of(server.last());
-            prop_assert!(last <= latest + max_lead + AHEAD + AHEAD, "the line is at {last}, the clock at {latest}");
         }
         let distinct: HashSet<Position> = server.given.iter().map(|&(_, position)| position).collect();
         prop_assert_eq!(distinct.len(), server.given.len());
@@ -347,15 +369,15 @@ fn a_copy_from_elsewhere_is_compared_with_the_line_and_not_with_the_reservation(
     let now = layout.epoch() + Micros::from_secs(3600);
     let reserved = Reserved { until: now + AHEAD, generation: 7 };
     let copy = |until, generation| Copy { until, generation, used: true };
-    let judge = |copy, max_lead| {
+    let judge = |copy, explained| {
         let last = layout.tick_at(now);
-        let situation = Situation { reserved, copy, last, needs: last, now, ahead: AHEAD, max_lead };
+        let situation = Situation { reserved, copy, last, needs: last, now, ahead: AHEAD, explained };
         reservation::judge(&layout, &situation)
     };
     let between = now + AHEAD / 2;
     assert_eq!(judge(copy(between, 0), AHEAD), Ok(Some(layout.tick_at(between))));
     assert_eq!(judge(copy(between, 8), AHEAD), Ok(Some(layout.tick_at(between))));
     assert_eq!(judge(copy(between, 7), AHEAD), Ok(None), "a copy of this register says nothing new");
-    assert_eq!(judge(copy(between, 0), Micros(0)), Err(CopyTooFar { ahead: AHEAD / 2 }));
+    assert_eq!(judge(copy(between, 0), Micros(0)), Err(CopyTooFar { ahead: AHEAD / 2, wait: AHEAD / 2 }));
     assert_eq!(judge(copy(now - Micros(1), 0), Micros(0)), Ok(None));
 }

@@ -212,7 +212,7 @@ fn dump_and_restore(format: Format) {
     old.stop(Stop::Fast);
 
     let new = options().create();
-    new.step_clock("-60s");
+    new.step_clock("-8s");
     new.start();
     dump.unwrap().restore(&new, "postgres");
     go_on_behind(&new, before);
@@ -233,7 +233,7 @@ fn a_dump_just_after_a_claim_goes_on_above_it() {
     }
     old.stop(Stop::Fast);
 
-    new.step_clock("-60s");
+    new.step_clock("-8s");
     new.start();
     for (name, last, dump) in dumps {
         new.client().batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
@@ -441,7 +441,7 @@ fn an_upgraded_server_goes_on_with_the_clock_back() {
     old.stop(Stop::Fast);
 
     upgrade(&old, &new);
-    new.step_clock("-60s");
+    new.step_clock("-8s");
     new.start();
     assert_eq!(reservation(&new), floor);
     assert!(floor.1, "IDs were made");

@@ -95,26 +95,28 @@ fn a_dump_of_a_year_ahead_stops_no_other_database() {
 }
 
 #[test]
-fn a_dump_of_less_than_max_lead_ahead_goes_on_above_its_ids() {
-    let cluster = loaded(narrow(), &["db1", "db2"]);
+fn a_dump_of_minutes_ahead_waits_for_its_own_time_alone() {
+    let cluster = loaded(narrow().set("pg_snowflake.max_wait = '300ms'"), &["db1", "db2"]);
     let mut dumped = Vec::new();
     let mut given = Given::default();
-    let ((), record) = load::run_during_in(
-        &["db1", "db2"],
-        2,
-        || &cluster,
-        || {
-            dumped = restore_from_a_server_off_by("+300s", narrow(), &cluster, "restored");
-            given.claim(&cluster, "restored", 200);
-            // Also after a crash, and with the clock back.
-            cluster.stop(Stop::Kill);
-            cluster.step_clock("-10s");
-            cluster.start();
-            given.claim(&cluster, "restored", 300);
-            thread::sleep(millis(200));
-        },
-    );
-    assert!(record.refused.iter().all(|code| code != "55000"), "{:?}", record.refused);
+    let (largest_lead, record) = watched(&cluster, &["db1", "db2"], || {
+        dumped = restore_from_a_server_off_by("+300s", narrow(), &cluster, "restored");
+        let mut client = cluster.client_of("postgres", "restored");
+        let error = refused(&mut client, SELECT, "55000");
+        let detail = error.detail().unwrap();
+        assert!(detail.contains("This database makes IDs again in 29"), "{detail}");
+        thread::sleep(millis(500));
+        refused(&mut client, SELECT, "55000");
+    });
+    assert!(record.refused.is_empty(), "{} calls of the others: {:?}", record.refused.len(), record.refused[0]);
+    assert!(largest_lead < 2.0, "the others are ahead by {largest_lead} s");
+    // When the clock is there, also after a crash, and when the clock is set back after that.
+    for offset in ["+301s", "+291s"] {
+        cluster.stop(Stop::Kill);
+        cluster.step_clock(offset);
+        cluster.start();
+        given.claim(&cluster, "restored", 300);
+    }
     let lowest = given.0.iter().flatten().min().unwrap();
     assert!(dumped.len() == 2000 && dumped.iter().max().unwrap() < lowest);
     record.check(&[&cluster]);
@@ -126,6 +128,10 @@ fn a_dump_of_less_than_max_lead_ahead_goes_on_above_its_ids() {
 // Roles that may write all data may write the copy.
 
 const FAR_AHEAD: &str = "(extract(epoch FROM now()) * 1000)::bigint + 315576000000";
+/// Less than `max_lead`.
+const MINUTES_AHEAD: &str = "(extract(epoch FROM now()) * 1000)::bigint + 590000";
+/// A step ahead of where the server's line is, as far as this database knows.
+const A_STEP_AHEAD: &str = "(SELECT last_value FROM _snowflake.reservation) + 900";
 const FAR_BACK: &str = "1";
 
 fn create_writer(cluster: &Cluster) {
@@ -148,11 +154,16 @@ fn a_copy_set_by_hand_stops_no_other_database() {
         || {
             watched(&cluster, &others, || {
                 thread::sleep(millis(500));
-                for value in [FAR_AHEAD, FAR_BACK, FAR_AHEAD] {
+                for value in [FAR_AHEAD, FAR_BACK, MINUTES_AHEAD, FAR_BACK, FAR_AHEAD] {
                     set_copy(&cluster, "db3", value);
                     // New sessions read it, and sessions that need a new reservation.
                     let _ = cluster.client_of("postgres", "db3").query(SELECT, &[]);
                     thread::sleep(millis(900));
+                }
+                set_copy(&cluster, "db3", FAR_BACK);
+                for _ in 0..20 {
+                    let _ = cluster.client_of("postgres", "db3").query(NEXT, &[]);
+                    set_copy(&cluster, "db3", A_STEP_AHEAD);
                 }
             })
         },

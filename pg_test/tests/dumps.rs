@@ -27,10 +27,10 @@ fn server(options: Options) -> Cluster {
     cluster
 }
 
-/// The same with its clock set back by a minute.
+/// The same with its clock set back by some seconds. The database waits until the clock is near what it has on record.
 fn server_behind() -> Cluster {
     let cluster = server(options());
-    cluster.step_clock("-60s");
+    cluster.step_clock("-8s");
     cluster
 }
 
@@ -198,7 +198,7 @@ fn a_restore_by_an_owner_into_the_extension_of_a_superuser_says_what_is_missing(
     // The superuser restores what is missing from the same file.
     let (list, entries) = dump::list(&new, &file, &["SEQUENCE SET _snowflake"]);
     assert_eq!(entries, 3);
-    new.step_clock("-60s");
+    new.step_clock("-8s");
     nothing(&output(restore(&new, "postgres", &file).args(["--exit-on-error", "--use-list"]).arg(&list)));
     goes_on(&new, &remembered, &before);
 }
@@ -212,7 +212,7 @@ fn an_owner_goes_back_to_a_dump_that_cleans_up_first() {
     let remembered = record(&mut owner(&cluster));
     let file = dump(&cluster, "shop", CUSTOM);
     let lost = insert(&mut owner(&cluster));
-    cluster.step_clock("-60s");
+    cluster.step_clock("-8s");
     nothing(&output(restore(&cluster, "owner", &file).args(["--exit-on-error", "--clean", "--if-exists"])));
     goes_on(&cluster, &remembered, &before);
     check::rising(&[lost, insert(&mut owner(&cluster))].concat());
@@ -231,7 +231,7 @@ fn a_dump_of_all_databases_is_restored_into_a_fresh_server() {
     old.stop(Stop::Fast);
 
     let new = options().create();
-    new.step_clock("-60s");
+    new.step_clock("-8s");
     new.start();
     let said = output(&mut script(&new, "postgres", "postgres", &file));
     // This is not about pg_snowflake: the new server has a superuser of that name.
@@ -362,7 +362,7 @@ fn a_truncate_of_everything_leaves_the_record_alone() {
     assert_eq!(error.message(), "the layout of this server is not the layout of this database");
     cluster.stop(Stop::Fast);
     cluster.append("postgresql.conf", "pg_snowflake.layout = 'default'\n");
-    cluster.step_clock("-60s");
+    cluster.step_clock("-8s");
     cluster.start();
     let last = insert(&mut cluster.client());
     check::rising(&[before, after, last].concat());

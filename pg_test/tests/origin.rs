@@ -55,7 +55,8 @@ fn missing_at_a_start_it_comes_back_and_each_database_goes_on_above_its_own() {
     let mut lists = vec![many(&mut cluster.client())];
     cluster.client().batch_execute(DROP).unwrap();
     cluster.stop(Stop::Fast);
-    cluster.step_clock("-60s");
+    // The database waits until the clock is near its copy again.
+    cluster.step_clock("-8s");
     cluster.start();
     lists.push(many(&mut cluster.client()));
     check::rising(&lists.concat());
@@ -94,6 +95,33 @@ fn an_open_transaction_that_drops_another_origin_stops_nobody() {
     assert_eq!(value::<i64>(&mut other, heirs), 0);
     lists.push(many(&mut client));
     check::rising(&lists.concat());
+}
+
+/// What a session holds while it waits is waited for in all databases: before PostgreSQL 16, who drops any origin locks the
+/// catalog of all.
+#[test]
+fn a_session_that_waits_in_its_own_database_holds_nothing_that_others_need() {
+    let cluster = Cluster::options().start();
+    cluster.database("other");
+    let mut client = cluster.client();
+    client.batch_execute("SELECT pg_replication_origin_create('third')").unwrap();
+    many(&mut client);
+    until_it_is_needed();
+    let mut owner = cluster.client();
+    owner.batch_execute("BEGIN; ALTER SEQUENCE _snowflake.reservation NO CYCLE").unwrap();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| next(&mut client));
+        let mut other = cluster.client_of("postgres", "other");
+        let waits =
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = '_snowflake.reservation'::regclass)";
+        check::wait_for("the session waits for its sequence", || value(&mut owner, waits));
+        let dropped = other.batch_execute("SET lock_timeout = '5s'; SELECT pg_replication_origin_drop('third')");
+        let still_waits: bool = value(&mut owner, waits);
+        owner.batch_execute("ROLLBACK").unwrap();
+        waiting.join().unwrap();
+        dropped.unwrap();
+        assert!(still_waits);
+    });
 }
 
 /// An apply worker of logical replication holds its origin likewise.

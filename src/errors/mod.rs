@@ -85,6 +85,8 @@ pub enum Error {
     CopyTooFar {
         /// By how much.
         ahead: Micros,
+        /// How long the database must wait for the clock.
+        wait: Micros,
     },
     /// The server has no slots for replication origins.
     NoSlots,
@@ -330,18 +332,18 @@ impl Error {
                         "Find the highest ID that any database of this server holds, and call snowflake_rewind() with it.",
                     )
             }
-            Self::CopyTooFar { ahead } => error(
+            Self::CopyTooFar { ahead, wait } => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 &format!("the IDs of this database reach up to {} ahead of the clock", duration(ahead)),
             )
             .set_detail(format!(
                 "The sequence _snowflake.reservation says so. It was set by the restore of a dump, by pg_upgrade, or by hand. \
-                 IDs go on while it is at most {} ahead (pg_snowflake.max_lead).",
-                duration(settings::max_lead())
+                 This database makes IDs again in {}, when the clock is near enough. Other databases are not affected.",
+                duration(wait)
             ))
             .set_hint(
-                "If the clock is wrong, set it right. If it is right, find the highest ID in this database and call \
-                 snowflake_rewind() with it, or raise pg_snowflake.max_lead.",
+                "If the clock is wrong, set it right. If it is right, wait; or find the highest ID in this database and call \
+                 snowflake_rewind() with it.",
             ),
             Self::NoSlots => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

@@ -76,7 +76,7 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
         let now = if shared::exists() { believed::now() } else { clock::now() };
         let Some(bounds) = admission::bounds(layout.tick_at(now)) else {
             match admit(layout) {
-                Err(Error::CopyTooFar { ahead }) => patience.wait_for_copy(ahead)?,
+                Err(Error::CopyTooFar { ahead, wait }) => patience.wait_for_copy(ahead, wait)?,
                 Err(error @ Error::NoLease { .. }) => patience.wait_for_lease(error)?,
                 admitted => admitted?,
             }
@@ -114,7 +114,7 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
                     let counts = settings::uses_tsc() && !confirmed.may_be_exceeded();
                     admission::set_limit(limit, confirmed, if counts { tsc::per_micro() } else { 0 });
                 }
-                Err(Error::CopyTooFar { ahead }) => patience.wait_for_copy(ahead)?,
+                Err(Error::CopyTooFar { ahead, wait }) => patience.wait_for_copy(ahead, wait)?,
                 Err(error @ Error::NoLease { .. }) => patience.wait_for_lease(error)?,
                 Err(error) => return Err(error),
             },

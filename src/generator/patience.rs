@@ -38,13 +38,14 @@ impl Patience {
         }
     }
 
-    /// Waits for the clock, where a dump that was restored into this database is ahead of it by so much.
+    /// Waits for the clock, where the copy of this database's reservation is ahead of it by so much, which must first
+    /// become less by `wait`.
     ///
     /// # Errors
     /// As [`Self::time_left`].
-    pub fn wait_for_copy(&mut self, ahead: Micros) -> Result<(), Error> {
-        let left = self.time_left(ahead).map_err(|_| Error::CopyTooFar { ahead })?;
-        self.sleep(left.min(ahead), Wait::Clock);
+    pub fn wait_for_copy(&mut self, ahead: Micros, wait: Micros) -> Result<(), Error> {
+        let left = self.time_left(ahead).map_err(|_| Error::CopyTooFar { ahead, wait })?;
+        self.sleep(left.min(wait), Wait::Clock);
         Ok(())
     }
 

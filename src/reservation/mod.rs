@@ -35,7 +35,7 @@ const LONGEST_WAIT: Micros = Micros::from_secs(2);
 
 impl From<CopyTooFar> for Error {
     fn from(error: CopyTooFar) -> Self {
-        Self::CopyTooFar { ahead: error.ahead }
+        Self::CopyTooFar { ahead: error.ahead, wait: error.wait }
     }
 }
 
@@ -113,10 +113,16 @@ fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
     Register::open()?.ok_or(Error::NoOrigin)
 }
 
+/// How far ahead of the clock the copy of a database may be and still raise the line of the server. Not further than any
+/// claim may be, or all databases would have to wait.
+pub fn explained_lead(layout: &Layout) -> Micros {
+    decide::explained(layout, settings::reserve_ahead(), settings::max_burst()).min(settings::max_lead())
+}
+
 fn situation(layout: &Layout, reserved: Reserved, copy: decide::Copy, needs: Tick, now: UnixMicros) -> Situation {
     let last = layout.tick_of(shared::line().last());
-    let (ahead, max_lead) = (settings::reserve_ahead(), settings::max_lead());
-    Situation { reserved, copy, last, needs, now, ahead, max_lead }
+    let (ahead, explained) = (settings::reserve_ahead(), explained_lead(layout));
+    Situation { reserved, copy, last, needs, now, ahead, explained }
 }
 
 /// Makes sure that the server's reservation, and this database's copy of it, cover a tick. Returns the highest tick
@@ -129,10 +135,15 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
     let start = clock::monotonic_micros();
     loop {
         let relation = database::reservation(layout)?;
-        let register = open_register(relation)?;
+        // First the page, which may have to wait for a transaction in this database: sessions of all databases wait for
+        // what the register holds.
         let Some(mut page) = Page::open_to_write(relation) else {
-            register.close();
             database::forget();
+            continue;
+        };
+        let Some(register) = Register::open()? else {
+            page.close();
+            open_register(relation)?.close();
             continue;
         };
         let now = believed::now();

@@ -56,14 +56,13 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     let relation = database::reservation(layout)?;
     let first = layout.tick_at(layout.timestamp(last_id)?) + Ticks(1);
     check_rows(last_id)?;
-    let register = match Register::open()? {
-        Some(register) => register,
-        None => {
-            creation::create(0)?;
-            Register::open()?.ok_or(Error::NoOrigin)?
-        }
-    };
+    match Register::open()? {
+        Some(register) => register.close(),
+        None => creation::create(0)?,
+    }
+    // In this order: see `reserve`.
     let Some(mut page) = Page::open_to_write(relation) else { return Err(Error::NotCreated) };
+    let register = Register::open()?.ok_or(Error::NoOrigin)?;
     let now = believed::now();
     let change = page.prepare();
     let burst = layout.ticks_in(settings::max_burst()) + Ticks(1);

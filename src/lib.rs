@@ -23,6 +23,8 @@
 //! * [`waits`]: what waits are called in `pg_stat_activity`
 //! * [`shared`]: the shared memory of the server: the line, and the lock for transitions
 //! * [`wording`]: words that several messages need
+//! * [`own`]: which functions of the catalog are ours
+//! * [`restricted`]: whose code runs as whom
 //! * [`encoding`]: text in the database's encoding
 //! * [`time`]: clocks, waiting, and PostgreSQL's `timestamptz`
 
@@ -41,8 +43,10 @@ mod keeper;
 mod lease;
 mod moving;
 mod named_layouts;
+mod own;
 mod planner;
 mod reservation;
+mod restricted;
 mod settings;
 mod shared;
 mod time;

@@ -1,6 +1,6 @@
 //! From a sequence, an identity or nothing to `snowflake_next()`.
 
-use crate::{Column, Facts, ForeignKey, Oid, Plan, Sequence, Source, Step, Values, Width, literal, views};
+use crate::{Actor, Column, Facts, ForeignKey, Oid, Plan, Sequence, Source, Step, Values, Width, literal, views};
 
 /// How a column is to get snowflake IDs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,6 +22,7 @@ pub fn adopt(facts: &Facts, wish: &Adoption) -> Plan {
         return plan;
     }
     plan.not_owned = not_owned(facts, &widened);
+    plan.check_owners(facts, &touched(facts, &widened));
     find_obstacles(&mut plan, facts, &widened, wish);
     let recreates = recreate_views && !widened.is_empty();
     if recreates {
@@ -57,7 +58,11 @@ pub fn adopt(facts: &Facts, wish: &Adoption) -> Plan {
     for sequence in &facts.sequences {
         drop_sequence(&mut plan, sequence, &facts.source, keep_sequence);
     }
+    if recreates {
+        plan.steps.extend(views::fillings(facts));
+    }
     plan.notes.extend(notes(facts, &widened, first_id));
+    plan.note_actor(facts);
     plan
 }
 
@@ -127,12 +132,22 @@ fn changed(facts: &Facts, widened: &[&Column]) -> Vec<Oid> {
     tables
 }
 
-/// These, and the tables at the other ends of their foreign keys, which PostgreSQL locks, too. Not those of other owners:
-/// they may not be locked by a LOCK TABLE.
-fn locked(facts: &Facts, widened: &[&Column]) -> Vec<(Oid, String)> {
+/// These, and the tables at the other ends of their foreign keys, which PostgreSQL locks, too, and reads when it checks
+/// the foreign keys again.
+fn touched(facts: &Facts, widened: &[&Column]) -> Vec<Oid> {
     let ends = foreign_keys(facts, widened).into_iter().flat_map(|key| [key.from, key.to]);
-    let ends = ends.filter(|&oid| facts.relation(oid).is_some_and(|relation| relation.is_owned));
-    changed(facts, widened).into_iter().chain(ends).map(|oid| (oid, facts.name(oid).to_owned())).collect()
+    let mut tables: Vec<Oid> = changed(facts, widened).into_iter().chain(ends).collect();
+    tables.sort_unstable();
+    tables.dedup();
+    tables
+}
+
+/// What is locked first. Not the tables of other owners: they may not be locked by a LOCK TABLE.
+fn locked(facts: &Facts, widened: &[&Column]) -> Vec<(Oid, String)> {
+    let changed = changed(facts, widened);
+    let is_owned = |&oid: &Oid| facts.relation(oid).is_some_and(|relation| relation.is_owned);
+    let tables = touched(facts, widened).into_iter().filter(|oid| changed.contains(oid) || is_owned(oid));
+    tables.map(|oid| (oid, facts.name(oid).to_owned())).collect()
 }
 
 fn not_owned(facts: &Facts, widened: &[&Column]) -> Vec<String> {
@@ -237,6 +252,8 @@ fn widening(facts: &Facts, root: Oid, columns: &[&Column]) -> Step {
         rewrites: shown(&rewritten),
         note,
         by_definition: false,
+        fills_view: false,
+        actor: Actor::Owner,
     }
 }
 

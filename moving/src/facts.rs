@@ -6,6 +6,19 @@ use crate::views::View;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Oid(pub u32);
 
+/// A role that owns a relation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Role {
+    /// Its number.
+    pub oid: Oid,
+    /// Its name, quoted.
+    pub name: String,
+    /// Whether the caller is this role.
+    pub is_caller: bool,
+    /// Whether it may create objects in the schema of the relation.
+    pub may_create: bool,
+}
+
 /// PostgreSQL's integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Width {
@@ -24,6 +37,8 @@ pub struct Relation {
     pub oid: Oid,
     /// Its name, as a statement writes it.
     pub name: String,
+    /// The role that owns it. Its statements are run as this role, since they may run code that belongs to it.
+    pub owner: Role,
     /// Whether the caller owns it, or is a member of the role that does.
     pub is_owned: bool,
     /// Whether it is a partition.
@@ -169,6 +184,25 @@ impl Facts {
             next += 1;
         }
         found
+    }
+
+    /// The table that is to get IDs, or to lose them; `None` where there is none, which cannot be.
+    pub(crate) fn table(&self) -> Option<&Relation> {
+        self.relation(self.key().relation)
+    }
+
+    /// Whether the table, its partitions and the tables that inherit from it belong to one role. Only then can they be read
+    /// as one: a query of the table runs code of all their owners.
+    pub fn has_one_owner(&self) -> bool {
+        let tables: Vec<Oid> = self.key_columns().into_iter().map(|column| column.relation).collect();
+        self.owned_by_others(&tables).is_empty()
+    }
+
+    /// Those of these tables that belong to another role than the table of the key does.
+    pub(crate) fn owned_by_others(&self, tables: &[Oid]) -> Vec<&Relation> {
+        let owner = self.table().map(|table| table.owner.oid);
+        let relations = tables.iter().filter_map(|&oid| self.relation(oid));
+        relations.filter(|relation| Some(relation.owner.oid) != owner).collect()
     }
 
     pub(crate) fn relation(&self, oid: Oid) -> Option<&Relation> {

@@ -14,7 +14,7 @@ pub mod target;
 mod views;
 
 pub use adopt::{Adoption, adopt};
-pub use facts::{Column, Facts, ForeignKey, Oid, Relation, Sequence, Source, Values, Width};
-pub use plan::{Plan, Step, literal};
+pub use facts::{Column, Facts, ForeignKey, Oid, Relation, Role, Sequence, Source, Values, Width};
+pub use plan::{Actor, Plan, Step, literal};
 pub use release::{Release, ReleaseError, release};
 pub use views::View;

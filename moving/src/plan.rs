@@ -1,6 +1,6 @@
 //! What comes out: statements, what they lock and rewrite, and what stands in their way.
 
-use crate::Oid;
+use crate::{Facts, Oid};
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,10 +17,26 @@ pub struct Step {
     pub note: String,
     /// Whether it has a definition of the catalogue's, to be read with a `search_path` of `pg_catalog` alone.
     pub by_definition: bool,
+    /// Whether it fills a view that was created again. Only then does the view's code run: what the view calls is compared
+    /// before.
+    pub fills_view: bool,
+    /// Whose rights it is run with.
+    pub actor: Actor,
+}
+
+/// The role that a statement is run as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// The caller: the statement runs no code of others.
+    Caller,
+    /// The owner of the table: PostgreSQL may run functions of his.
+    Owner,
+    /// The owner of a view.
+    Role(Oid),
 }
 
 impl Step {
-    /// A statement that locks one table, and rewrites none.
+    /// A statement that locks one table, rewrites none, and is run as the owner of the key's table.
     pub(crate) fn on(table: &str, statement: String, note: &str) -> Self {
         Self {
             statement,
@@ -29,7 +45,14 @@ impl Step {
             bytes: 0,
             note: note.to_owned(),
             by_definition: false,
+            fills_view: false,
+            actor: Actor::Owner,
         }
+    }
+
+    /// The same, run by another role than the owner of the table.
+    pub(crate) fn by(self, actor: Actor) -> Self {
+        Self { actor, ..self }
     }
 }
 
@@ -72,7 +95,35 @@ impl Plan {
             bytes: 0,
             note: "takes all locks first, in the order of the tables' OIDs".to_owned(),
             by_definition: false,
+            fills_view: false,
+            actor: Actor::Caller,
         });
+    }
+
+    /// Notes whose rights the statements are run with, where those are not the caller's.
+    pub(crate) fn note_actor(&mut self, facts: &Facts) {
+        if let Some(table) = facts.table().filter(|table| !table.owner.is_caller) {
+            let name = &table.owner.name;
+            self.notes.push(format!(
+                "statements on the tables are run as their owner, {name}, since they may call functions of this role: to run them by \
+                 hand, SET ROLE {name} after the LOCK TABLE"
+            ));
+        }
+    }
+
+    /// Tables that belong to different roles stand in the way: whoever runs a statement on both runs the code of both. Of a caller
+    /// who owns only some of them, [`Self::not_owned`] says enough.
+    pub(crate) fn check_owners(&mut self, facts: &Facts, tables: &[Oid]) {
+        let Some(table) = facts.table().filter(|_| self.not_owned.is_empty()) else { return };
+        for other in facts.owned_by_others(tables) {
+            self.hinder(
+                format!(
+                    "{} belongs to {}, and {} to {}: a statement on both would run functions of one as the other",
+                    table.name, table.owner.name, other.name, other.owner.name
+                ),
+                "Give all these tables the same owner, at least for the time of this call.",
+            );
+        }
     }
 }
 

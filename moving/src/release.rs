@@ -1,6 +1,6 @@
 //! From `snowflake_next()` back to a sequence or an identity. The column stays `bigint`.
 
-use crate::{Facts, Plan, Source, Step, Values, literal};
+use crate::{Actor, Facts, Oid, Plan, Source, Step, Values, literal};
 
 /// What the column is to get instead.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +67,18 @@ pub fn release(facts: &Facts, wish: &Release) -> Result<(Plan, i64), ReleaseErro
     plan.not_owned =
         tables.iter().map(|column| facts.name(column.relation)).filter(is_foreign).map(str::to_owned).collect();
 
+    let oids: Vec<Oid> = tables.iter().map(|column| column.relation).collect();
+    plan.check_owners(facts, &oids);
+    if let Some(relation) = facts.table().filter(|it| wish.identity && !it.owner.may_create) {
+        plan.hinder(
+            format!(
+                "{}, the owner of {table}, may not create the identity's sequence in its schema",
+                relation.owner.name
+            ),
+            "Grant the owner of the table CREATE on its schema, or leave identity out.",
+        );
+    }
+
     let kept = facts.sequences.iter().find(|sequence| sequence.is_owned_by_key);
     if wish.identity && kept.is_some_and(|kept| kept.is_identity) {
         return Err(ReleaseError::OldIdentity);
@@ -102,16 +114,18 @@ pub fn release(facts: &Facts, wish: &Release) -> Result<(Plan, i64), ReleaseErro
         (false, None) => {
             let name = &wish.sequence;
             let statement = format!("CREATE SEQUENCE {name} AS bigint MINVALUE {} START WITH {start}", start.min(1));
-            plan.steps.push(Step { locks: Vec::new(), ..Step::on("", statement, "") });
+            // The owner of the table may not create objects in its schema, perhaps. These run no code of his.
+            plan.steps.push(Step { locks: Vec::new(), ..Step::on("", statement, "").by(Actor::Caller) });
             if let Some(owner) = &wish.owner {
                 let statement = format!("ALTER SEQUENCE {name} OWNER TO {owner}");
-                plan.steps.push(Step::on(name, statement, "the owner of the table"));
+                plan.steps.push(Step::on(name, statement, "the owner of the table").by(Actor::Caller));
             }
             plan.steps.push(Step::on(name, format!("ALTER SEQUENCE {name} OWNED BY {table}.{column}"), ""));
             plan.steps.push(default(table, &alter, name));
         }
     }
     plan.notes.extend(notes(facts, wish, start));
+    plan.note_actor(facts);
     Ok((plan, start))
 }
 

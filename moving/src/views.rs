@@ -1,6 +1,6 @@
 //! Views that depend on columns that become wider: dropped before, and created again afterwards.
 
-use crate::{Facts, Oid, Plan, Step};
+use crate::{Actor, Facts, Oid, Plan, Step};
 
 /// A view, materialized or not, that depends on a column that becomes wider, or on such a view.
 #[derive(Clone, Debug)]
@@ -13,6 +13,8 @@ pub struct View {
     pub description: String,
     /// Whether it is materialized.
     pub is_materialized: bool,
+    /// The role that owns it.
+    pub owner: Oid,
     /// Whether the caller owns it, or is a member of the role that does.
     pub is_owned: bool,
     /// Those of [`Facts::views`] that it reads.
@@ -27,8 +29,10 @@ pub struct View {
     pub is_populated: bool,
     /// The size of these, in bytes.
     pub bytes: i64,
-    /// All that must be the same afterwards, as one text.
+    /// All that must be the same afterwards, as one text, but what it calls.
     pub state: String,
+    /// The functions, operators, types, collations and relations that it depends on. They are bound anew, by name.
+    pub bindings: Vec<String>,
 }
 
 impl View {
@@ -74,26 +78,42 @@ pub fn locked(facts: &Facts) -> Vec<Oid> {
 /// What drops the views: those first that nothing reads.
 pub fn drops(facts: &Facts) -> Vec<Step> {
     let views = ordered(&facts.views).unwrap_or_default();
-    let drop =
-        |view: &&View| Step::on(&view.name, format!("DROP {} {}", view.kind(), view.name), "it is created again below");
+    let drop = |view: &&View| {
+        let statement = format!("DROP {} {}", view.kind(), view.name);
+        Step::on(&view.name, statement, "it is created again below").by(Actor::Role(view.owner))
+    };
     views.iter().rev().map(drop).collect()
 }
 
-/// What creates them again.
+/// What creates them again, without rows.
 pub fn creations(facts: &Facts) -> Vec<Step> {
-    let views = ordered(&facts.views).unwrap_or_default();
-    views.into_iter().flat_map(creation).collect()
+    ordered(&facts.views).unwrap_or_default().into_iter().flat_map(creation).collect()
+}
+
+/// What fills them, at the very end: before that, what they call is compared with what they called before.
+pub fn fillings(facts: &Facts) -> Vec<Step> {
+    ordered(&facts.views).unwrap_or_default().into_iter().filter_map(filling).collect()
 }
 
 fn creation(view: &View) -> Vec<Step> {
-    let unlocked = |statement: &String, note: &str| Step { locks: Vec::new(), ..Step::on("", statement.clone(), note) };
-    let by_definition = |statement: &String, note: &str| Step { by_definition: true, ..unlocked(statement, note) };
+    let by_definition = |statement: &String, note: &str| Step {
+        locks: Vec::new(),
+        by_definition: true,
+        ..Step::on("", statement.clone(), note).by(Actor::Role(view.owner))
+    };
     let mut steps = vec![by_definition(&view.definition, "with search_path = pg_catalog")];
     steps.extend(view.details.iter().map(|detail| by_definition(detail, "")));
-    if view.is_populated {
-        let refresh = format!("REFRESH MATERIALIZED VIEW {}", view.name);
-        let step = unlocked(&refresh, "its rows are those of now, not of the last refresh");
-        steps.push(Step { rewrites: vec![view.name.clone()], bytes: view.bytes, ..step });
-    }
     steps
+}
+
+fn filling(view: &View) -> Option<Step> {
+    let refresh = format!("REFRESH MATERIALIZED VIEW {}", view.name);
+    let step = Step::on("", refresh, "its rows are those of now, not of the last refresh").by(Actor::Role(view.owner));
+    view.is_populated.then(|| Step {
+        locks: Vec::new(),
+        rewrites: vec![view.name.clone()],
+        bytes: view.bytes,
+        fills_view: true,
+        ..step
+    })
 }

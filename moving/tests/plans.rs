@@ -1,8 +1,8 @@
 //! Plans of made-up tables: which statements there are, in which order, and what they lock and rewrite.
 
 use snowflake_moving::{
-    Adoption, Column, Facts, ForeignKey, Oid, Plan, Relation, Release, ReleaseError, Sequence, Source, Values, View,
-    Width, literal, release,
+    Actor, Adoption, Column, Facts, ForeignKey, Oid, Plan, Relation, Release, ReleaseError, Role, Sequence, Source,
+    Values, View, Width, literal, release,
 };
 
 const FIRST: i64 = 1 << 60;
@@ -12,7 +12,12 @@ fn adopt(facts: &Facts, first_id: i64, keep_sequence: bool) -> Plan {
 }
 
 fn relation(oid: u32, name: &str) -> Relation {
-    Relation { oid: Oid(oid), name: name.to_owned(), is_owned: true, is_partition: false, bytes: 1000 + i64::from(oid) }
+    let bytes = 1000 + i64::from(oid);
+    Relation { oid: Oid(oid), name: name.to_owned(), owner: role(7), is_owned: true, is_partition: false, bytes }
+}
+
+fn role(oid: u32) -> Role {
+    Role { oid: Oid(oid), name: format!("role_{oid}"), is_caller: oid == 7, may_create: true }
 }
 
 fn column(relation: u32, name: &str, width: Width, parents: &[u32]) -> Column {
@@ -320,6 +325,7 @@ fn view(oid: u32, reads: &[u32]) -> View {
         name: format!("v{oid}"),
         description: format!("view v{oid}"),
         is_materialized: false,
+        owner: Oid(8),
         is_owned: true,
         reads: reads.iter().map(|&oid| Oid(oid)).collect(),
         blockers: Vec::new(),
@@ -328,6 +334,7 @@ fn view(oid: u32, reads: &[u32]) -> View {
         is_populated: false,
         bytes: 0,
         state: String::new(),
+        bindings: Vec::new(),
     }
 }
 
@@ -363,10 +370,10 @@ fn views_are_dropped_and_created_again_in_order() {
             "CREATE VIEW v10",
             "CREATE VIEW v11",
             "CREATE INDEX i",
-            "REFRESH MATERIALIZED VIEW v11",
             "CREATE VIEW v12",
             "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()",
             "DROP SEQUENCE s",
+            "REFRESH MATERIALIZED VIEW v11",
         ]
     );
     let definitions: Vec<&str> =
@@ -398,4 +405,97 @@ fn what_cannot_be_made_again_is_in_the_way() {
     assert_eq!(plan.locks, [1, 2, 10].map(Oid));
     let circle = recreating(&with_views(vec![view(10, &[11]), view(11, &[10])]));
     assert_eq!(circle.obstacles.last().unwrap(), "views that read each other in a circle are among view v10, view v11");
+}
+
+// Whose rights a statement is run with.
+
+fn actors(plan: &Plan) -> Vec<Actor> {
+    plan.steps.iter().map(|step| step.actor).collect()
+}
+
+#[test]
+fn statements_are_run_as_the_owners_of_tables_and_views() {
+    let mut facts = with_views(vec![view(10, &[])]);
+    facts.columns[0].dependents.remove(0);
+    facts.views[0].is_materialized = true;
+    facts.views[0].is_populated = true;
+    let plan =
+        snowflake_moving::adopt(&facts, &Adoption { recreate_views: true, first_id: FIRST, ..Adoption::default() });
+    let others: Vec<_> = plan.steps.iter().filter(|step| step.actor != Actor::Owner).collect();
+    let shown: Vec<_> = others.iter().map(|step| (&*step.statement, step.actor, step.fills_view)).collect();
+    let viewer = Actor::Role(Oid(8));
+    assert_eq!(
+        shown,
+        [
+            ("LOCK TABLE u, t IN ACCESS EXCLUSIVE MODE", Actor::Caller, false),
+            ("DROP MATERIALIZED VIEW v10", viewer, false),
+            ("CREATE VIEW v10", viewer, false),
+            ("REFRESH MATERIALIZED VIEW v10", viewer, true),
+        ]
+    );
+    assert!(plan.notes.iter().all(|note| !note.contains("SET ROLE")), "{:?}", plan.notes);
+    facts.relations[0].owner = role(9);
+    facts.relations[1].owner = role(9);
+    let plan = adopt(&facts, FIRST, false);
+    assert!(plan.notes.iter().any(|note| note.contains("SET ROLE role_9")), "{:?}", plan.notes);
+}
+
+#[test]
+fn views_are_filled_when_all_of_them_are_there() {
+    let mut facts = with_views(vec![view(10, &[]), view(11, &[10])]);
+    facts.views.iter_mut().for_each(|view| (view.is_materialized, view.is_populated) = (true, true));
+    let plan =
+        snowflake_moving::adopt(&facts, &Adoption { recreate_views: true, first_id: FIRST, ..Adoption::default() });
+    let created: Vec<_> =
+        statements(&plan).into_iter().filter(|it| it.contains("v1") && !it.contains("DROP")).collect();
+    assert_eq!(
+        created,
+        ["CREATE VIEW v10", "CREATE VIEW v11", "REFRESH MATERIALIZED VIEW v10", "REFRESH MATERIALIZED VIEW v11"]
+    );
+}
+
+/// The owner of either table could run code as the owner of the other one.
+#[test]
+fn tables_of_two_owners_are_an_obstacle_where_one_statement_concerns_both() {
+    for other in [0, 1] {
+        let mut facts = serial(Width::Four, Width::Four);
+        facts.relations[other].owner = role(9);
+        let plan = adopt(&facts, FIRST, false);
+        let obstacles = plan.obstacles.join("; ");
+        assert!(obstacles.contains("belongs to role_7") || obstacles.contains("belongs to role_9"), "{obstacles}");
+        assert!(facts.has_one_owner());
+    }
+    // Where nothing becomes wider, the other table is not concerned.
+    let mut facts = serial(Width::Eight, Width::Eight);
+    facts.relations[1].owner = role(9);
+    assert_eq!(adopt(&facts, FIRST, false).obstacles.len(), 0);
+}
+
+#[test]
+fn partitions_of_another_owner_are_an_obstacle_both_ways() {
+    let mut facts = serial(Width::Eight, Width::Eight);
+    facts.relations.push(Relation { is_partition: true, owner: role(9), ..relation(3, "p") });
+    facts.columns.push(column(3, "id", Width::Eight, &[2]));
+    assert!(!facts.has_one_owner());
+    let expected = "t belongs to role_7, and p to role_9";
+    let plan = adopt(&facts, FIRST, false);
+    assert!(plan.obstacles[0].starts_with(expected), "{:?}", plan.obstacles);
+    facts.source = Source::Snowflake;
+    let (plan, _) = release(&facts, &Release { sequence: "new".to_owned(), ..Release::default() }).unwrap();
+    assert!(plan.obstacles[0].starts_with(expected), "{:?}", plan.obstacles);
+}
+
+/// The owner of the table may not create the sequence, perhaps; its caller may, and runs no code of the owner's by it.
+#[test]
+fn a_new_sequence_is_made_by_the_caller_and_used_by_the_owner() {
+    let mut facts = serial(Width::Eight, Width::Eight);
+    (facts.source, facts.sequences) = (Source::Snowflake, Vec::new());
+    let wish = Release { sequence: "new".to_owned(), owner: Some("role_7".to_owned()), ..Release::default() };
+    let (plan, _) = release(&facts, &wish).unwrap();
+    assert_eq!(actors(&plan), [Actor::Caller, Actor::Caller, Actor::Caller, Actor::Owner, Actor::Owner]);
+    facts.relations[0].owner.may_create = false;
+    let identity = Release { identity: true, is_not_null: true, ..wish.clone() };
+    let (plan, _) = release(&facts, &identity).unwrap();
+    assert!(plan.obstacles[0].contains("may not create the identity's sequence"), "{:?}", plan.obstacles);
+    assert_eq!(release(&facts, &wish).unwrap().0.obstacles.len(), 0);
 }

@@ -47,6 +47,7 @@ FROM pg_index WHERE indrelid = '"odd ""schema"""."many ""goods"""'::regclass;
 SELECT kind, note FROM plan('goods') WHERE kind = 'obstacle';
 SELECT * FROM adopt('goods', views => 'perhaps');
 SELECT kind, split_part(statement, ' AS ', 1) AS statement, locks, rewrites, note FROM plan('goods', views => 'recreate') WHERE kind <> 'note';
+GRANT CREATE ON SCHEMA public TO regress_snowflake_viewer;
 SELECT count(*) FROM (TABLE views_before EXCEPT SELECT * FROM views()) changed;
 -- Where functions and operators of the search_path lie in wait.
 CREATE SCHEMA trap;

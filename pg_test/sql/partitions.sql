@@ -231,7 +231,7 @@ SELECT snowflake_create_partitions('many', '1 day', '2026-02-01', '2026-02-02');
 \echo :LAST_ERROR_SQLSTATE
 SELECT snowflake_create_partitions('many', '1 ms', '-infinity', 'infinity');
 SELECT snowflake_create_partitions('plain', NULL, NULL, NULL);
--- The caller makes them, as with CREATE TABLE ... PARTITION OF: in a schema where it may, and it owns them.
+-- Whoever calls, they belong to the owner of the table, who must be allowed to create them.
 RESET ROLE;
 GRANT regress_snowflake_owner TO regress_snowflake_other;
 SET ROLE regress_snowflake_owner;
@@ -245,10 +245,44 @@ REVOKE CREATE ON SCHEMA owned FROM regress_snowflake_owner;
 ALTER SCHEMA owned OWNER TO CURRENT_USER;
 GRANT USAGE ON SCHEMA owned TO regress_snowflake_other;
 SET ROLE regress_snowflake_other;
-\set VERBOSITY sqlstate
 SELECT * FROM snowflake_create_partitions('owned.days', '1 day', '2026-02-02', '2026-02-03');
-\set VERBOSITY default
+\echo :LAST_ERROR_SQLSTATE
 RESET ROLE;
+SELECT * FROM snowflake_create_partitions('owned.days', '1 day', '2026-02-02', '2026-02-03');
+
+-- They have the privileges of their table, and no others; and none can be read past its policies.
+CREATE FUNCTION privileges(of regclass) RETURNS TABLE (grantee text, privileges text) LANGUAGE sql AS $$
+    SELECT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END,
+        string_agg(concat(privilege_type, ' ' || attname, CASE WHEN is_grantable AND g.grantee <> relowner THEN ' *' END), ', '
+            ORDER BY privilege_type, attname)
+    FROM pg_class c, LATERAL (
+        SELECT NULL AS attname, a.* FROM aclexplode(coalesce(relacl, acldefault('r', relowner))) a
+        UNION ALL SELECT attname, a.* FROM pg_attribute, aclexplode(attacl) a WHERE attrelid = c.oid
+    ) g WHERE c.oid = "of" GROUP BY 1 ORDER BY 1 $$;
+CREATE TABLE shared (id bigint PRIMARY KEY, tenant name, "Note" text) PARTITION BY RANGE (id);
+ALTER TABLE shared OWNER TO regress_snowflake_owner;
+GRANT SELECT, INSERT ON shared TO regress_snowflake_other WITH GRANT OPTION;
+GRANT SELECT (id, "Note"), UPDATE ("Note") ON shared TO PUBLIC;
+ALTER DEFAULT PRIVILEGES FOR ROLE regress_snowflake_owner GRANT ALL ON TABLES TO PUBLIC;
+SELECT * FROM snowflake_create_partitions('shared', '1 day', '2026-02-01', '2026-02-02');
+SELECT array(SELECT privileges('shared')) = array(SELECT privileges('shared_20260201')) AS same;
+SELECT * FROM privileges('shared_20260201') WHERE grantee <> 'regress_snowflake_owner';
+REVOKE TRUNCATE ON shared FROM regress_snowflake_owner;
+ALTER TABLE shared ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON shared USING (tenant = current_user);
+SELECT * FROM snowflake_create_partitions('shared', '1 day', '2026-02-02', '2026-02-03');
+SELECT array(SELECT privileges('shared')) = array(SELECT privileges('shared_20260202')) AS same;
+REVOKE regress_snowflake_owner FROM regress_snowflake_other;
+INSERT INTO shared SELECT snowflake_min_id('2026-02-02') + n, (ARRAY['regress_snowflake_other', 'another'])[n] FROM generate_series(1, 2) n;
+SET ROLE regress_snowflake_other;
+SELECT (SELECT count(*) FROM shared) AS by_table, (SELECT count(*) FROM shared_20260202) AS by_partition;
+RESET ROLE;
+ALTER TABLE shared FORCE ROW LEVEL SECURITY;
+SELECT * FROM snowflake_create_partitions('shared', '1 day', '2026-02-03', '2026-02-04');
+SELECT relname, relrowsecurity, relforcerowsecurity FROM pg_class WHERE relname LIKE 'shared\_2%' ORDER BY 1;
+ALTER DEFAULT PRIVILEGES FOR ROLE regress_snowflake_owner REVOKE ALL ON TABLES FROM PUBLIC;
+DROP TABLE shared;
+DROP FUNCTION privileges;
 
 -- Nothing is made, and nothing locked, in a transaction that only reads.
 BEGIN READ ONLY;

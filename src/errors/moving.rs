@@ -19,14 +19,38 @@ pub enum MovingError {
     AlreadyAdopted(String),
     /// The caller does not own these tables.
     NotOwner(Vec<String>),
-    /// This stands in the way of a column, and this can be done about it.
-    Obstacles(String, Vec<String>, Vec<&'static str>),
+    /// The table, its partitions and the tables that inherit from it belong to several roles.
+    SeveralOwners(String),
+    /// The caller may not read this column of this table.
+    NotReadable(String, String),
+    /// Something stands in the way.
+    Obstacles {
+        /// Of this column.
+        column: String,
+        /// Whether it is to lose its IDs, rather than to get them.
+        is_release: bool,
+        /// What it is.
+        obstacles: Vec<String>,
+        /// What can be done about it.
+        hints: Vec<&'static str>,
+    },
     /// The column cannot be released.
     Release(String, ReleaseError),
     /// What is to be done with views is not known: this.
     Views(String),
     /// This view would not be as it was.
     ViewChanged(String),
+    /// A name in the definition of a view means something else than when it was created.
+    ViewRebound {
+        /// The view.
+        view: String,
+        /// What it depended on, and does not any more.
+        before: Option<String>,
+        /// What it depends on now.
+        now: Option<String>,
+    },
+    /// The default of this column calls another function than was meant.
+    OtherDefault(String),
     /// The transaction is not READ COMMITTED.
     Isolation,
     /// A query of the extension's own failed.
@@ -54,9 +78,24 @@ impl MovingError {
                                  from it, and tables with foreign keys that refer to it.",
                     )
             }
-            Self::Obstacles(column, obstacles, hints) => error(
+            Self::SeveralOwners(table) => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                &format!("column {column} cannot get snowflake IDs yet"),
+                &format!("table {table} and its partitions or heirs belong to several roles"),
+            )
+            .set_detail("A query of all of them would run functions of each of these roles.")
+            .set_hint("Give all these tables the same owner."),
+            Self::NotReadable(table, column) => error(
+                ERRCODE_INSUFFICIENT_PRIVILEGE,
+                &format!("the values of column {column} of table {table} may not be read"),
+            )
+            .set_hint("This takes the privilege SELECT on the column, and no row-level security that concerns the role."),
+            Self::Obstacles { column, is_release, obstacles, hints } => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &if is_release {
+                    format!("column {column} cannot be released yet")
+                } else {
+                    format!("column {column} cannot get snowflake IDs yet")
+                },
             )
             .set_detail(format!("{}.", obstacles.join(".\n")))
             .set_hint(format!("Nothing was changed. {}", hints.join(" "))),
@@ -102,6 +141,25 @@ impl MovingError {
                 "Nothing was changed. Privileges that ALTER DEFAULT PRIVILEGES gives to new views can be the cause. \
                  Drop the view, call this again, and create it again, in one transaction.",
             ),
+            Self::ViewRebound { view, before, now } => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &format!("{view} cannot be created again exactly as it is"),
+            )
+            .set_detail(match (before, now) {
+                (Some(before), Some(now)) => format!("It would depend on {now}, and no more on {before}."),
+                (None, Some(now)) => format!("It would depend on {now}, too."),
+                (before, None) => format!("It would depend no more on {}.", before.unwrap_or_default()),
+            })
+            .set_hint(
+                "Nothing was changed. The definition has a name that means something else for a bigint. Drop the view, call this \
+                 again, and create the view as you want it, in one transaction.",
+            ),
+            Self::OtherDefault(column) => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &format!("the default of column {column} would call another function"),
+            )
+            .set_detail("The name snowflake_next(), with the schema of the extension, means a function that is not the extension's.")
+            .set_hint("Nothing was changed. Find out who created that function."),
             Self::Isolation => {
                 error(ERRCODE_ACTIVE_SQL_TRANSACTION, "a table can be moved in a READ COMMITTED transaction only")
                     .set_detail(

@@ -18,6 +18,15 @@ pub enum PartitionError {
     Null(&'static str),
     /// The caller does not own the table.
     NotOwner(String),
+    /// The owner of a table may not create tables in its schema.
+    MayNotCreate {
+        /// The table, as statements write it.
+        table: String,
+        /// Its owner, quoted.
+        role: String,
+        /// Its schema, quoted.
+        schema: String,
+    },
     /// The table is not partitioned by a range of a `bigint` column; what it is instead, as a sentence.
     Key(String, String),
     /// `since` or `until` is infinite: this one.
@@ -79,6 +88,12 @@ impl PartitionError {
                 error(ERRCODE_INSUFFICIENT_PRIVILEGE, &format!("must be owner of table {table}"))
                     .set_hint("Only its owner can give a table partitions.")
             }
+            Self::MayNotCreate { table, role, schema } => error(
+                ERRCODE_INSUFFICIENT_PRIVILEGE,
+                &format!("role {role} may not create partitions in schema {schema}"),
+            )
+            .set_detail(format!("Partitions belong to the owner of their table, {table}, and are created as that role."))
+            .set_hint(format!("For example: GRANT CREATE ON SCHEMA {schema} TO {role};")),
             Self::Key(table, detail) => {
                 let message = format!("table \"{table}\" is not partitioned by a range of a bigint column");
                 error(ERRCODE_WRONG_OBJECT_TYPE, &message)

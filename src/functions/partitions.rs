@@ -1,13 +1,16 @@
 //! Partitions by ID time. [`snowflake_core::pieces`] divides a range of time into pieces and finds those that have no
 //! partition yet. This file reads the catalog, makes all checks, and then runs one CREATE TABLE for each missing piece,
-//! with the privileges of the caller.
+//! as the owner of the table. A partition gets the owner and the privileges of its table: what it carries, such as indexes with
+//! expressions, is that owner's code.
 //!
 //! Names are kept as bytes in the server's encoding. Error messages need UTF-8; in a database of another encoding, they
 //! show `?` for bytes that are not UTF-8.
 
 use crate::database;
+use crate::encoding::{self, Text};
 use crate::errors::Error;
 use crate::errors::partitions::{DefaultRows, Partition, PartitionError};
+use crate::restricted::{Owner, may_create_in};
 use crate::time::timestamptz::Instant;
 use pgrx::datum::Interval;
 use pgrx::direct_function_call_as_datum;
@@ -30,6 +33,40 @@ const KEY: &str = "
     JOIN pg_catalog.pg_opclass o ON o.oid OPERATOR(pg_catalog.=) partclass[0]
     WHERE partrelid OPERATOR(pg_catalog.=) $1 AND partattrs[0] OPERATOR(pg_catalog.>) 0 AND opcdefault
       AND partstrat OPERATOR(pg_catalog.=) 'r'::pg_catalog.\"char\" AND partnatts OPERATOR(pg_catalog.=) 1";
+
+/// The statements that give a partition ($2) the privileges that its table ($1) has, and has row-level security where that has it.
+/// Runs with a `search_path` of `pg_catalog`, as the owner of both.
+const PRIVILEGES: &str = "
+    WITH both_tables AS (
+        SELECT p.oid::regclass::text AS name, p.relowner AS owner, t.relrowsecurity AS has_policies,
+            t.relforcerowsecurity AS is_forced,
+            coalesce(t.relacl, acldefault('r', t.relowner)) AS wanted, coalesce(p.relacl, acldefault('r', p.relowner)) AS has
+        FROM pg_class t, pg_class p WHERE t.oid = $1 AND p.oid = $2
+    ), differing AS (
+        SELECT * FROM both_tables WHERE NOT (wanted @> has AND has @> wanted)
+    )
+    SELECT statement FROM (
+        SELECT 1 AS step, 0 AS place, grantee::text, format('REVOKE ALL ON TABLE %s FROM %s', name,
+            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END) AS statement
+        FROM differing, LATERAL (SELECT DISTINCT grantee FROM aclexplode(has)) AS granted
+        UNION ALL
+        SELECT 2, 0, grantee::text, format('GRANT %s ON TABLE %s TO %s%s',
+            string_agg(DISTINCT privilege_type, ', ' ORDER BY privilege_type), name,
+            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END,
+            CASE WHEN is_grantable AND grantee <> owner THEN ' WITH GRANT OPTION' END)
+        FROM differing, aclexplode(wanted) GROUP BY name, owner, grantee, is_grantable
+        UNION ALL
+        SELECT 3, attnum, grantee::text, format('GRANT %s ON TABLE %s TO %s%s',
+            string_agg(DISTINCT format('%s (%I)', privilege_type, attname), ', '), name,
+            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END,
+            CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END)
+        FROM both_tables, pg_attribute, aclexplode(attacl) WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped
+        GROUP BY name, attnum, grantee, is_grantable
+        UNION ALL
+        SELECT 4, 0, '', format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', name) FROM both_tables WHERE has_policies
+        UNION ALL
+        SELECT 5, 0, '', format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', name) FROM both_tables WHERE is_forced
+    ) statements ORDER BY step, place, grantee";
 
 #[pg_extern(sql = "")]
 fn snowflake_create_partitions(
@@ -89,15 +126,11 @@ fn create(
     // it would deadlock.
     let table = Table::look(parent, pg_sys::AccessExclusiveLock)?;
     let missing = table.missing(&wanted)?;
-    if let (Some(default), [_, ..]) = (table.default, &*missing) {
-        table.check_default(client, default, &column, &wanted, &missing)?;
+    if missing.is_empty() {
+        return Ok(Vec::new());
     }
-    let mut created = Vec::with_capacity(missing.len());
-    for piece in missing {
-        client.update(&*table.statement(&wanted[piece]), None, &[])?;
-        created.push(table.find(&wanted[piece]));
-    }
-    Ok(created)
+    table.check_may_create()?;
+    table.owner.run(|| table.fill_gaps(client, parent, &column, &wanted, missing))
 }
 
 /// Checks that the caller owns the table, or is a member of the role that does.
@@ -177,6 +210,7 @@ type Existing = (pg_sys::Oid, Range<Edge>);
 
 /// A table that is partitioned by range of a `bigint`.
 struct Table {
+    owner: Owner,
     schema_oid: pg_sys::Oid,
     schema: CString,
     name: CString,
@@ -220,8 +254,45 @@ impl Table {
             let schema = owned(pg_sys::get_namespace_name(schema_oid)).ok_or_else(gone)?;
             let name = owned(pg_sys::get_rel_name(table)).ok_or_else(gone)?;
             pg_sys::relation_close(relation, release as pg_sys::LOCKMODE);
-            Ok(Self { schema_oid, schema, name, existing, default })
+            let owner = Owner::of(table).ok_or_else(gone)?;
+            Ok(Self { owner, schema_oid, schema, name, existing, default })
         }
+    }
+
+    /// Checks that the owner may create tables beside this one.
+    fn check_may_create(&self) -> Result<(), PartitionError> {
+        if self.owner.is_temporary || may_create_in(self.schema_oid, self.owner.role) {
+            return Ok(());
+        }
+        // SAFETY: a look-up, which returns NULL if there is no such role.
+        let role = unsafe { owned(pg_sys::GetUserNameFromId(self.owner.role, true)) }.unwrap_or_default();
+        Err(PartitionError::MayNotCreate {
+            table: shown(&self.quoted()),
+            role: shown(&identifier(&role)),
+            schema: shown(&identifier(&self.schema)),
+        })
+    }
+
+    /// Creates the missing partitions, with the privileges of the table.
+    fn fill_gaps(
+        &self,
+        client: &mut SpiClient,
+        parent: pg_sys::Oid,
+        column: &CStr,
+        wanted: &[Piece],
+        missing: Vec<usize>,
+    ) -> Result<Vec<pg_sys::Oid>, Failure> {
+        if let Some(default) = self.default {
+            self.check_default(client, default, column, wanted, &missing)?;
+        }
+        let mut created = Vec::with_capacity(missing.len());
+        for piece in missing {
+            client.update(&*self.statement(&wanted[piece]), None, &[])?;
+            let partition = self.find(&wanted[piece]);
+            inherit_privileges(client, parent, partition)?;
+            created.push(partition);
+        }
+        Ok(created)
     }
 
     /// The table's name, quoted, for a statement.
@@ -323,6 +394,17 @@ impl Table {
     }
 }
 
+/// Gives a new partition the privileges of its table, and its row-level security: whoever may read the table by a policy must
+/// not read more of it by its partitions. These have no policies, so only their owner reads them by themselves.
+fn inherit_privileges(client: &mut SpiClient, parent: pg_sys::Oid, partition: pg_sys::Oid) -> Result<(), spi::Error> {
+    let statements = client.select(PRIVILEGES, None, &[parent.into(), partition.into()])?;
+    let statements: Vec<Text> = statements.map(|row| row.get(1)).collect::<Result<Option<_>, _>>()?.unwrap_or_default();
+    for statement in statements {
+        client.update(&*encoding::statement(&statement.0), None, &[])?;
+    }
+    Ok(())
+}
+
 /// A query for the lowest of these IDs in a table.
 fn first_in(ids: &Range<i64>, column: &CStr, table: &CStr) -> CString {
     let (column, table) = (column.to_bytes(), table.to_bytes());
@@ -342,6 +424,12 @@ fn first_in(ids: &Range<i64>, column: &CStr, table: &CStr) -> CString {
         b" LIMIT 1",
     ];
     c_string(parts.concat())
+}
+
+/// A name, quoted where necessary.
+fn identifier(name: &CStr) -> CString {
+    // SAFETY: it is NUL-terminated, and so is what it returns.
+    unsafe { owned(pg_sys::quote_identifier(name.as_ptr())) }.unwrap_or_default()
 }
 
 /// `schema.name`, quoted where necessary.

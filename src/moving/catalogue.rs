@@ -3,19 +3,17 @@
 //! return are qualified; and without row-level security, which would hide values.
 
 use crate::encoding::{self, Text};
+use crate::{own, restricted};
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 use pgrx::spi::{Result, SpiClient, SpiHeapTupleData};
 use snowflake_moving::target::{Candidate, Kind, Table};
-use snowflake_moving::{Column, Facts, ForeignKey, Oid, Relation, Sequence, Source, Values, Width};
-use std::ffi::CStr;
+use snowflake_moving::{Column, Facts, ForeignKey, Oid, Relation, Role, Sequence, Source, Values, Width};
 
-/// `snowflake_next()`: its OID, and its name as a statement writes it.
-const NEXT: &str = "
-    SELECT p.oid, quote_ident(nspname) || '.snowflake_next()'
-    FROM pg_extension e JOIN pg_depend d ON refclassid = 'pg_extension'::regclass AND refobjid = e.oid AND deptype = 'e'
-    JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid JOIN pg_namespace n ON n.oid = pronamespace
-    WHERE extname = 'pg_snowflake' AND proname = 'snowflake_next' AND pronargs = 0";
+/// A function without arguments ($1), as a statement writes its call.
+const CALL: &str = "
+    SELECT quote_ident(nspname) || '.' || quote_ident(proname) || '()'
+    FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE p.oid = $1";
 
 /// A relation ($1).
 const TABLE: &str = "
@@ -90,6 +88,21 @@ const REACHED: &str = "
             WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass AND refobjid = relation
                 AND refobjsubid = number
             UNION ALL
+            -- PostgreSQL makes these again from their text, with the new type of the column, and so may choose another of
+            -- several functions or operators of the same name; it runs that at once.
+            SELECT DISTINCT concat(pg_describe_object(has.classid, has.objid, 0), ', which uses ',
+                pg_describe_object(used.refclassid, used.refobjid, 0), ', one of several of that name')
+            FROM pg_depend has JOIN pg_depend used ON used.classid = has.classid AND used.objid = has.objid
+            WHERE has.refclassid = 'pg_class'::regclass AND has.refobjid = relation AND has.refobjsubid = number
+                AND has.classid IN ('pg_constraint'::regclass, 'pg_class'::regclass, 'pg_statistic_ext'::regclass)
+                AND (used.refclassid = 'pg_proc'::regclass AND EXISTS (SELECT FROM pg_proc one JOIN pg_proc other
+                        ON other.proname = one.proname AND other.pronamespace = one.pronamespace AND other.oid <> one.oid
+                        WHERE one.oid = used.refobjid)
+                    OR used.refclassid = 'pg_operator'::regclass AND EXISTS (SELECT FROM pg_operator one
+                        JOIN pg_operator other ON other.oprname = one.oprname
+                        AND other.oprnamespace = one.oprnamespace AND other.oid <> one.oid
+                        WHERE one.oid = used.refobjid))
+            UNION ALL
             SELECT 'the partition key of table ' || relation::regclass FROM pg_depend
             WHERE classid = 'pg_class'::regclass AND objid = relation AND objsubid = number
                 AND refclassid = 'pg_class'::regclass AND refobjid = relation AND refobjsubid = 0 AND deptype = 'i'
@@ -118,7 +131,9 @@ const FOREIGN_KEYS: &str = "
 /// Tables ($1).
 const RELATIONS: &str = "
     SELECT c.oid, quote_ident(nspname) || '.' || quote_ident(relname), pg_has_role(relowner, 'USAGE'), relispartition,
-        CASE WHEN relkind = 'r' THEN pg_total_relation_size(c.oid) ELSE 0 END
+        CASE WHEN relkind = 'r' THEN pg_total_relation_size(c.oid) ELSE 0 END,
+        relowner, relowner::regrole::text, relowner = current_user::regrole,
+        has_schema_privilege(relowner, relnamespace, 'CREATE')
     FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = ANY ($1) ORDER BY c.oid";
 
 /// The sequences of a column ($1, $2), and what uses them beside its default, which partitions and heirs may have, too.
@@ -194,37 +209,7 @@ pub struct Choice {
 
 /// Runs queries of this module, and statements that were made of definitions of the catalogue.
 pub fn look<T>(queries: impl FnOnce() -> T) -> T {
-    let settings = [(c"search_path", c"pg_catalog, pg_temp"), (c"row_security", c"off"), (c"default_tablespace", c"")];
-    // SAFETY: opens a level of settings, and closes it. Where an error leaves it open, the end of the transaction or of
-    // the subtransaction closes it.
-    unsafe {
-        let level = pg_sys::NewGUCNestLevel();
-        for (name, value) in settings {
-            set(name, value);
-        }
-        let result = queries();
-        pg_sys::AtEOXact_GUC(true, level);
-        result
-    }
-}
-
-/// # Safety
-/// In a level of settings that is closed before the function ends.
-unsafe fn set(name: &CStr, value: &CStr) {
-    use pg_sys::{GucAction, GucContext, GucSource};
-    // SAFETY: NUL-terminated strings; settings that any user may change.
-    unsafe {
-        pg_sys::set_config_option(
-            name.as_ptr(),
-            value.as_ptr(),
-            GucContext::PGC_USERSET,
-            GucSource::PGC_S_SESSION,
-            GucAction::GUC_ACTION_SAVE,
-            true,
-            0,
-            false,
-        );
-    }
+    restricted::with(&[restricted::SAFE_PATH, (c"row_security", c"off"), (c"default_tablespace", c"")], queries)
 }
 
 /// What a relation and its columns are; `None` where it does not exist.
@@ -324,6 +309,7 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
         Ok(Relation {
             oid: oid(row, 1)?,
             name: text(row, 2)?,
+            owner: Role { oid: oid(row, 6)?, name: text(row, 7)?, is_caller: flag(row, 8)?, may_create: flag(row, 9)? },
             is_owned: flag(row, 3)?,
             is_partition: flag(row, 4)?,
             bytes: row.get(5)?.unwrap_or_default(),
@@ -354,6 +340,14 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
     })
 }
 
+/// Whether the caller may read the key ($1, $2) of a table, and all its rows.
+const READABLE: &str = "SELECT has_column_privilege($1, $2, 'SELECT') AND NOT row_security_active($1)";
+
+/// Whether the caller may know the values of a column.
+pub fn may_read(client: &SpiClient, chosen: &Chosen) -> Result<bool> {
+    Ok(rows(client, READABLE, &[chosen.table.into(), chosen.number.into()], |row| flag(row, 1))? == [true])
+}
+
 /// The lowest and the highest value of the key.
 pub fn values(client: &SpiClient, facts: &Facts) -> Result<Option<Values>> {
     let (table, column) = facts.key_names();
@@ -374,9 +368,11 @@ pub fn other_owner(client: &SpiClient, table: pg_sys::Oid) -> Result<Option<Stri
     Ok(rows(client, OWNER, &[table.into()], |row| text(row, 1))?.pop())
 }
 
+/// `snowflake_next()`: its OID, and its call as a statement writes it.
 fn next(client: &SpiClient) -> Result<(pg_sys::Oid, String)> {
-    let found = rows(client, NEXT, &[], |row| Ok((row.get(1)?.unwrap_or(pg_sys::InvalidOid), text(row, 2)?)))?;
-    Ok(found.into_iter().next().unwrap_or((pg_sys::InvalidOid, String::new())))
+    let Some(next) = own::next(client)? else { return Ok((pg_sys::InvalidOid, String::new())) };
+    let call = rows(client, CALL, &[next.into()], |row| text(row, 1))?;
+    Ok((next, call.into_iter().next().unwrap_or_default()))
 }
 
 /// Runs a query, and reads all its rows. In a transaction that has changed something, as [`super::carry_out`] makes it,

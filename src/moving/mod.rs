@@ -1,19 +1,23 @@
 //! Moving in and out: tables that have a sequence or an identity get `snowflake_next()`, and back. [`catalogue`] reads
 //! what there is, [`snowflake_moving`] lists the statements, and this module shows them or carries them out, in the
-//! caller's transaction and with the caller's privileges.
+//! caller's transaction: on tables and views that belong to the caller, or to a role that the caller is a member of, and as
+//! their owners.
 
 pub mod catalogue;
 mod views;
 
 use crate::errors::Error;
 use crate::errors::moving::MovingError;
+use crate::restricted::Owner;
 use crate::time::{clock, timestamptz};
 use crate::{database, encoding, generator, settings};
 use catalogue::{Chosen, look};
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::Layout;
-use snowflake_moving::{Adoption, Column, Facts, Plan, Release, Source, Values, Width, adopt, release, target};
+use snowflake_moving::{
+    Actor, Adoption, Column, Facts, Plan, Release, Source, Step, Values, Width, adopt, release, target,
+};
 use std::ffi::CStr;
 
 /// A table, and what its caller says of it.
@@ -81,8 +85,15 @@ pub struct Key {
 pub fn key(table: pg_sys::Oid, column: Option<String>) -> Result<Key, Error> {
     let wish = Wish { table, column, way: Way::In { keep_sequence: false, recreate_views: false } };
     Spi::connect(|client| {
-        let (_, facts) = read(client, &wish)?;
-        let values = look(|| catalogue::values(client, &facts)).map_err(query)?;
+        let (chosen, facts) = read(client, &wish)?;
+        let names = facts.key_names();
+        if !facts.has_one_owner() {
+            return Err(MovingError::SeveralOwners(names.0.to_owned()).into());
+        }
+        if !look(|| catalogue::may_read(client, &chosen)).map_err(query)? {
+            return Err(MovingError::NotReadable(names.0.to_owned(), names.1.to_owned()).into());
+        }
+        let values = values(client, wish.table, &facts)?;
         let (table, column) = facts.key_names();
         Ok(Key {
             names: (table.to_owned(), column.to_owned()),
@@ -129,23 +140,58 @@ pub fn carry_out(wish: &Wish) -> Result<Done, Error> {
         client.update("SELECT", None, &[]).map_err(query)?;
         lock(client, wish)?;
         // Before the first ID is made: after it, the database could not have another layout any more.
-        check(&draw(client, wish, expected_id()?)?)?;
+        check(wish, &draw(client, wish, expected_id()?)?)?;
         // After the locks: all values that are there are below it.
         let (first, at) = match wish.way {
             Way::In { .. } => first_id()?,
             Way::Out { .. } => (0, None),
         };
         let drawn = draw(client, wish, first)?;
-        check(&drawn)?;
-        for step in &drawn.plan.steps {
-            let mut run = || client.update(&*encoding::statement(&step.statement), None, &[]).map(drop);
-            if step.by_definition { look(run) } else { run() }.map_err(query)?;
-        }
+        check(wish, &drawn)?;
+        let (prepared, fill_views) = drawn.plan.steps.iter().partition::<Vec<_>, _>(|step| !step.fills_view);
+        run(client, wish.table, &prepared)?;
         if matches!(wish.way, Way::In { recreate_views: true, .. }) {
             check_views(client, &drawn.facts)?;
         }
+        run(client, wish.table, &fill_views)?;
+        check_default(client, wish)?;
         Ok(Done { first: drawn.first, highest: drawn.facts.values.map(|values| values.highest), at })
     })
+}
+
+/// Runs statements, each as the role that its [`Actor`] says.
+fn run(client: &mut SpiClient, table: pg_sys::Oid, steps: &[&Step]) -> Result<(), Error> {
+    for step in steps {
+        let mut statement = || client.update(&*encoding::statement(&step.statement), None, &[]).map(drop);
+        let mut defined = || if step.by_definition { look(&mut statement) } else { statement() };
+        match step.actor {
+            Actor::Caller => defined(),
+            Actor::Owner => owner(table)?.run(defined),
+            Actor::Role(role) => Owner { role: role.0.into(), is_temporary: false }.run(defined),
+        }
+        .map_err(query)?;
+    }
+    Ok(())
+}
+
+/// The default calls the function that was meant, or else nothing is done.
+fn check_default(client: &SpiClient, wish: &Wish) -> Result<(), Error> {
+    let (chosen, facts) = read(client, wish)?;
+    if (chosen.source == Source::Snowflake) == matches!(wish.way, Way::In { .. }) {
+        return Ok(());
+    }
+    let (table, column) = facts.key_names();
+    Err(MovingError::OtherDefault(format!("{table}.{column}")).into())
+}
+
+/// The role whose code the table runs.
+fn owner(table: pg_sys::Oid) -> Result<Owner, Error> {
+    Owner::of(table).ok_or(MovingError::NoSuchTable(table.to_u32()).into())
+}
+
+/// The lowest and the highest value of the key, of a table that [has one owner](Facts::has_one_owner).
+fn values(client: &SpiClient, table: pg_sys::Oid, facts: &Facts) -> Result<Option<Values>, Error> {
+    owner(table)?.run(|| look(|| catalogue::values(client, facts))).map_err(query)
 }
 
 /// Locks all tables that the plan locks, before the facts are read on which it rests: until a plan that is drawn with
@@ -183,8 +229,8 @@ fn draw(client: &SpiClient, wish: &Wish, first: i64) -> Result<Drawn, Error> {
     let (chosen, mut facts) = read(client, wish)?;
     // Not to be read by others, nor before anything else is clear.
     let may_read = facts.relations.iter().all(|table| table.is_owned || table.oid.0 != wish.table.to_u32());
-    if may_read {
-        facts.values = look(|| catalogue::values(client, &facts)).map_err(query)?;
+    if may_read && facts.has_one_owner() {
+        facts.values = values(client, wish.table, &facts)?;
     }
     draw_from(client, wish, &chosen, facts, first)
 }
@@ -215,8 +261,8 @@ fn draw_from(client: &SpiClient, wish: &Wish, chosen: &Chosen, facts: Facts, fir
         }
         Way::Out { start, identity } => {
             let next_above = match start {
-                Some(start) if facts.source == Source::Snowflake => {
-                    look(|| catalogue::next_above(client, &facts, start)).map_err(query)?
+                Some(start) if facts.source == Source::Snowflake && facts.has_one_owner() => {
+                    owner(wish.table)?.run(|| look(|| catalogue::next_above(client, &facts, start))).map_err(query)?
                 }
                 _ => None,
             };
@@ -229,24 +275,35 @@ fn draw_from(client: &SpiClient, wish: &Wish, chosen: &Chosen, facts: Facts, fir
     }
 }
 
-fn check(drawn: &Drawn) -> Result<(), Error> {
+fn check(wish: &Wish, drawn: &Drawn) -> Result<(), Error> {
     let Drawn { plan, facts, .. } = drawn;
     if !plan.not_owned.is_empty() {
         return Err(MovingError::NotOwner(plan.not_owned.clone()).into());
     }
     if !plan.obstacles.is_empty() {
         let (table, column) = facts.key_names();
-        return Err(
-            MovingError::Obstacles(format!("{table}.{column}"), plan.obstacles.clone(), plan.hints.clone()).into()
-        );
+        return Err(MovingError::Obstacles {
+            column: format!("{table}.{column}"),
+            is_release: matches!(wish.way, Way::Out { .. }),
+            obstacles: plan.obstacles.clone(),
+            hints: plan.hints.clone(),
+        }
+        .into());
     }
     Ok(())
 }
 
-/// Views that were made again are as they were, or else nothing is done.
+/// Views that were made again are as they were and call what they called, or else nothing is done. Their code has not been
+/// run yet: the function that a name means now may be anybody's.
 fn check_views(client: &SpiClient, facts: &Facts) -> Result<(), Error> {
     for view in &facts.views {
-        if !look(|| views::is_as_before(client, view)).map_err(query)? {
+        let (state, bindings) = look(|| views::now(client, view, &facts.views)).map_err(query)?;
+        let missing = |of: &[String], among: &[String]| of.iter().find(|it| !among.contains(it)).cloned();
+        let (before, now) = (missing(&view.bindings, &bindings), missing(&bindings, &view.bindings));
+        if before.is_some() || now.is_some() {
+            return Err(MovingError::ViewRebound { view: view.description.clone(), before, now }.into());
+        }
+        if state != [view.state.clone()] {
             return Err(MovingError::ViewChanged(view.description.clone()).into());
         }
     }

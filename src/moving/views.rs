@@ -1,13 +1,14 @@
 //! What the catalogue says of views that depend on columns, and what makes such views again.
 
 use super::catalogue::{flag, oid, rows, text, texts};
+use crate::encoding::Text;
 use pgrx::prelude::*;
 use pgrx::spi::{Result, SpiClient};
 use snowflake_moving::{Column, View};
 
 /// What must be the same after a view was made again, of the relation `c`. Stands for `STATE`.
 const STATE: &str = "
-    concat_ws(' / ', relkind, relowner::regrole, relispopulated, reltablespace, relam,
+    concat_ws(' / ', relkind, relowner::regrole, reltablespace, relam,
         (SELECT string_agg(acl::text, ' ' ORDER BY acl::text) FROM unnest(relacl) acl),
         (SELECT string_agg(option, ' ' ORDER BY option) FROM unnest(reloptions) option),
         obj_description(c.oid, 'pg_class'),
@@ -21,6 +22,13 @@ const STATE: &str = "
 
 /// The state of a relation ($1, its name).
 const STATE_OF: &str = "SELECT STATE FROM pg_class c WHERE c.oid = to_regclass($1)";
+
+/// What a view ($1, its name) depends on by its rule: each object with its part, the object alone, and its OID.
+const BINDINGS: &str = "
+    SELECT DISTINCT pg_describe_object(refclassid, refobjid, refobjsubid), pg_describe_object(refclassid, refobjid, 0),
+        refobjid
+    FROM pg_rewrite r JOIN pg_depend ON classid = 'pg_rewrite'::regclass AND objid = r.oid
+    WHERE ev_class = to_regclass($1) AND NOT (refclassid = 'pg_class'::regclass AND refobjid = ev_class) ORDER BY 1";
 
 /// What of a view cannot be made again, of `c`. Stands for `BLOCKERS`.
 const BLOCKERS: &str = "
@@ -42,6 +50,9 @@ const BLOCKERS: &str = "
         UNION ALL
         SELECT pg_describe_object(refclassid, refobjid, 0) FROM pg_depend
         WHERE classid = 'pg_class'::regclass AND objid = view AND objsubid = 0 AND deptype IN ('e', 'x')
+        UNION ALL
+        SELECT format('its owner, %s, who may not create objects in schema %s', relowner::regrole, relnamespace::regnamespace)
+        WHERE NOT has_schema_privilege(relowner, relnamespace, 'CREATE')
         UNION ALL
         SELECT DISTINCT 'its security label' FROM pg_seclabel
         WHERE classoid = 'pg_class'::regclass AND objoid = view
@@ -147,7 +158,7 @@ const VIEWS: &str = "
             WHERE ev_class = view AND refclassid = 'pg_class'::regclass AND refobjid <> view
                 AND refobjid IN (SELECT d.view FROM dependent d) ORDER BY 1),
         BLOCKERS, DEFINITION, DETAILS, relkind = 'm' AND relispopulated,
-        CASE relkind WHEN 'm' THEN pg_total_relation_size(view) ELSE 0 END, STATE
+        CASE relkind WHEN 'm' THEN pg_total_relation_size(view) ELSE 0 END, STATE, relowner
     FROM named c ORDER BY view";
 
 /// The views that depend on columns.
@@ -159,13 +170,14 @@ pub fn views(client: &SpiClient, columns: &[&Column]) -> Result<Vec<View>> {
         .replace("DEFINITION", DEFINITION)
         .replace("DETAILS", DETAILS)
         .replace("STATE", STATE);
-    rows(client, &query, &[tables.into(), numbers.into()], |row| {
+    let mut views = rows(client, &query, &[tables.into(), numbers.into()], |row| {
         let reads: Vec<pg_sys::Oid> = row.get(6)?.unwrap_or_default();
         Ok(View {
             oid: oid(row, 1)?,
             name: text(row, 2)?,
             description: text(row, 3)?,
             is_materialized: flag(row, 4)?,
+            owner: oid(row, 13)?,
             is_owned: flag(row, 5)?,
             reads: reads.into_iter().map(|oid| snowflake_moving::Oid(oid.to_u32())).collect(),
             blockers: texts(row, 7)?,
@@ -174,13 +186,27 @@ pub fn views(client: &SpiClient, columns: &[&Column]) -> Result<Vec<View>> {
             is_populated: flag(row, 10)?,
             bytes: row.get(11)?.unwrap_or_default(),
             state: text(row, 12)?,
+            bindings: Vec::new(),
         })
+    })?;
+    let found: Vec<Vec<String>> = views.iter().map(|view| bindings(client, view, &views)).collect::<Result<_>>()?;
+    views.iter_mut().zip(found).for_each(|(view, bindings)| view.bindings = bindings);
+    Ok(views)
+}
+
+/// What a view depends on by its rule. Views that are made again (`all`) are known by their names, everything else by its
+/// OID: a name may mean something else afterwards.
+fn bindings(client: &SpiClient, view: &View, all: &[View]) -> Result<Vec<String>> {
+    rows(client, BINDINGS, &[Text(view.name.clone()).into()], |row| {
+        let (part, whole, number) = (text(row, 1)?, text(row, 2)?, oid(row, 3)?.0);
+        let is_made_again = all.iter().any(|view| view.description == whole);
+        Ok(if is_made_again { part } else { format!("{part} (OID {number})") })
     })
 }
 
-/// Whether a view that was made again is as it was.
-pub fn is_as_before(client: &SpiClient, view: &View) -> Result<bool> {
-    let name = crate::encoding::Text(view.name.clone());
-    let state = rows(client, &STATE_OF.replace("STATE", STATE), &[name.into()], |row| text(row, 1))?;
-    Ok(state == [view.state.clone()])
+/// The state and the bindings of a view that was made again; no state where there is no such view.
+pub fn now(client: &SpiClient, view: &View, all: &[View]) -> Result<(Vec<String>, Vec<String>)> {
+    let query = STATE_OF.replace("STATE", STATE);
+    let state = rows(client, &query, &[Text(view.name.clone()).into()], |row| text(row, 1))?;
+    Ok((state, bindings(client, view, all)?))
 }

@@ -2,7 +2,7 @@
 
 use super::nodes::{cast, copy, elements, text};
 use crate::database;
-use pgrx::pg_catalog::pg_proc::PgProc;
+use crate::own::symbol;
 use pgrx::pg_sys::{self, Node};
 use snowflake_core::{Field, Layout};
 use std::ffi::CStr;
@@ -164,13 +164,6 @@ fn find_bound(time: &IdTime, bound: Bound, time_type: pg_sys::Oid) -> Option<pg_
     let count = if time.named.is_some() { 2 } else { 1 };
     find(schema, name, &types[..count])
         .filter(|&function| symbol(function).is_some_and(|it| it.starts_with("snowflake_m")))
-}
-
-/// The C symbol of a function, where it is one of this library.
-fn symbol(function: pg_sys::Oid) -> Option<String> {
-    let function = PgProc::new(function)?;
-    let is_ours = function.probin().is_some_and(|library| library.rsplit('/').next() == Some("pg_snowflake"));
-    is_ours.then(|| function.prosrc())
 }
 
 /// The layout that a constant names.

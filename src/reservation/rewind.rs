@@ -5,32 +5,32 @@
 use super::creation;
 use super::register::{self, Register};
 use crate::database::page::Page;
+use crate::encoding::{self, Text};
 use crate::errors::Error;
+use crate::restricted::{self, Owner};
 use crate::shared::{self, Held};
 use crate::time::timestamptz;
 use crate::wording::duration;
-use crate::{believed, database, settings};
+use crate::{believed, database, own, settings};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::reservation::{Copy, Reserved, whole_millis};
 use snowflake_core::{Layout, Micros, Tick, Ticks, UnixMicros};
 
-/// The columns of this database that get their values from `snowflake_next()`, and a query for the highest above an ID.
+/// The tables of this database whose column gets its values from `snowflake_next()` ($1), with their partitions and heirs: each
+/// table alone, its column, and a query for the highest value above an ID.
 const COLUMNS: &str = "
-    SELECT DISTINCT pg_catalog.format('%s.%I', attrelid::pg_catalog.regclass, attname),
-           pg_catalog.format('SELECT pg_catalog.max(%2$I) FROM %1$s WHERE %2$I OPERATOR(pg_catalog.>) $1',
-                             attrelid::pg_catalog.regclass, attname)
-    FROM pg_catalog.pg_extension e
-    JOIN pg_catalog.pg_depend m ON m.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
-        AND m.refobjid OPERATOR(pg_catalog.=) e.oid AND m.deptype OPERATOR(pg_catalog.=) 'e'
-        AND m.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
-    JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) m.objid AND p.proname OPERATOR(pg_catalog.=) 'snowflake_next'
-    JOIN pg_catalog.pg_depend d ON d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
-        AND d.refobjid OPERATOR(pg_catalog.=) p.oid
-        AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass
-    JOIN pg_catalog.pg_attrdef f ON f.oid OPERATOR(pg_catalog.=) d.objid
-    JOIN pg_catalog.pg_attribute a ON attrelid OPERATOR(pg_catalog.=) adrelid AND attnum OPERATOR(pg_catalog.=) adnum
-    WHERE e.extname OPERATOR(pg_catalog.=) 'pg_snowflake' AND atttypid OPERATOR(pg_catalog.=) 'bigint'::pg_catalog.regtype";
+    WITH RECURSIVE tree (relation, name) AS (
+        SELECT attrelid, attname FROM pg_depend JOIN pg_attrdef f ON classid = 'pg_attrdef'::regclass AND objid = f.oid
+        JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
+        WHERE refclassid = 'pg_proc'::regclass AND refobjid = $1
+        UNION
+        SELECT inhrelid, name FROM tree JOIN pg_inherits ON inhparent = relation
+    )
+    SELECT c.oid, format('%s.%I', c.oid::regclass, name),
+           format('SELECT max(%2$I) FROM ONLY %1$s WHERE %2$I > $1', c.oid::regclass, name)
+    FROM tree JOIN pg_class c ON c.oid = relation JOIN pg_attribute a ON attrelid = c.oid AND attname = name
+    WHERE relkind IN ('r', 'f') AND atttypid = 'int8'::regtype AND NOT attisdropped ORDER BY c.oid, name";
 
 /// Makes IDs go on just above this one, or from the clock, whichever is later. Returns the time of the next ID.
 ///
@@ -107,16 +107,22 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
 }
 
 /// Looks for higher IDs in the columns of this database that have `snowflake_next()` in their default. Other databases,
-/// and columns that are filled in other ways, the administrator must check.
+/// and columns that are filled in other ways, the administrator must check. Each table is read as its owner.
 ///
 /// # Errors
 /// Where a column holds an ID above this one.
 fn check_rows(last_id: i64) -> Result<(), Error> {
     let above = Spi::connect(|client| {
-        for row in client.select(COLUMNS, None, &[])? {
-            let (Some(column), Some(query)) = (row.get::<String>(1)?, row.get::<String>(2)?) else { continue };
-            let highest = client.select(query.as_str(), Some(1), &[last_id.into()])?.first().get_one::<i64>()?;
-            if let Some(highest) = highest {
+        let Some(next) = own::next(client)? else { return Ok(None) };
+        let columns = restricted::with(&[restricted::SAFE_PATH], || client.select(COLUMNS, None, &[next.into()]))?;
+        for row in columns {
+            let (Some(table), Some(column), Some(Text(query))) = (row.get(1)?, row.get(2)?, row.get(3)?) else {
+                continue;
+            };
+            let Some(owner) = Owner::of(table) else { continue };
+            let query = encoding::statement(&query);
+            let highest = || client.select(&*query, Some(1), &[last_id.into()])?.first().get_one::<i64>();
+            if let Some(highest) = owner.run(highest)? {
                 return Ok(Some((column, highest)));
             }
         }
@@ -124,7 +130,7 @@ fn check_rows(last_id: i64) -> Result<(), Error> {
     });
     match above {
         Ok(None) => Ok(()),
-        Ok(Some((column, highest))) => Err(Error::RowsAbove { column, highest }),
+        Ok(Some((Text(column), highest))) => Err(Error::RowsAbove { column, highest }),
         Err(error) => Err(Error::Query(error.to_string())),
     }
 }

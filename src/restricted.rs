@@ -1,0 +1,108 @@
+//! Whose code runs as whom. A table carries code of its owner's: the functions of its constraints, defaults, indexes, statistics,
+//! policies. PostgreSQL runs some of it for every query, already when the query is planned. So what the extension runs over
+//! tables is run as their owner and not as its caller, who may be a superuser: in a security-restricted operation, in which
+//! nothing can be left behind for later, and with a `search_path` in which nobody's objects stand before PostgreSQL's. REINDEX
+//! and VACUUM do the same.
+
+use pgrx::pg_sys;
+use std::ffi::CStr;
+
+/// A parameter and its value.
+pub type Setting = (&'static CStr, &'static CStr);
+
+/// The `search_path` in which a name without a schema is PostgreSQL's own.
+pub const SAFE_PATH: Setting = (c"search_path", c"pg_catalog, pg_temp");
+
+/// The role whose code a relation may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The role.
+    pub role: pg_sys::Oid,
+    /// Whether the relation is a temporary one.
+    pub is_temporary: bool,
+}
+
+impl Owner {
+    /// The owner of a relation; `None` where there is no such relation.
+    pub fn of(relation: pg_sys::Oid) -> Option<Self> {
+        // SAFETY: look-ups in the catalog, by the OID of a relation.
+        let (role, persistence) = unsafe {
+            let role = pg_sys::GetSysCacheOid(
+                pg_sys::SysCacheIdentifier::RELOID as _,
+                pg_sys::Anum_pg_class_relowner as _,
+                pg_sys::Datum::from(relation),
+                pg_sys::Datum::from(0),
+                pg_sys::Datum::from(0),
+                pg_sys::Datum::from(0),
+            );
+            if role == pg_sys::InvalidOid {
+                return None;
+            }
+            (role, pg_sys::get_rel_persistence(relation))
+        };
+        Some(Self { role, is_temporary: persistence as u8 == pg_sys::RELPERSISTENCE_TEMP })
+    }
+
+    /// Runs this as the owner. Row-level security does not concern him, even where it is forced: it would hide values from
+    /// the extension.
+    pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
+        // Nothing temporary can be made in a restricted operation. A temporary table is one of this session, and its owner
+        // could have left anything behind before. What is left is that its code cannot go back to another role.
+        let restriction = if self.is_temporary {
+            pg_sys::SECURITY_LOCAL_USERID_CHANGE
+        } else {
+            pg_sys::SECURITY_RESTRICTED_OPERATION
+        };
+        let (mut caller, mut context) = (pg_sys::InvalidOid, 0);
+        // SAFETY: variables of this process. Where an error comes out of `work`, the end of the transaction or of the
+        // subtransaction sets both back.
+        unsafe {
+            pg_sys::GetUserIdAndSecContext(&raw mut caller, &raw mut context);
+            let restricted = context | (restriction | pg_sys::SECURITY_NOFORCE_RLS) as i32;
+            pg_sys::SetUserIdAndSecContext(self.role, restricted);
+        }
+        let result = with(&[SAFE_PATH], work);
+        // SAFETY: as above.
+        unsafe { pg_sys::SetUserIdAndSecContext(caller, context) };
+        result
+    }
+}
+
+/// Runs this with settings that any user may change.
+pub fn with<T>(settings: &[Setting], work: impl FnOnce() -> T) -> T {
+    use pg_sys::{GucAction, GucContext, GucSource};
+    // SAFETY: opens a level of settings, and closes it. Where an error leaves it open, the end of the transaction or of
+    // the subtransaction closes it. Strings are NUL-terminated.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        for (name, value) in settings {
+            pg_sys::set_config_option(
+                name.as_ptr(),
+                value.as_ptr(),
+                GucContext::PGC_USERSET,
+                GucSource::PGC_S_SESSION,
+                GucAction::GUC_ACTION_SAVE,
+                true,
+                0,
+                false,
+            );
+        }
+        let result = work();
+        pg_sys::AtEOXact_GUC(true, level);
+        result
+    }
+}
+
+/// Whether a role may create objects in a schema.
+pub fn may_create_in(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    let mode = pg_sys::ACL_CREATE as pg_sys::AclMode;
+    // SAFETY: a look-up in the catalog.
+    let result = unsafe {
+        #[cfg(any(feature = "pg14", feature = "pg15"))]
+        let result = pg_sys::pg_namespace_aclcheck(schema, role, mode);
+        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+        let result = pg_sys::object_aclcheck(pg_sys::NamespaceRelationId, schema, role, mode);
+        result
+    };
+    result == pg_sys::AclResult::ACLCHECK_OK
+}

@@ -6,8 +6,9 @@
 //! Names are kept as bytes in the server's encoding. Error messages need UTF-8; in a database of another encoding, they
 //! show `?` for bytes that are not UTF-8.
 
+mod privileges;
+
 use crate::database;
-use crate::encoding::{self, Text};
 use crate::errors::Error;
 use crate::errors::partitions::{DefaultRows, Partition, PartitionError};
 use crate::restricted::{Owner, may_create_in};
@@ -33,40 +34,6 @@ const KEY: &str = "
     JOIN pg_catalog.pg_opclass o ON o.oid OPERATOR(pg_catalog.=) partclass[0]
     WHERE partrelid OPERATOR(pg_catalog.=) $1 AND partattrs[0] OPERATOR(pg_catalog.>) 0 AND opcdefault
       AND partstrat OPERATOR(pg_catalog.=) 'r'::pg_catalog.\"char\" AND partnatts OPERATOR(pg_catalog.=) 1";
-
-/// The statements that give a partition ($2) the privileges that its table ($1) has, and has row-level security where that has it.
-/// Runs with a `search_path` of `pg_catalog`, as the owner of both.
-const PRIVILEGES: &str = "
-    WITH both_tables AS (
-        SELECT p.oid::regclass::text AS name, p.relowner AS owner, t.relrowsecurity AS has_policies,
-            t.relforcerowsecurity AS is_forced,
-            coalesce(t.relacl, acldefault('r', t.relowner)) AS wanted, coalesce(p.relacl, acldefault('r', p.relowner)) AS has
-        FROM pg_class t, pg_class p WHERE t.oid = $1 AND p.oid = $2
-    ), differing AS (
-        SELECT * FROM both_tables WHERE NOT (wanted @> has AND has @> wanted)
-    )
-    SELECT statement FROM (
-        SELECT 1 AS step, 0 AS place, grantee::text, format('REVOKE ALL ON TABLE %s FROM %s', name,
-            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END) AS statement
-        FROM differing, LATERAL (SELECT DISTINCT grantee FROM aclexplode(has)) AS granted
-        UNION ALL
-        SELECT 2, 0, grantee::text, format('GRANT %s ON TABLE %s TO %s%s',
-            string_agg(DISTINCT privilege_type, ', ' ORDER BY privilege_type), name,
-            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END,
-            CASE WHEN is_grantable AND grantee <> owner THEN ' WITH GRANT OPTION' END)
-        FROM differing, aclexplode(wanted) GROUP BY name, owner, grantee, is_grantable
-        UNION ALL
-        SELECT 3, attnum, grantee::text, format('GRANT %s ON TABLE %s TO %s%s',
-            string_agg(DISTINCT format('%s (%I)', privilege_type, attname), ', '), name,
-            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END,
-            CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END)
-        FROM both_tables, pg_attribute, aclexplode(attacl) WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped
-        GROUP BY name, attnum, grantee, is_grantable
-        UNION ALL
-        SELECT 4, 0, '', format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', name) FROM both_tables WHERE has_policies
-        UNION ALL
-        SELECT 5, 0, '', format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', name) FROM both_tables WHERE is_forced
-    ) statements ORDER BY step, place, grantee";
 
 #[pg_extern(sql = "")]
 fn snowflake_create_partitions(
@@ -289,7 +256,7 @@ impl Table {
         for piece in missing {
             client.update(&*self.statement(&wanted[piece]), None, &[])?;
             let partition = self.find(&wanted[piece]);
-            inherit_privileges(client, parent, partition)?;
+            privileges::inherit(client, parent, partition)?;
             created.push(partition);
         }
         Ok(created)
@@ -355,16 +322,10 @@ impl Table {
     ) -> Result<(), Failure> {
         // SAFETY: takes a lock, which is released at the end of the transaction.
         unsafe { pg_sys::LockRelationOid(default, pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE) };
-        // One query for each run of adjacent pieces. It reads the partitioned table, on which the caller has
-        // privileges; the planner excludes all partitions but the default one.
+        // One query for each run of adjacent pieces.
         for run in missing.chunk_by(|piece, next| piece + 1 == *next) {
             let ids = wanted[run[0]].ids.start..wanted[run[run.len() - 1]].ids.end;
-            // `update` takes a new snapshot, after the lock was granted.
-            let rows = client.update(&*first_in(&ids, column, &self.quoted()), Some(1), &[])?;
-            if rows.is_empty() {
-                continue;
-            }
-            let id = rows.first().get_one::<i64>()?.unwrap_or_default();
+            let Some(id) = lowest_in(client, default, &ids, column)? else { continue };
             let piece = run.iter().map(|&piece| &wanted[piece]).find(|piece| piece.ids.contains(&id));
             // SAFETY: lookups of a relation that is locked.
             let (schema, name) = unsafe {
@@ -394,15 +355,42 @@ impl Table {
     }
 }
 
-/// Gives a new partition the privileges of its table, and its row-level security: whoever may read the table by a policy must
-/// not read more of it by its partitions. These have no policies, so only their owner reads them by themselves.
-fn inherit_privileges(client: &mut SpiClient, parent: pg_sys::Oid, partition: pg_sys::Oid) -> Result<(), spi::Error> {
-    let statements = client.select(PRIVILEGES, None, &[parent.into(), partition.into()])?;
-    let statements: Vec<Text> = statements.map(|row| row.get(1)).collect::<Result<Option<_>, _>>()?.unwrap_or_default();
-    for statement in statements {
-        client.update(&*encoding::statement(&statement.0), None, &[])?;
+/// The lowest of these IDs in a table and its partitions. Each is read by itself, as its owner: whoever read all of them at
+/// once would run code of all owners.
+fn lowest_in(
+    client: &mut SpiClient,
+    table: pg_sys::Oid,
+    ids: &Range<i64>,
+    column: &CStr,
+) -> Result<Option<i64>, spi::Error> {
+    let mut lowest = None;
+    for table in with_partitions(table) {
+        // SAFETY: look-ups in the catalog, which return NULL if there is no such object.
+        let (kind, schema, name) = unsafe {
+            let schema = owned(pg_sys::get_namespace_name(pg_sys::get_rel_namespace(table)));
+            (pg_sys::get_rel_relkind(table) as u8, schema, owned(pg_sys::get_rel_name(table)))
+        };
+        let (Some(owner), Some(schema), Some(name)) = (Owner::of(table), schema, name) else { continue };
+        if kind != pg_sys::RELKIND_RELATION {
+            continue;
+        }
+        let query = first_in(ids, column, &quoted(&schema, &name));
+        // `update` takes a new snapshot, after the lock was granted.
+        let rows = owner.run(|| client.update(&*query, Some(1), &[]))?;
+        let found = if rows.is_empty() { None } else { rows.first().get_one::<i64>()? };
+        lowest = [lowest, found].into_iter().flatten().min();
     }
-    Ok(())
+    Ok(lowest)
+}
+
+/// A table that is locked, and so gets and loses no partition, and its partitions down to the last.
+fn with_partitions(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    // SAFETY: the list is of OIDs, as many as it says, and at least one.
+    unsafe {
+        let list = pg_sys::find_all_inheritors(table, pg_sys::NoLock as pg_sys::LOCKMODE, std::ptr::null_mut());
+        let cells = std::slice::from_raw_parts((*list).elements, (*list).length as usize);
+        cells.iter().map(|cell| cell.oid_value).collect()
+    }
 }
 
 /// A query for the lowest of these IDs in a table.
@@ -413,7 +401,7 @@ fn first_in(ids: &Range<i64>, column: &CStr, table: &CStr) -> CString {
     let parts = [
         &b"SELECT "[..],
         column,
-        b"::pg_catalog.int8 FROM ",
+        b"::pg_catalog.int8 FROM ONLY ",
         table,
         b" WHERE ",
         column,

@@ -37,7 +37,7 @@ deps-clients:
 	@scripts/deps clients
 
 build: deps ## build the library and the SQL scripts for the PostgreSQL of PG_CONFIG
-	$(BUILD) build --profile $(PROFILE) --target-dir $(TARGET) $(FEATURES)
+	$(BUILD) build --locked --profile $(PROFILE) --target-dir $(TARGET) $(FEATURES)
 	@rm -rf $(STAGE) && mkdir -p $(STAGE)
 	@cp $(BUILT)/libpg_snowflake.so $(STAGE)/pg_snowflake.so
 	@sed 's/@CARGO_VERSION@/$(VERSION)/' pg_snowflake.control > $(STAGE)/pg_snowflake.control
@@ -65,37 +65,37 @@ test-clusters: ## Patroni, active-active, cascades, PgBouncer, on PostgreSQL 17 
 	@FAILOVERS='$(FAILOVERS)' ONLY='$(ONLY)' scripts/test-clusters
 
 soak: deps-test install ## faults at random, for MINUTES=5 from SEED; REGISTRY=etcd (postgres, redis) with leases
-	@SEED='$(SEED)' MINUTES='$(MINUTES)' REGISTRY='$(REGISTRY)' $(CARGO) run -q -p snowflake_test --bin soak
+	@SEED='$(SEED)' MINUTES='$(MINUTES)' REGISTRY='$(REGISTRY)' $(CARGO) run -q --locked -p snowflake_test --bin soak
 
 model: ## the whole model check of leases; CHECK=text for those whose name contains it, with the ways to repeated IDs
-	@$(CARGO) run -q --profile model -p snowflake_model -- check $(if $(CHECK),'$(CHECK)')
+	@$(CARGO) run -q --locked --profile model -p snowflake_model -- check $(if $(CHECK),'$(CHECK)')
 
 simulation: ## a thousand servers with leases for a simulated day, from SEED
-	@$(CARGO) run -q --profile model -p snowflake_model -- simulation $(SEED)
+	@$(CARGO) run -q --locked --profile model -p snowflake_model -- simulation $(SEED)
 
 bench: install ## side by side with what else makes IDs; QUICK=1 for less, ONLY=analytics for one measure, RESULTS=directory
-	@QUICK='$(QUICK)' ONLY='$(ONLY)' RESULTS='$(RESULTS)' $(CARGO) run -q --release -p snowflake_bench
+	@QUICK='$(QUICK)' ONLY='$(ONLY)' RESULTS='$(RESULTS)' $(CARGO) run -q --locked --release -p snowflake_bench
 
 microbench: ## the core alone, by criterion, which compares with the run before
-	$(CARGO) bench -p snowflake_core
+	$(CARGO) bench --locked -p snowflake_core
 
 lint: deps ## formatting, clippy, licences, unused crates, the core's package for crates.io, shell scripts, SQL files
 	@scripts/deps lint
 	$(CARGO) fmt --all --check
-	$(BUILD) clippy --workspace --all-targets $(FEATURES) -- -D warnings
-	$(BUILD) clippy $(shell scripts/cargo-flags) --no-default-features --features "pg$(MAJOR)" -- -D warnings
-	$(CARGO) clippy -p snowflake_registry --all-features --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p snowflake_core --no-deps
-	$(CARGO) package -p snowflake_core --allow-dirty --offline
+	$(BUILD) clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
+	$(BUILD) clippy --locked $(shell scripts/cargo-flags) --no-default-features --features "pg$(MAJOR)" -- -D warnings
+	$(CARGO) clippy --locked -p snowflake_registry --all-features --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked -p snowflake_core --no-deps
+	$(CARGO) package --locked -p snowflake_core --allow-dirty --offline
 	$(TOOLS)/bin/cargo-machete
-	$(TOOLS)/bin/cargo-deny check --hide-inclusion-graph licenses bans sources
+	$(TOOLS)/bin/cargo-deny --locked check --hide-inclusion-graph licenses bans sources
 	$(TOOLS)/hadolint/bin/hadolint packaging/docker/Dockerfile
 	@scripts/lint-scripts
 	@scripts/lint-sql
 
 advisories: ## what RustSec says of the crates in use; its database is downloaded
 	@scripts/deps lint
-	$(TOOLS)/bin/cargo-deny check advisories
+	$(TOOLS)/bin/cargo-deny --locked check advisories
 
 versions: deps-test ## compile for every PostgreSQL major, and test the oldest and the newest by the main tests; RUN="16 17" for others
 	@RUN='$(RUN)' scripts/versions

@@ -209,7 +209,7 @@ fn modules_of_the_extension_use_only_those_below_them() {
 fn the_core_depends_on_nothing_of_postgresql() {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let tree = Command::new(cargo)
-        .args(["tree", "--offline", "--package", "snowflake_core", "--edges", "normal", "--prefix", "none"])
+        .args(["tree", "--locked", "--offline", "--package", "snowflake_core", "--edges", "normal", "--prefix", "none"])
         .current_dir(root())
         .output()
         .unwrap();

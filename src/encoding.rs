@@ -17,9 +17,9 @@ fn is_utf8() -> bool {
 }
 
 /// Text of these bytes of the database.
-pub fn read(bytes: &[u8]) -> String {
-    if is_utf8() {
-        String::from_utf8_lossy(bytes).into_owned()
+pub fn read(bytes: &[u8]) -> Cow<'_, str> {
+    if is_utf8() || bytes.is_ascii() {
+        String::from_utf8_lossy(bytes)
     } else {
         bytes.iter().map(|&byte| char::from(byte)).collect()
     }
@@ -27,7 +27,7 @@ pub fn read(bytes: &[u8]) -> String {
 
 /// A name, or other text that ends with a NUL.
 pub fn read_name(name: &CStr) -> String {
-    read(name.to_bytes())
+    read(name.to_bytes()).into_owned()
 }
 
 /// The bytes of a text that was [read](read), or is ASCII. Other characters become `?`.
@@ -44,7 +44,8 @@ pub fn statement(text: &str) -> CString {
     CString::new(bytes(text)).unwrap_or_default()
 }
 
-/// Text that an error can have: pgrx passes it on as UTF-8. In a database of another encoding, what is not ASCII becomes `?`.
+/// Text that an error or a result can have: pgrx passes it on as UTF-8. In a database of another encoding, what is not ASCII
+/// becomes `?`.
 pub fn shown(text: &str) -> String {
     if is_utf8() { text.to_owned() } else { text.replace(|char: char| !char.is_ascii(), "?") }
 }
@@ -54,7 +55,7 @@ pgrx::impl_sql_translatable!(Text, "text");
 impl FromDatum for Text {
     unsafe fn from_polymorphic_datum(datum: pg_sys::Datum, is_null: bool, _type: pg_sys::Oid) -> Option<Self> {
         // SAFETY: the caller's promise is that this is a text, which is stored as a bytea is.
-        unsafe { <&[u8]>::from_datum(datum, is_null) }.map(|bytes| Self(read(bytes)))
+        unsafe { <&[u8]>::from_datum(datum, is_null) }.map(|bytes| Self(read(bytes).into_owned()))
     }
 }
 
@@ -78,7 +79,7 @@ unsafe impl UnboxDatum for Text {
         Self: 'src,
     {
         // SAFETY: the caller's promise is that this is a text.
-        Self(read(unsafe { <&[u8]>::unbox(datum) }))
+        Self(read(unsafe { <&[u8]>::unbox(datum) }).into_owned())
     }
 }
 

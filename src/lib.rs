@@ -25,6 +25,7 @@
 //! * [`wording`]: words that several messages need
 //! * [`own`]: which functions of the catalog are ours
 //! * [`restricted`]: whose code runs as whom
+//! * [`given`]: texts that callers give
 //! * [`encoding`]: text in the database's encoding
 //! * [`time`]: clocks, waiting, and PostgreSQL's `timestamptz`
 
@@ -39,6 +40,7 @@ mod errors;
 mod explain;
 mod functions;
 mod generator;
+mod given;
 mod keeper;
 mod lease;
 mod moving;

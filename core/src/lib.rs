@@ -49,6 +49,7 @@
 //! * [`plan`]: what a layout has room for, and whether that is enough
 //! * [`statistics`]: how many different values a sample stands for
 //! * [`text`]: IDs as text
+//! * [`quote`]: texts of callers, as messages quote them
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -60,6 +61,7 @@ pub mod line;
 pub mod notation;
 pub mod pieces;
 pub mod plan;
+pub mod quote;
 mod record;
 pub mod reservation;
 pub mod statistics;

@@ -18,6 +18,7 @@
 //! ```
 
 use crate::layout::{Field, Layout, LayoutError};
+use crate::quote::shortened;
 use crate::time::{Micros, UnixMicros};
 use std::fmt;
 use std::str::FromStr;
@@ -134,6 +135,10 @@ pub fn default_layout() -> Layout {
     DEFAULT_NAME.parse().expect("a test reads all built-in layouts")
 }
 
+/// The greatest length of a text that is read as a layout, in bytes. It has room for spare blanks: without them, none is half as
+/// long.
+pub const LONGEST: usize = 256;
+
 /// The units of a tick's length, the longest first, as the longest that fits is written.
 const UNITS: [(&str, Micros); 3] = [("s", Micros::from_secs(1)), ("ms", Micros::from_millis(1)), ("us", Micros(1))];
 
@@ -151,23 +156,26 @@ pub struct NotationError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Problem {
+    /// More than [`LONGEST`] bytes.
+    #[error("a layout has at most {max} bytes", max = LONGEST)]
+    TooLong,
     /// Neither a built-in name nor `key=value`.
-    #[error("no built-in layout is named \"{0}\"")]
+    #[error("no built-in layout is named \"{}\"", shortened(.0))]
     UnknownName(String),
     /// `key=value` with a key that does not exist.
-    #[error("\"{0}\" is not a field, nor tick or epoch")]
+    #[error("\"{}\" is not a field, nor tick or epoch", shortened(.0))]
     UnknownKey(String),
     /// A word that is not `key=value` among others that are.
-    #[error("\"{0}\" is not of the form key=value")]
+    #[error("\"{}\" is not of the form key=value", shortened(.0))]
     NotAPair(String),
     /// A width that is not a number of bits.
-    #[error("\"{0}\" is not a number of bits")]
+    #[error("\"{}\" is not a number of bits", shortened(.0))]
     Width(String),
     /// A tick that is not a whole number of s, ms or us.
-    #[error("\"{0}\" is not a tick such as 1ms, 10ms or 1s")]
+    #[error("\"{}\" is not a tick such as 1ms, 10ms or 1s", shortened(.0))]
     Tick(String),
     /// An epoch that is not of the form `2024-01-01T00:00:00Z`.
-    #[error("\"{0}\" is not an instant such as 2024-01-01T00:00:00Z")]
+    #[error("\"{}\" is not an instant such as 2024-01-01T00:00:00Z", shortened(.0))]
     Epoch(String),
     /// A tick or an epoch given twice.
     #[error("{0} is given twice")]
@@ -184,7 +192,7 @@ impl fmt::Display for NotationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.problem {
             // Not of one place.
-            Problem::Layout(error) => error.fmt(f),
+            Problem::Layout(_) | Problem::TooLong => self.problem.fmt(f),
             problem => write!(f, "{problem}, at character {}", self.at),
         }
     }
@@ -194,6 +202,9 @@ impl FromStr for Layout {
     type Err = NotationError;
 
     fn from_str(text: &str) -> Result<Self, NotationError> {
+        if text.len() > LONGEST {
+            return Err(NotationError { at: 1, problem: Problem::TooLong });
+        }
         if let Some(built_in) = BUILT_IN.iter().find(|built_in| built_in.name == text) {
             return parse(built_in.notation);
         }

@@ -35,6 +35,10 @@ pub struct Form {
 const DIGITS_UPPER_LOWER: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const BASE_64_URL: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
+/// The greatest length of a text that is read as an ID, in bytes. IDs are shorter in every form; a text that is a little longer gets the
+/// error that says what is wrong with it.
+pub const LONGEST: usize = 64;
+
 const PLAIN: Form = Form { name: "", alphabet: "", width: None, padding: 0, any_case: false, aliases: &[] };
 
 /// All forms.
@@ -72,6 +76,9 @@ pub const FORMS: &[Form] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TextError {
+    /// The text has more than [`LONGEST`] bytes.
+    #[error("the text has more than {max} bytes, and an ID at most 19 characters", max = LONGEST)]
+    TooLong,
     /// A character is no digit of the form.
     #[error("character {at}, \"{character}\", is no digit of the form")]
     Foreign {
@@ -129,6 +136,9 @@ impl Form {
     /// # Errors
     /// Where the text is not that of an ID in this form: see [`TextError`].
     pub fn read(&self, text: &str) -> Result<i64, TextError> {
+        if text.len() > LONGEST {
+            return Err(TextError::TooLong);
+        }
         let base = self.alphabet.len() as u128;
         let mut number: u128 = 0;
         for (index, character) in text.chars().enumerate() {

@@ -156,6 +156,9 @@ impl UnixMicros {
     /// The last instant that can be written: 9999-12-31T23:59:59.999999Z.
     pub const MAX_WRITTEN: Self = Self(253_402_300_799_999_999);
 
+    /// The length of the longest written form.
+    const LONGEST_WRITTEN: usize = "9999-12-31T23:59:59.999999Z".len();
+
     /// The instant `ms` milliseconds after 1970-01-01T00:00:00Z, which is how epochs are often published.
     pub const fn from_millis(ms: i64) -> Self {
         Self(ms * 1000)
@@ -165,6 +168,9 @@ impl UnixMicros {
     /// they are not zero; in UTC, from 1970 to 9999. `None` for every other text, also for other spellings of an
     /// instant, such as one with a 60th second.
     pub fn parse(text: &str) -> Option<Self> {
+        if text.len() > Self::LONGEST_WRITTEN {
+            return None;
+        }
         let since_1970 = humantime::parse_rfc3339(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
         let instant = i64::try_from(since_1970.as_micros()).ok().map(Self)?;
         (instant.to_string() == text).then_some(instant)

@@ -5,6 +5,7 @@ use snowflake_core::lease::{NotInstalled, OtherLayout, WorkerNumber};
 use snowflake_core::notation::Problem;
 use snowflake_core::pieces::{Overlap, PiecesError, StepError};
 use snowflake_core::reservation::CopyTooFar;
+use snowflake_core::text::TextError;
 use snowflake_core::{Field, LayoutError, Micros, Refusal, Tick, Ticks, UnixMicros};
 use std::error::Error;
 
@@ -21,6 +22,8 @@ fn messages_say_what_is_wrong() {
         (Box::new(FieldError::NoSuchField(Field::Datacenter)), "the layout has no datacenter, but one is given"),
         (Box::new(LayoutError::FieldTooWide(Field::Worker, 32)), "field worker has 32 bits, more than 31"),
         (Box::new(Problem::Repeated("tick")), "tick is given twice"),
+        (Box::new(Problem::TooLong), "a layout has at most 256 bytes"),
+        (Box::new(TextError::TooLong), "the text has more than 64 bytes, and an ID at most 19 characters"),
         (Box::new(Problem::Layout(LayoutError::TooWide(64))), "the fields have 64 bits together, more than 63"),
         (Box::new(StepError::Negative), "a part of the step is negative"),
         (Box::new(StepError::NotWholeSeconds), "the step is not one or more whole seconds"),

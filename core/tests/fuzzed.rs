@@ -1,6 +1,7 @@
 //! Inputs that the fuzzer (`fuzz/`) found, at the edge of what the notation and the text forms accept.
 
-use snowflake_core::text::{FORMS, Form, TextError};
+use snowflake_core::notation::{LONGEST, Problem};
+use snowflake_core::text::{self, FORMS, Form, TextError};
 use snowflake_core::{Layout, UnixMicros};
 
 #[test]
@@ -36,12 +37,21 @@ fn layouts_at_the_edge() {
 }
 
 #[test]
-fn a_long_notation_reads() {
-    let spaces = " \t\r\n".repeat(10_000);
-    let layout: Layout = format!("{spaces}timestamp=41{spaces}sequence=12{spaces}").parse().unwrap();
-    assert_eq!(layout.to_string(), "timestamp=41 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z");
-    let error = format!("{spaces}timestamp=41 worker={}", "9".repeat(10_000)).parse::<Layout>().unwrap_err();
-    assert_eq!(error.at, 40_000 + "timestamp=41 worker=".len() + 1);
+fn a_long_notation_reads_up_to_its_bound() {
+    let short = "timestamp=41 sequence=12";
+    for blanks in [" ", "\t", "\r", "\n"] {
+        let longest = blanks.repeat(LONGEST - short.len()) + short;
+        let layout: Layout = longest.parse().unwrap();
+        assert_eq!(layout.to_string(), format!("{short} tick=1ms epoch=2024-01-01T00:00:00Z"));
+        for longer in [longest.clone() + " ", longest.clone() + "x", longest.clone() + &"\u{20AC}".repeat(1_000_000)] {
+            let error = longer.parse::<Layout>().unwrap_err();
+            assert_eq!((error.at, error.problem), (1, Problem::TooLong));
+        }
+    }
+    let error = format!("timestamp=41 worker={}", "9".repeat(200)).parse::<Layout>().unwrap_err();
+    assert_eq!(error.at, "timestamp=41 worker=".len() + 1);
+    let nines = "9".repeat(128);
+    assert_eq!(error.to_string(), format!("\"{nines}...\" is not a number of bits, at character 21"));
 }
 
 #[test]
@@ -145,6 +155,8 @@ fn long_texts_are_refused() {
             let text = highest.chars().last().unwrap().to_string().repeat(length);
             assert!(form.read(&text).is_err(), "{} {length}", form.name);
             assert!(form.read(&zero.repeat(length)).is_err(), "{} {length}", form.name);
+            let is_too_long = form.read(&text) == Err(TextError::TooLong);
+            assert_eq!(is_too_long, length > text::LONGEST, "{} {length}", form.name);
         }
     }
 }

@@ -32,6 +32,7 @@ mod settings;
 mod soak;
 mod standbys;
 mod synchronous;
+mod texts;
 mod tools;
 mod upgrade;
 mod waits;

@@ -15,6 +15,7 @@ use crate::{encoding, settings};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::notation::NotationError;
+use snowflake_core::quote::shortened;
 use snowflake_core::text::{FORMS, TextError};
 use snowflake_core::{Field, FieldError, Layout, Micros, NotAnId, UnixMicros};
 
@@ -410,11 +411,11 @@ impl Error {
                     .set_hint("Ask for 0 or more IDs.")
             }
             Self::NotALayout(text, problem) => {
-                error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("\"{text}\" is not a layout"))
+                error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("\"{}\" is not a layout", shortened(&text)))
                     .set_detail(sentence(&problem.to_string()))
                     .set_hint(layout_hint())
             }
-            Self::NoSuchForm(name) => error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("\"{name}\" is not a text form"))
+            Self::NoSuchForm(name) => error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("\"{}\" is not a text form", shortened(&name)))
                 .set_hint(format!("Use one of {}.", names_of_forms())),
             Self::NoText(id) => {
                 error(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, &format!("{id} has no text form"))
@@ -426,7 +427,7 @@ impl Error {
                     TextError::TooLarge => ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
                     _ => ERRCODE_INVALID_TEXT_REPRESENTATION,
                 };
-                error(code, &format!("\"{text}\" is not a snowflake ID in the form {form}"))
+                error(code, &format!("\"{}\" is not a snowflake ID in the form {form}", shortened(&text)))
                     .set_detail(sentence(&problem.to_string()))
                     .set_hint(format!("Give the form that it was written in, one of {}.", names_of_forms()))
             }

@@ -3,6 +3,7 @@
 use super::report::error;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
+use snowflake_core::quote::shortened;
 use snowflake_moving::ReleaseError;
 use snowflake_moving::target::Unfit;
 
@@ -130,8 +131,10 @@ impl MovingError {
                 )
                 .set_hint("Leave identity out: they inherit the default."),
             },
-            Self::Views(text) => error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("views cannot be \"{text}\""))
-                .set_hint("Use \"refuse\", or \"recreate\" to have views dropped and created again."),
+            Self::Views(text) => {
+                error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("views cannot be \"{}\"", shortened(&text)))
+                    .set_hint("Use \"refuse\", or \"recreate\" to have views dropped and created again.")
+            }
             Self::ViewChanged(view) => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 &format!("{view} cannot be created again exactly as it is"),

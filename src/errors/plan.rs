@@ -7,6 +7,9 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::{Layout, LayoutError};
 
+/// The most keys that one call checks.
+pub const MAX_KEYS: usize = 10_000;
+
 /// Why a plan cannot be checked.
 #[derive(Clone, Debug)]
 pub enum PlanError {
@@ -18,6 +21,8 @@ pub enum PlanError {
     Epoch(i64, LayoutError),
     /// `keys` has a NULL.
     NullKey,
+    /// `keys` has so many, more than [`MAX_KEYS`].
+    TooManyKeys(usize),
 }
 
 impl PlanError {
@@ -37,6 +42,9 @@ impl PlanError {
             }
             Self::NullKey => error(ERRCODE_NULL_VALUE_NOT_ALLOWED, "keys must not have a NULL")
                 .set_hint("For example: SELECT * FROM snowflake_check_plan(keys => '{orders, customers}');"),
+            Self::TooManyKeys(count) => error(ERRCODE_PROGRAM_LIMIT_EXCEEDED, &format!("keys has {count} tables"))
+                .set_detail(format!("One call checks at most {MAX_KEYS} keys."))
+                .set_hint("Check them in several calls."),
         }
     }
 }

@@ -10,6 +10,7 @@
 //! session's time zone, and without an error.
 
 use super::range::{max_id, max_id_before};
+use crate::given::Given;
 use crate::time::timestamptz::{from_date, from_timestamp, to_unix};
 use crate::{database, named_layouts};
 use pgrx::prelude::*;
@@ -44,7 +45,7 @@ fn snowflake_min_id_of_timestamptz(at: i64) -> Option<i64> {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_min_id_of_timestamptz_in(at: i64, layout: &str) -> Option<i64> {
+fn snowflake_min_id_of_timestamptz_in(at: i64, layout: Given) -> Option<i64> {
     min_id(&named_layouts::find(layout), at)
 }
 
@@ -54,7 +55,7 @@ fn snowflake_min_id_of_timestamp(at: i64) -> Option<i64> {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_min_id_of_timestamp_in(at: i64, layout: &str) -> Option<i64> {
+fn snowflake_min_id_of_timestamp_in(at: i64, layout: Given) -> Option<i64> {
     min_id(&named_layouts::find(layout), from_timestamp(at))
 }
 
@@ -64,7 +65,7 @@ fn snowflake_min_id_of_date(at: i32) -> Option<i64> {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_min_id_of_date_in(at: i32, layout: &str) -> Option<i64> {
+fn snowflake_min_id_of_date_in(at: i32, layout: Given) -> Option<i64> {
     min_id(&named_layouts::find(layout), from_date(at))
 }
 
@@ -74,7 +75,7 @@ fn snowflake_max_id_of_timestamp(at: i64) -> i64 {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_max_id_of_timestamp_in(at: i64, layout: &str) -> i64 {
+fn snowflake_max_id_of_timestamp_in(at: i64, layout: Given) -> i64 {
     max_id(&named_layouts::find(layout), from_timestamp(at))
 }
 
@@ -84,7 +85,7 @@ fn snowflake_max_id_of_date(at: i32) -> i64 {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_max_id_of_date_in(at: i32, layout: &str) -> i64 {
+fn snowflake_max_id_of_date_in(at: i32, layout: Given) -> i64 {
     max_id(&named_layouts::find(layout), from_date(at))
 }
 
@@ -94,7 +95,7 @@ fn snowflake_max_id_before_timestamp(at: i64) -> i64 {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_max_id_before_timestamp_in(at: i64, layout: &str) -> i64 {
+fn snowflake_max_id_before_timestamp_in(at: i64, layout: Given) -> i64 {
     max_id_before(&named_layouts::find(layout), from_timestamp(at))
 }
 
@@ -104,6 +105,6 @@ fn snowflake_max_id_before_date(at: i32) -> i64 {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_max_id_before_date_in(at: i32, layout: &str) -> i64 {
+fn snowflake_max_id_before_date_in(at: i32, layout: Given) -> i64 {
     max_id_before(&named_layouts::find(layout), from_date(at))
 }

@@ -5,7 +5,8 @@
 use crate::check_plan::{Row, Wanted, check};
 use crate::encoding::{self, Text};
 use crate::errors::Error;
-use crate::errors::plan::PlanError;
+use crate::errors::plan::{MAX_KEYS, PlanError};
+use crate::given::Given;
 use crate::time::timestamptz;
 use crate::{named_layouts, settings};
 use pgrx::iter::TableIterator;
@@ -18,7 +19,7 @@ export!(snowflake_check_plan_wrapper as snowflake_check_plan);
 
 #[pg_extern(sql = "")]
 fn snowflake_check_plan(
-    layout: Option<&str>,
+    layout: Option<Given>,
     epoch: Option<i64>,
     servers: Option<i32>,
     datacenters: Option<i32>,
@@ -35,7 +36,7 @@ fn snowflake_check_plan(
 > {
     let layout = plan_layout(layout, epoch);
     let checked = (|| {
-        let keys = keys.map(|keys| keys.iter().collect::<Option<Vec<_>>>().ok_or(PlanError::NullKey)).transpose()?;
+        let keys = keys.map(all).transpose()?;
         if let Some(rate) = ids_per_second.filter(|rate| rate.is_nan() || *rate <= 0.0) {
             return Err(PlanError::Rate(rate).into());
         }
@@ -61,13 +62,21 @@ fn snowflake_check_plan(
 }
 
 /// The layout that is named, or the server's; with another epoch, where one is given.
-fn plan_layout(layout: Option<&str>, epoch: Option<i64>) -> Layout {
+fn plan_layout(layout: Option<Given>, epoch: Option<i64>) -> Layout {
     let layout = layout.map_or_else(|| *settings::layout(), named_layouts::find);
     match epoch {
         None => layout,
         Some(epoch) => layout
             .with_epoch(timestamptz::to_unix(epoch))
             .unwrap_or_else(|problem| Error::from(PlanError::Epoch(epoch, problem)).raise_in(&layout)),
+    }
+}
+
+/// The elements of `keys`.
+fn all(keys: Array<pg_sys::Oid>) -> Result<Vec<pg_sys::Oid>, PlanError> {
+    match keys.len() {
+        0..=MAX_KEYS => keys.iter().collect::<Option<_>>().ok_or(PlanError::NullKey),
+        count => Err(PlanError::TooManyKeys(count)),
     }
 }
 

@@ -2,6 +2,7 @@
 //! with `_in`, for a layout that the caller names.
 
 use crate::errors::Error;
+use crate::given::Given;
 use crate::time::timestamptz::{self, Instant};
 use crate::{database, named_layouts};
 use pgrx::prelude::*;
@@ -44,7 +45,7 @@ fn snowflake_timestamp(id: i64) -> i64 {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_timestamp_in(id: i64, layout: &str) -> i64 {
+fn snowflake_timestamp_in(id: i64, layout: Given) -> i64 {
     timestamp(&named_layouts::find(layout), id)
 }
 
@@ -54,7 +55,7 @@ fn snowflake_datacenter(id: i64) -> Option<i32> {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_datacenter_in(id: i64, layout: &str) -> Option<i32> {
+fn snowflake_datacenter_in(id: i64, layout: Given) -> Option<i32> {
     field(&named_layouts::find(layout), id, Field::Datacenter)
 }
 
@@ -64,7 +65,7 @@ fn snowflake_worker(id: i64) -> Option<i32> {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_worker_in(id: i64, layout: &str) -> Option<i32> {
+fn snowflake_worker_in(id: i64, layout: Given) -> Option<i32> {
     field(&named_layouts::find(layout), id, Field::Worker)
 }
 
@@ -74,7 +75,7 @@ fn snowflake_sequence(id: i64) -> Option<i32> {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_sequence_in(id: i64, layout: &str) -> Option<i32> {
+fn snowflake_sequence_in(id: i64, layout: Given) -> Option<i32> {
     field(&named_layouts::find(layout), id, Field::Sequence)
 }
 
@@ -96,7 +97,7 @@ fn snowflake_encode_in(
     worker_id: Option<i32>,
     sequence: Option<i32>,
     datacenter_id: Option<i32>,
-    layout: Option<&str>,
+    layout: Option<Given>,
 ) -> Option<i64> {
     let layout = named_layouts::find(layout?);
     let sequence = match sequence {

@@ -5,7 +5,7 @@
 use crate::errors::Error;
 use crate::lease::listing::{self, Row};
 use crate::time::timestamptz;
-use crate::{believed, lease, settings, shared};
+use crate::{believed, encoding, lease, settings, shared};
 use pgrx::iter::TableIterator;
 use pgrx::name;
 use pgrx::prelude::*;
@@ -48,10 +48,10 @@ fn snowflake_workers() -> TableIterator<
             state,
             timestamptz::to_datum(from),
             timestamptz::to_datum(until),
-            holder.host,
+            encoding::shown(&holder.host),
             i32::from(holder.port),
-            holder.data_directory,
-            holder.cluster_name,
+            encoding::shown(&holder.data_directory),
+            encoding::shown(&holder.cluster_name),
             holder.system_identifier as i64,
             is_owned && own == Some(worker),
         )

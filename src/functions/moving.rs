@@ -5,6 +5,7 @@
 use crate::encoding::{self, Text};
 use crate::errors::Error;
 use crate::errors::moving::MovingError;
+use crate::given::Given;
 use crate::moving::{self, Done, Way, Wish};
 use pgrx::iter::TableIterator;
 use pgrx::name;
@@ -27,7 +28,7 @@ fn snowflake_adopt_plan(
     tbl: Option<pg_sys::Oid>,
     col: Option<&CStr>,
     keep_sequence: Option<bool>,
-    views: Option<&str>,
+    views: Option<Given>,
 ) -> TableIterator<
     'static,
     (
@@ -69,7 +70,7 @@ fn snowflake_adopt(
     tbl: Option<pg_sys::Oid>,
     col: Option<&CStr>,
     keep_sequence: Option<bool>,
-    views: Option<&str>,
+    views: Option<Given>,
 ) -> TableIterator<'static, (name!(first_id, i64), name!(adopted_at, Option<i64>), name!(highest_before, Option<i64>))>
 {
     let Done { first, at, highest } = done(tbl, col, way_in(keep_sequence, views));
@@ -82,11 +83,12 @@ fn snowflake_release(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, start: Option
     done(tbl, col, Way::Out { start, identity: identity.unwrap_or(false) }).first
 }
 
-fn way_in(keep_sequence: Option<bool>, views: Option<&str>) -> Way {
-    let recreate_views = match views.unwrap_or("refuse") {
+fn way_in(keep_sequence: Option<bool>, views: Option<Given>) -> Way {
+    let views = views.map_or("refuse".into(), Given::read);
+    let recreate_views = match &*views {
         "refuse" => false,
         "recreate" => true,
-        other => Error::from(MovingError::Views(other.to_owned())).raise(),
+        _ => Error::from(MovingError::Views(views.into_owned())).raise(),
     };
     Way::In { keep_sequence: keep_sequence.unwrap_or(false), recreate_views }
 }

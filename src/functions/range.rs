@@ -2,6 +2,7 @@
 //! layout's time and for the infinite ones. Each function exists for the layout of the database and, with `_in`, for a
 //! layout that the caller names. Those for the planner are in [`super::bounds`].
 
+use crate::given::Given;
 use crate::time::timestamptz::to_unix;
 use crate::{database, named_layouts};
 use pgrx::prelude::*;
@@ -38,7 +39,7 @@ fn snowflake_min_id(at: i64) -> i64 {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_min_id_in(at: i64, layout: &str) -> i64 {
+fn snowflake_min_id_in(at: i64, layout: Given) -> i64 {
     min_id(&named_layouts::find(layout), at)
 }
 
@@ -48,7 +49,7 @@ fn snowflake_max_id(at: i64) -> i64 {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_max_id_in(at: i64, layout: &str) -> i64 {
+fn snowflake_max_id_in(at: i64, layout: Given) -> i64 {
     max_id(&named_layouts::find(layout), at)
 }
 
@@ -58,6 +59,6 @@ fn snowflake_max_id_before(at: i64) -> i64 {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_max_id_before_in(at: i64, layout: &str) -> i64 {
+fn snowflake_max_id_before_in(at: i64, layout: Given) -> i64 {
     max_id_before(&named_layouts::find(layout), at)
 }

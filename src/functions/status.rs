@@ -5,7 +5,7 @@
 use crate::errors::Error;
 use crate::shared::{self, Transitions};
 use crate::time::{clock, timestamptz};
-use crate::{believed, lease, settings};
+use crate::{believed, encoding, lease, settings};
 use pgrx::datum::Interval;
 use pgrx::iter::TableIterator;
 use pgrx::name;
@@ -89,7 +89,7 @@ fn snowflake_status() -> TableIterator<
         counters.clock_leaps.load(Relaxed),
         shared::believed_clock().leap.map(|_| Interval::from_micros(now.0 - believed.0)),
         counters.errors.load(Relaxed),
-        settings::registry::without_password(),
+        settings::registry::without_password().map(|url| encoding::shown(&url)),
         lease::is_used().then(|| match published.ceiling {
             _ if published.closed.is_some() => "closed",
             None => "none",
@@ -97,6 +97,8 @@ fn snowflake_status() -> TableIterator<
             Some(_) => "current",
         }),
         published.ceiling.map(timestamptz::to_datum),
-        Some(shared::lease_news().error.to_string()).filter(|error| !error.is_empty()),
+        Some(shared::lease_news().error.to_string())
+            .filter(|error| !error.is_empty())
+            .map(|error| encoding::shown(&error)),
     ))
 }

@@ -49,7 +49,7 @@ pub unsafe fn serve_time_only(root: *mut PlannerInfo, time: &IdTime) -> bool {
 /// # Safety
 /// A table that is open, and an expression of it.
 unsafe fn partitioned_by(table: pg_sys::Relation, expression: *mut Node) -> bool {
-    // SAFETY: as above; the attribute is of type `pg_node_tree`, which is stored as `text` is.
+    // SAFETY: as above; the attribute is of type `pg_node_tree`, which is stored as a `bytea` is.
     unsafe {
         if (*(*table).rd_rel).relkind as u8 != pg_sys::RELKIND_PARTITIONED_TABLE {
             return false;
@@ -62,7 +62,7 @@ unsafe fn partitioned_by(table: pg_sys::Relation, expression: *mut Node) -> bool
         let mut is_null = true;
         let attribute = pg_sys::Anum_pg_partitioned_table_partexprs as _;
         let datum = pg_sys::SysCacheGetAttr(cache, entry, attribute, &raw mut is_null);
-        let expressions = String::from_datum(datum, is_null).and_then(|text| CString::new(text).ok());
+        let expressions = <&[u8]>::from_datum(datum, is_null).and_then(|text| CString::new(text).ok());
         pg_sys::ReleaseSysCache(entry);
         expressions.is_some_and(|text| {
             let expressions = pg_sys::stringToNode(text.as_ptr());

@@ -2,6 +2,7 @@
 //!
 //! All functions here get pointers that come from the planner: to nodes that live as long as the planning of the query.
 
+use crate::given::Given;
 use pgrx::FromDatum;
 use pgrx::pg_sys::{self, Node, NodeTag};
 
@@ -110,7 +111,7 @@ pub unsafe fn copy(node: *mut Node) -> *mut Node {
     unsafe { pg_sys::copyObjectImpl(node.cast()).cast() }
 }
 
-/// The value of a constant of type `text`; `None` where the expression is none, or NULL.
+/// The value of a constant of type `text`, or its beginning; `None` where the expression is none, or NULL.
 ///
 /// # Safety
 /// The pointer is to an expression of that type.
@@ -118,6 +119,6 @@ pub unsafe fn text(expression: *mut Node) -> Option<String> {
     // SAFETY: as above.
     unsafe {
         let constant = cast::<pg_sys::Const>(expression)?;
-        String::from_datum(constant.constvalue, constant.constisnull)
+        Given::from_datum(constant.constvalue, constant.constisnull).map(|text| text.read().into_owned())
     }
 }

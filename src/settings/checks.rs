@@ -3,11 +3,12 @@
 //! value.
 
 use super::{UNSET, WORKER_READ_AT, layout, registry};
-use crate::admission;
 use crate::time::clock;
 use crate::wording::{layout_hint, sentence};
+use crate::{admission, encoding};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
+use snowflake_core::quote::shortened;
 use snowflake_core::{Field, Layout, UnixMicros};
 use snowflake_registry::{Namespace, Url, is_built_in};
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -50,7 +51,7 @@ pub unsafe extern "C-unwind" fn check_layout(
         },
         Err(error) => error.to_string(),
     };
-    refuse("pg_snowflake.layout", &format!("\"{value}\""), &sentence(&problem), &layout_hint())
+    refuse("pg_snowflake.layout", &quoted(&value), &sentence(&problem), &layout_hint())
 }
 
 /// Refuses what is no instant.
@@ -71,7 +72,7 @@ pub unsafe extern "C-unwind" fn check_epoch(
         Err(_) => "Leave it empty for the layout's own epoch.".to_owned(),
     };
     let detail = "The epoch must be an instant in UTC, such as \"2024-01-01T00:00:00Z\".";
-    refuse("pg_snowflake.epoch", &format!("\"{value}\""), detail, &hint)
+    refuse("pg_snowflake.epoch", &quoted(&value), detail, &hint)
 }
 
 /// Refuses what is no URL of a registry.
@@ -125,7 +126,7 @@ pub unsafe extern "C-unwind" fn check_namespace(
         Ok(_) => true,
         Err(error) => {
             let hint = "Choose a short name, such as \"default\" or \"shop\".";
-            refuse("pg_snowflake.registry_namespace", &format!("\"{value}\""), &sentence(&error.to_string()), hint)
+            refuse("pg_snowflake.registry_namespace", &quoted(&value), &sentence(&error.to_string()), hint)
         }
     }
 }
@@ -206,6 +207,10 @@ pub unsafe extern "C-unwind" fn assign_int(_value: i32, _extra: *mut c_void) {
     admission::withdraw();
 }
 
+fn quoted(value: &str) -> String {
+    format!("\"{}\"", shortened(value))
+}
+
 /// Refuses the value of a parameter that decides which IDs are made. A server that is being started does not start; one
 /// that runs keeps the old value.
 fn refuse(parameter: &str, value: &str, detail: &str, hint: &str) -> bool {
@@ -224,7 +229,7 @@ fn set_check_message(detail: &str, hint: &str) {
     // PostgreSQL's own macros for this keep the strings in the same memory context.
     // SAFETY: the context lives as long as the process, and the copies are NUL-terminated.
     let copy = |text: &str| unsafe {
-        let text = CString::new(text.replace('\0', "")).unwrap_or_default();
+        let text = CString::new(encoding::shown(text).replace('\0', "")).unwrap_or_default();
         pg_sys::MemoryContextStrdup(pg_sys::ErrorContext, text.as_ptr())
     };
     // SAFETY: globals of this process, meant to be set by check hooks.

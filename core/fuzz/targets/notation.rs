@@ -4,6 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use snowflake_core::notation::LONGEST;
 use snowflake_core::{Field, Layout, UnixMicros};
 
 fuzz_target!(|data: &[u8]| {
@@ -12,11 +13,13 @@ fuzz_target!(|data: &[u8]| {
         Ok(layout) => layout,
         Err(error) => {
             assert!((1..=text.chars().count() + 1).contains(&error.at), "{error:?}");
-            assert!(!error.to_string().is_empty());
+            assert!((1..=2 * LONGEST).contains(&error.to_string().len()), "{error}");
             return;
         }
     };
+    assert!(text.len() <= LONGEST);
     let written = layout.to_string();
+    assert!(written.len() <= LONGEST / 2, "{written}");
     assert_eq!(written.parse(), Ok(layout), "{written}");
 
     let fields = layout.fields();

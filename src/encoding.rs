@@ -17,12 +17,17 @@ fn is_utf8() -> bool {
 }
 
 /// Text of these bytes of the database.
+#[inline]
 pub fn read(bytes: &[u8]) -> Cow<'_, str> {
-    if is_utf8() || bytes.is_ascii() {
-        String::from_utf8_lossy(bytes)
-    } else {
-        bytes.iter().map(|&byte| char::from(byte)).collect()
+    match str::from_utf8(bytes) {
+        Ok(text) if text.is_ascii() => text.into(),
+        _ => read_more_than_ascii(bytes),
     }
+}
+
+#[cold]
+fn read_more_than_ascii(bytes: &[u8]) -> Cow<'_, str> {
+    if is_utf8() { String::from_utf8_lossy(bytes) } else { bytes.iter().map(|&byte| char::from(byte)).collect() }
 }
 
 /// A name, or other text that ends with a NUL.
@@ -32,7 +37,7 @@ pub fn read_name(name: &CStr) -> String {
 
 /// The bytes of a text that was [read](read), or is ASCII. Other characters become `?`.
 fn bytes(text: &str) -> Cow<'_, [u8]> {
-    if is_utf8() || text.is_ascii() {
+    if text.is_ascii() || is_utf8() {
         text.as_bytes().into()
     } else {
         text.chars().map(|char| u8::try_from(char).unwrap_or(b'?')).collect()

@@ -327,3 +327,16 @@ fn great_numbers_heed_timeouts() {
         assert!(start.elapsed() < Duration::from_secs(5), "{statement} took {:?}", start.elapsed());
     }
 }
+
+#[test]
+fn parameters_of_the_registry_are_shown_in_every_encoding() {
+    let url = "postgres://ids@localhost:1/ids?sslrootcert=/etc/ü.pem";
+    let cluster = Cluster::options().set(&format!("pg_snowflake.registry = '{url}'")).start();
+    for (encoding, ..) in ENCODINGS {
+        let client = &mut database(&cluster, encoding);
+        for query in ["SHOW pg_snowflake.registry", "SELECT registry FROM snowflake_status()"] {
+            let shown = if encoding == "UTF8" { url.to_owned() } else { url.replace('ü', "?") };
+            assert_eq!(value::<String>(client, query), shown, "{encoding}: {query}");
+        }
+    }
+}

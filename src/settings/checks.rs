@@ -108,7 +108,7 @@ pub unsafe extern "C-unwind" fn check_registry(
 /// Shows the URL without its password.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn show_registry() -> *const c_char {
-    let shown = registry::without_password().unwrap_or_default();
+    let shown = encoding::shown(&registry::without_password().unwrap_or_default());
     // SAFETY: palloc'd in the current memory context, as PostgreSQL's own show hooks do.
     unsafe { pg_sys::pstrdup(CString::new(shown).unwrap_or_default().as_ptr()) }
 }

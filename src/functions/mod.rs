@@ -1,6 +1,7 @@
 //! The functions that SQL calls. A file of `sql/parts` declares those of the file of the same name here; `time` has
 //! none here, as it is SQL alone. A `timestamptz` is passed as the number that it is (see
-//! [`crate::time::timestamptz`]).
+//! [`crate::time::timestamptz`]), a text as [`crate::given::Given`]: pgrx's `&str` has no bound, and panics in a database that is not
+//! UTF-8.
 
 /// Exports functions under the names by which SQL finds them, with the record that says they have PostgreSQL's calling
 /// convention, version 1. The names are those of the SQL functions, with `_in` for the one that takes a layout as its

@@ -68,7 +68,7 @@ impl Owner {
     }
 }
 
-/// Runs this with settings that any user may change.
+/// Runs this with settings that any user may change. Afterwards, all settings are what they were.
 pub fn with<T>(settings: &[Setting], work: impl FnOnce() -> T) -> T {
     use pg_sys::{GucAction, GucContext, GucSource};
     // SAFETY: opens a level of settings, and closes it. Where an error leaves it open, the end of the transaction or of
@@ -88,7 +88,8 @@ pub fn with<T>(settings: &[Setting], work: impl FnOnce() -> T) -> T {
             );
         }
         let result = work();
-        pg_sys::AtEOXact_GUC(true, level);
+        // Also what code of others has set meanwhile.
+        pg_sys::AtEOXact_GUC(false, level);
         result
     }
 }

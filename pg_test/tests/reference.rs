@@ -421,3 +421,31 @@ fn errors_and_log_messages_are_those_of_the_sources() {
     invented.extend(in_log.cloned());
     assert!(invented.is_empty(), "docs/reference/errors.md has what no source raises:\n{}", invented.join("\n"));
 }
+
+/// docs/security.md says of each function who may call it.
+#[test]
+fn the_page_on_security_has_every_function_with_who_may_call_it() {
+    let page = std::fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let mut described = BTreeMap::new();
+    for line in page.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        for name in cells[1].split(", ") {
+            let who = cells[2].replace('`', "");
+            assert!(cells[3].len() > 5, "as whom does {name} run what?");
+            assert!(described.insert(name.trim_matches('`').to_owned(), who).is_none(), "{name} is there twice");
+        }
+    }
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    client.batch_execute("CREATE EXTENSION IF NOT EXISTS pg_snowflake").unwrap();
+    let mut callable: BTreeMap<String, String> = BTreeMap::new();
+    for [name, _, properties] in rows(&mut client, FUNCTIONS) {
+        let who = properties.rsplit(", for ").next().unwrap().to_owned();
+        let known = callable.entry(name.clone()).or_insert_with(|| who.clone());
+        assert_eq!(*known, who, "of {name}, the forms differ");
+    }
+    assert_eq!(described.keys().collect::<Vec<_>>(), callable.keys().collect::<Vec<_>>());
+    for (name, who) in callable {
+        assert!(described[&name].starts_with(&who), "{name} is for {who}, and the page says: {}", described[&name]);
+    }
+}

@@ -92,11 +92,7 @@ impl MovingError {
             .set_hint("This takes the privilege SELECT on the column, and no row-level security that concerns the role."),
             Self::Obstacles { column, is_release, obstacles, hints } => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                &if is_release {
-                    format!("column {column} cannot be released yet")
-                } else {
-                    format!("column {column} cannot get snowflake IDs yet")
-                },
+                &format!("column {column} cannot {} yet", if is_release { "be released" } else { "get snowflake IDs" }),
             )
             .set_detail(format!("{}.", obstacles.join(".\n")))
             .set_hint(format!("Nothing was changed. {}", hints.join(" "))),

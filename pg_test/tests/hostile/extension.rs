@@ -2,6 +2,7 @@
 //! objects of his own to it.
 
 use snowflake_test::Cluster;
+use snowflake_test::check::refused;
 use snowflake_test::query::value;
 
 /// A database of mallory's, with the extension that she has created and given a function of her own.
@@ -67,4 +68,36 @@ fn nor_does_the_planner_take_it_for_one() {
     };
     assert!(plan("ids.snowflake_timestamp").contains("id > "), "{}", plan("ids.snowflake_timestamp"));
     assert!(!plan("evil.snowflake_timestamp").contains("id > "), "{}", plan("evil.snowflake_timestamp"));
+}
+
+/// As docs/security.md says of the owner of the extension.
+#[test]
+fn an_owner_cannot_revoke_and_can_keep_roles_out_by_the_schema() {
+    let cluster = hers();
+    cluster.client().batch_execute("CREATE ROLE clerk LOGIN").unwrap();
+    let mut mallory = cluster.client_of("mallory", "hers");
+    // A WARNING, that no privileges could be revoked.
+    mallory.batch_execute("REVOKE EXECUTE ON FUNCTION ids.snowflake_next() FROM PUBLIC").unwrap();
+    let mut clerk = cluster.client_of("clerk", "hers");
+    clerk.batch_execute("SELECT ids.snowflake_next()").unwrap();
+    mallory
+        .batch_execute(
+            "REVOKE USAGE ON SCHEMA ids FROM PUBLIC; CREATE SCHEMA app; GRANT USAGE ON SCHEMA app TO clerk; \
+             CREATE TABLE app.invoices (id bigint PRIMARY KEY DEFAULT ids.snowflake_next(), item text); \
+             GRANT INSERT ON app.invoices TO clerk",
+        )
+        .unwrap();
+    clerk.batch_execute("INSERT INTO app.invoices (item) VALUES ('lamp')").unwrap();
+    refused(&mut clerk, "SELECT ids.snowflake_next()", "42501");
+    // Nor replace, alter or drop what belongs to the extension.
+    for statement in [
+        "CREATE OR REPLACE FUNCTION ids.snowflake_next() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'",
+        "ALTER FUNCTION ids.snowflake_next() IMMUTABLE",
+        "ALTER FUNCTION ids.snowflake_next() SET search_path = evil",
+        "ALTER EXTENSION pg_snowflake DROP FUNCTION ids.snowflake_next()",
+        "CREATE TABLE _snowflake.mine ()",
+        "ALTER FUNCTION _snowflake.min_id(timestamptz) RENAME TO max_id",
+    ] {
+        refused(&mut mallory, statement, "42501");
+    }
 }

@@ -93,6 +93,8 @@ fn calls(cluster: &Cluster, caller: &str) {
             (result, _) => panic!("{caller}: {call}: {result:?}"),
         }
         assert_eq!(sprung(cluster), [""; 0], "{caller}: {call}");
+        let settings = "SELECT current_setting('search_path') || current_setting('application_name')";
+        assert_eq!(value::<String>(&mut client, settings), "\"$user\", public", "{caller}: {call}");
     }
 }
 

@@ -9,6 +9,10 @@ BEGIN
     IF current_user <> 'mallory' THEN
         RAISE LOG 'sprung: % as %', kind, current_user;
     END IF;
+    -- For what the session does next.
+    IF session_user <> 'mallory' THEN
+        PERFORM set_config('search_path', 'evil', false), set_config('application_name', kind, false);
+    END IF;
     -- In an operation that is not restricted, back to the role that has logged in.
     BEGIN
         EXECUTE 'RESET ROLE';

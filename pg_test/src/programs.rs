@@ -47,6 +47,11 @@ impl Installation {
         PathBuf::from(self.ask("--pkglibdir")).join("pgxs").join(path)
     }
 
+    /// Where its headers are, for what is compiled for it.
+    pub fn headers(&self) -> PathBuf {
+        self.ask("--includedir-server").into()
+    }
+
     /// Its major version.
     pub fn major(&self) -> u32 {
         let version = self.ask("--version");

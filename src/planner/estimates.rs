@@ -179,9 +179,18 @@ pub unsafe fn add_index(root: *mut PlannerInfo, table: *mut RelOptInfo) {
             expressions.extend(wanted.map(|entry| (*entry).expr.cast::<Node>()));
         }
         expressions.retain(|&expression| is_about(expression, table) && !has_statistics(expression, table));
-        if expressions.is_empty() {
-            return;
+        // PostgreSQL's arrays have room for so many columns of an index.
+        for some in expressions.chunks(pg_sys::INDEX_MAX_KEYS as usize) {
+            add_index_over(root, table, some);
         }
+    }
+}
+
+/// # Safety
+/// As [`add_index`]; at least one expression, and at most as many as an index has columns.
+unsafe fn add_index_over(root: *mut PlannerInfo, table: *mut RelOptInfo, expressions: &[*mut Node]) {
+    // SAFETY: as above.
+    unsafe {
         let index = pgrx::PgBox::<IndexOptInfo>::alloc_node(pg_sys::NodeTag::T_IndexOptInfo).into_pg();
         let columns = expressions.len();
         // No index has the number of a table: so `on_statistics` knows it.
@@ -195,7 +204,7 @@ pub unsafe fn add_index(root: *mut PlannerInfo, table: *mut RelOptInfo) {
         (*index).opfamily = pg_sys::palloc0(columns * size_of::<pg_sys::Oid>()).cast();
         (*index).opcintype = pg_sys::palloc0(columns * size_of::<pg_sys::Oid>()).cast();
         (*index).canreturn = pg_sys::palloc0(columns * size_of::<bool>()).cast();
-        (*index).indexprs = list(&expressions);
+        (*index).indexprs = list(expressions);
         (*index).indpred = list(&[pg_sys::makeBoolConst(false, false)]);
         (*index).hypothetical = true;
         (*table).indexlist = pg_sys::lappend((*table).indexlist, index.cast());

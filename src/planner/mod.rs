@@ -152,6 +152,8 @@ unsafe extern "C-unwind" fn on_paths(
         }
         joins::set_selectivities(table);
         let is_table = (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION && !(*entry).inh;
+        // A sample is not what an index scan returns.
+        let is_table = is_table && (*entry).tablesample.is_null();
         let may_be_ordered = !(*table).indexlist.is_null() && !(*table).eclass_indexes.is_null();
         // One that was proved to be empty must stay so.
         if is_table && may_be_ordered && settings::plan_by_time() && order::has_candidates(root, table) {
@@ -166,7 +168,7 @@ unsafe extern "C-unwind" fn on_paths(
 unsafe extern "C-unwind" fn add_orders(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) {
     // SAFETY: as above. What was proved to be empty must stay so.
     unsafe {
-        if !pg_sys::is_dummy_rel(table) {
+        if !pg_sys::is_dummy_rel(table) && order::has_plain_paths(table) {
             order::add_paths(root, table);
         }
     }

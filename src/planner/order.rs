@@ -44,6 +44,23 @@ pub unsafe fn has_candidates(root: *mut PlannerInfo, table: *mut RelOptInfo) -> 
     }
 }
 
+/// Whether PostgreSQL's own scans of a table are among its paths. Where an extension has replaced all of them, an index scan
+/// would pass by what it is there for, such as a column store or a rule of access.
+///
+/// # Safety
+/// As [`add_paths`].
+pub unsafe fn has_plain_paths(table: *mut RelOptInfo) -> bool {
+    use pg_sys::NodeTag::{T_BitmapHeapPath, T_IndexPath, T_Path};
+    // SAFETY: as above; a path without fields of its own is a sequential scan, if that is its type of path.
+    unsafe {
+        elements::<Path>((*table).pathlist).any(|path| match (*path).type_ {
+            T_Path => (*path).pathtype == pg_sys::NodeTag::T_SeqScan,
+            T_IndexPath | T_BitmapHeapPath => true,
+            _ => false,
+        })
+    }
+}
+
 /// Adds index paths of a table in the order of its IDs' time.
 ///
 /// # Safety
@@ -146,7 +163,12 @@ unsafe fn add_paths_in(root: *mut PlannerInfo, table: *mut RelOptInfo, order: &T
         if serving.is_empty() {
             return;
         }
-        let class = versions::class_of(root, order.id, INTEGER_OPS, table, true);
+        // PostgreSQL makes no class for a partition, and asserts so; a class that is made for a while is not its own.
+        let count = (*(*root).eq_classes).length;
+        let class = match versions::class_of(root, order.id, INTEGER_OPS, table, false) {
+            class if class.is_null() => temporary_class(root, order.id, table),
+            class => class,
+        };
         let by_id = versions::path_key(root, class, INTEGER_OPS, direction, nulls_first);
         // After the time, the query may want the ID itself.
         let then = match order.then.split_first() {
@@ -161,12 +183,40 @@ unsafe fn add_paths_in(root: *mut PlannerInfo, table: *mut RelOptInfo, order: &T
         (*table).indexlist = list(&serving);
         pg_sys::create_index_paths(root, table);
         ((*root).query_pathkeys, (*root).sort_pathkeys, (*table).indexlist) = before;
+        if (*(*root).eq_classes).length > count {
+            (*root).eq_classes = pg_sys::list_truncate((*root).eq_classes, count);
+            (*table).eclass_indexes = pg_sys::bms_del_member((*table).eclass_indexes, count);
+            (*root).canon_pathkeys = pg_sys::list_delete_ptr((*root).canon_pathkeys, by_id.cast());
+        }
 
         // All are made before the first is added: that may free others.
         let new: Vec<_> = elements((*table).pathlist).filter_map(|path| by_time(path, order, by_id)).collect();
         new.into_iter().for_each(|path| pg_sys::add_path(table, path));
         let new: Vec<_> = elements((*table).partial_pathlist).filter_map(|path| by_time(path, order, by_id)).collect();
         new.into_iter().for_each(|path| pg_sys::add_partial_path(table, path));
+    }
+}
+
+/// A class of the ID alone, which the caller takes back: the last of the query's.
+///
+/// # Safety
+/// As [`add_paths`]; a column of the table.
+unsafe fn temporary_class(root: *mut PlannerInfo, id: *mut Node, table: *mut RelOptInfo) -> *mut EquivalenceClass {
+    // SAFETY: as above. The fields are those that get_eclass_for_sort_expr() and make_pathkey_from_sortinfo() look at.
+    unsafe {
+        let member =
+            pgrx::PgBox::<pg_sys::EquivalenceMember>::alloc_node(pg_sys::NodeTag::T_EquivalenceMember).into_pg();
+        (*member).em_expr = id.cast();
+        (*member).em_relids = (*table).relids;
+        (*member).em_datatype = pg_sys::INT8OID;
+        let class = pgrx::PgBox::<EquivalenceClass>::alloc_node(pg_sys::NodeTag::T_EquivalenceClass).into_pg();
+        (*class).ec_opfamilies = pg_sys::lappend_oid(std::ptr::null_mut(), INTEGER_OPS.into());
+        (*class).ec_members = list(&[member]);
+        (*class).ec_relids = (*table).relids;
+        (*class).ec_max_security = 0;
+        (*table).eclass_indexes = pg_sys::bms_add_member((*table).eclass_indexes, (*(*root).eq_classes).length);
+        (*root).eq_classes = pg_sys::lappend((*root).eq_classes, class.cast());
+        class
     }
 }
 

@@ -15,6 +15,7 @@ mod barriers;
 mod compare;
 mod conditions;
 mod generator;
+mod guests;
 mod instants;
 mod kept;
 mod settings;

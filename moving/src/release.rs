@@ -114,11 +114,13 @@ pub fn release(facts: &Facts, wish: &Release) -> Result<(Plan, i64), ReleaseErro
         (false, None) => {
             let name = &wish.sequence;
             let statement = format!("CREATE SEQUENCE {name} AS bigint MINVALUE {} START WITH {start}", start.min(1));
-            // The owner of the table may not create objects in its schema, perhaps. These run no code of his.
-            plan.steps.push(Step { locks: Vec::new(), ..Step::on("", statement, "").by(Actor::Caller) });
+            // Where the owner of the table may not create objects in its schema, the caller does: these run no code of his.
+            let may_create = facts.table().is_some_and(|it| it.owner.may_create);
+            let creator = if may_create { Actor::Owner } else { Actor::Caller };
+            plan.steps.push(Step { locks: Vec::new(), ..Step::on("", statement, "").by(creator) });
             if let Some(owner) = &wish.owner {
                 let statement = format!("ALTER SEQUENCE {name} OWNER TO {owner}");
-                plan.steps.push(Step::on(name, statement, "the owner of the table").by(Actor::Caller));
+                plan.steps.push(Step::on(name, statement, "the owner of the table").by(creator));
             }
             plan.steps.push(Step::on(name, format!("ALTER SEQUENCE {name} OWNED BY {table}.{column}"), ""));
             plan.steps.push(default(table, &alter, name));

@@ -86,6 +86,9 @@ const REFUSED: [(&str, &[&str]); 2] = [
 
 fn calls(cluster: &Cluster, caller: &str) {
     let mut client = cluster.client_of(caller, "prey");
+    // Only a superuser can create one, but its function may be anybody's.
+    let mut superuser = cluster.client_of("postgres", "prey");
+    superuser.batch_execute("CREATE EVENT TRIGGER trap ON ddl_command_end EXECUTE FUNCTION evil.on_ddl()").unwrap();
     for call in CALLS {
         match (client.query(call, &[]), REFUSED.iter().find(|(refused, _)| *refused == call)) {
             (Ok(_), None) => {}
@@ -96,6 +99,7 @@ fn calls(cluster: &Cluster, caller: &str) {
         let settings = "SELECT current_setting('search_path') || current_setting('application_name')";
         assert_eq!(value::<String>(&mut client, settings), "\"$user\", public", "{caller}: {call}");
     }
+    superuser.batch_execute("DROP EVENT TRIGGER trap").unwrap();
 }
 
 /// The traps work: whoever reads and changes the tables by PostgreSQL's own statements runs into them.

@@ -39,6 +39,10 @@ BEGIN
     RETURN NEW;
 END $$;
 CREATE FUNCTION evil.adds(integer, text) RETURNS bigint IMMUTABLE LANGUAGE sql AS $$ SELECT evil.num('operator', $1) $$;
+CREATE FUNCTION evil.on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM evil.spring('event trigger');
+END $$;
 CREATE OPERATOR evil.+ (LEFTARG = integer, RIGHTARG = text, FUNCTION = evil.adds);
 CREATE TYPE evil.box AS (n integer);
 CREATE FUNCTION evil.unbox(evil.box) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS $$

@@ -70,7 +70,7 @@
 //! * [`memory`](mod@memory): one in memory, with faults, for tests
 //! * `json`: records as text
 //! * `net`: connections, TLS, hosts in turn
-//! * [`Error`], [`Url`], [`Password`], [`Namespace`]
+//! * [`Error`], [`Url`], [`Password`], [`Namespace`]; [`mentions`], to keep passwords out of logs
 
 #![forbid(unsafe_code)]
 // The default build, with all registries, tells what is not used.
@@ -83,6 +83,7 @@ pub mod etcd;
 mod json;
 #[cfg(feature = "memory")]
 pub mod memory;
+mod mention;
 mod namespace;
 #[cfg(feature = "net")]
 mod net;
@@ -96,6 +97,7 @@ mod text;
 mod url;
 
 pub use error::{Attempt, Attempts, Error};
+pub use mention::mentions;
 pub use namespace::{Namespace, NamespaceError};
 pub use password::{Password, PasswordError};
 pub use stop::Stop;

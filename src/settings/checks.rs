@@ -75,37 +75,89 @@ pub unsafe extern "C-unwind" fn check_epoch(
     refuse("pg_snowflake.epoch", &quoted(&value), detail, &hint)
 }
 
-/// Refuses what is no URL of a registry.
+/// Refuses what is no URL of a registry. The value of the parameter is the URL without its password; all of it goes to
+/// [`assign_registry`].
 #[pg_guard]
 pub unsafe extern "C-unwind" fn check_registry(
     value: *mut *mut c_char,
-    _extra: *mut *mut c_void,
+    extra: *mut *mut c_void,
     _source: pg_sys::GucSource::Type,
 ) -> bool {
     // SAFETY: a check hook gets a valid string.
-    let value = unsafe { CStr::from_ptr(*value) }.to_string_lossy();
-    if value.is_empty() {
+    let text = unsafe { CStr::from_ptr(*value) };
+    if text.is_empty() {
         return true;
     }
-    // Without the value, which may have a password.
-    let shown = "not shown, as it may have a password";
-    match value.parse::<Url>() {
-        Ok(url) if is_built_in(url.kind()) => true,
-        Ok(url) => refuse(
-            "pg_snowflake.registry",
-            shown,
+    match text.to_string_lossy().parse::<Url>() {
+        Ok(url) if is_built_in(url.kind()) => {
+            let shown = CString::new(registry::shown(&url)).unwrap_or_default();
+            // SAFETY: both are copied as PostgreSQL asks for, which frees them by itself; and so was what is freed here.
+            unsafe {
+                let (whole, shown) = (copied(text), copied(&shown));
+                freed((*value).cast());
+                (*extra, *value) = (whole.cast(), shown);
+            }
+            true
+        }
+        Ok(url) => refuse_registry(
             &format!("This pg_snowflake was built without the client of {}.", url.kind()),
             "Build it with all of them, by \"make install\", or use another registry.",
         ),
-        Err(error) => {
-            let hint = "For example: \"postgres://snowflake@db.example/registry\", \"etcd://etcd1:2379,etcd2:2379\" or \
-                        \"redis://redis.example\".";
-            refuse("pg_snowflake.registry", shown, &sentence(&error.to_string()), hint)
-        }
+        Err(error) => refuse_registry(
+            &sentence(&error.to_string()),
+            "For example: \"postgres://snowflake@db.example/registry\", \"etcd://etcd1:2379,etcd2:2379\" or \
+             \"redis://redis.example\".",
+        ),
     }
 }
 
-/// Shows the URL without its password.
+/// Without the value, which may have a password.
+fn refuse_registry(detail: &str, hint: &str) -> bool {
+    const MESSAGE: &CStr =
+        c"invalid value for parameter \"pg_snowflake.registry\": not shown, as it may have a password";
+    refuse("pg_snowflake.registry", "not shown, as it may have a password", detail, hint);
+    // SAFETY: a global of this process, meant to be set by check hooks. The text is copied into the context of messages.
+    unsafe { pg_sys::GUC_check_errmsg_string = pg_sys::MemoryContextStrdup(pg_sys::ErrorContext, MESSAGE.as_ptr()) };
+    false
+}
+
+/// Takes the whole URL over.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn assign_registry(_value: *const c_char, extra: *mut c_void) {
+    // SAFETY: PostgreSQL keeps what the check hook has made for as long as the value is in use.
+    unsafe { registry::assign(extra.cast()) };
+}
+
+/// A copy that PostgreSQL frees when the value of a parameter is not used any more.
+fn copied(text: &CStr) -> *mut c_char {
+    // SAFETY: a NUL-terminated string; out of memory is an error there.
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    unsafe {
+        pg_sys::guc_strdup(PgLogLevel::ERROR as i32, text.as_ptr())
+    }
+    // SAFETY: a NUL-terminated string.
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    unsafe {
+        libc::strdup(text.as_ptr())
+    }
+}
+
+/// # Safety
+/// PostgreSQL allocated it for the value of a parameter, or [`copied`] did.
+unsafe fn freed(value: *mut c_void) {
+    // SAFETY: the caller's.
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    unsafe {
+        pg_sys::guc_free(value)
+    }
+    // SAFETY: the caller's.
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    unsafe {
+        libc::free(value)
+    }
+}
+
+/// Shows the value in the encoding of the database.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn show_registry() -> *const c_char {
     let shown = encoding::shown(&registry::without_password().unwrap_or_default());

@@ -7,6 +7,7 @@ use super::{
     PLAN_BY_TIME, REGISTRY, REGISTRY_NAMESPACE, REGISTRY_PASSWORD_FILE, REGISTRY_WINDOW, RESERVE_AHEAD,
     SEQUENCE_SPREAD, WORKER_ID,
 };
+use super::{registry, secrecy};
 use crate::time::clock;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -18,6 +19,7 @@ use std::ffi::CString;
 /// Defines the parameters and reads the layout. In the postmaster (`preloading`), a wrong value ends the start of the
 /// server.
 pub fn init(preloading: bool) {
+    secrecy::init();
     let refusals = Refusals::begin(preloading);
     define_layout(preloading);
     // The checks of the worker need the layout.
@@ -222,9 +224,12 @@ fn define_registry(preloading: bool) {
             fixed(),
             GucFlags::SUPERUSER_ONLY,
             Some(checks::check_registry),
-            None,
+            Some(checks::assign_registry),
             Some(checks::show_registry),
         );
+        if preloading {
+            registry::fix();
+        }
         GucRegistry::define_string_guc_with_hooks(
             c"pg_snowflake.registry_namespace",
             c"The name under which servers share worker IDs in the registry.",

@@ -6,6 +6,7 @@
 mod checks;
 pub mod definitions;
 pub mod registry;
+mod secrecy;
 
 use crate::time::{clock, tsc};
 use once_cell::sync::OnceCell;

@@ -1,10 +1,10 @@
 //! The password of a registry is shown to nobody.
 
 use crate::{leasing, secret_file, status};
-use snowflake_test::Cluster;
 use snowflake_test::check::{refused, wait_for};
 use snowflake_test::query::{next, value};
 use snowflake_test::registries::{Kind, Setup};
+use snowflake_test::{Cluster, Stop};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
@@ -61,4 +61,165 @@ fn a_wrong_url_ends_the_start_and_is_not_shown() {
         assert!(log.contains("invalid value for parameter \"pg_snowflake.registry\""), "{log}");
         assert!(!log.contains("s3cret"), "{log}");
     }
+}
+
+/// What PostgreSQL shows of the parameter, in all its ways.
+const SHOWN: &str = "SELECT concat_ws(' ', setting, boot_val, reset_val, current_setting(name)) \
+     FROM pg_settings WHERE name = 'pg_snowflake.registry'";
+
+/// The same, where it has this value: the default is empty.
+fn shown(url: &str) -> String {
+    format!("{url}  {url} {url}")
+}
+
+#[test]
+fn those_who_may_read_all_settings_do_not_read_the_password() {
+    let registry = Setup::of(Kind::Redis).password("s3cret").start();
+    let cluster = leasing(&format!("redis://:s3cret@{}", registry.address())).start();
+    let mut client = cluster.client();
+    next(&mut client);
+    client.batch_execute("CREATE ROLE monitor LOGIN; GRANT pg_monitor TO monitor").unwrap();
+    let mut monitor = cluster.client_of("monitor", "postgres");
+    let url = format!("redis://{}/0", registry.address());
+    for client in [&mut client, &mut monitor] {
+        assert_eq!(value::<String>(client, SHOWN), shown(&url));
+        let all = client.simple_query("SHOW ALL").unwrap();
+        assert!(!format!("{all:?}").contains("s3cret"));
+    }
+    // The files themselves are for superusers.
+    refused(&mut monitor, "SELECT * FROM pg_file_settings", "42501");
+    // In a parallel worker.
+    let parallel = "SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; \
+        SET min_parallel_table_scan_size = 0; CREATE TABLE t AS SELECT generate_series(1, 1000); ANALYZE t";
+    client.batch_execute(parallel).unwrap();
+    let values = "SELECT string_agg(DISTINCT current_setting('pg_snowflake.registry'), ' ') FROM t";
+    assert_eq!(value::<String>(&mut client, values), url);
+    let plan = "EXPLAIN SELECT * FROM t WHERE current_setting('pg_snowflake.registry') <> ''";
+    let plan = client.simple_query(plan).unwrap();
+    assert!(format!("{plan:?}").contains("Gather"), "{plan:?}");
+    let count = "SELECT count(*) FROM t WHERE current_setting('pg_snowflake.registry') LIKE '%s3cret%'";
+    assert_eq!(value::<i64>(&mut client, count), 0);
+    // Nothing that a session does brings it back.
+    let name = "pg_snowflake.registry";
+    for statement in [format!("SET {name} = ''"), format!("SET LOCAL {name} TO DEFAULT"), format!("RESET {name}")] {
+        refused(&mut client, &statement, "55P02");
+    }
+    client.batch_execute("RESET ALL").unwrap();
+    client.batch_execute("DISCARD ALL").unwrap();
+    assert_eq!(value::<String>(&mut client, SHOWN), shown(&url));
+    // The process that leases has it, also after it was started again.
+    let leased = || cluster.log().matches("leased worker ID").count();
+    let before = leased();
+    let terminate = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'pg_snowflake lease'";
+    client.execute(terminate, &[]).unwrap();
+    wait_for("another process leases", || leased() > before);
+    assert!(!cluster.log().contains("s3cret"));
+}
+
+/// The value that PostgreSQL compares has no password, and it must see that the parameter was changed all the same.
+#[test]
+fn another_password_needs_a_restart_as_any_other_value_does() {
+    let registry = Setup::of(Kind::Redis).password("s3cret").start();
+    let url = |password: &str| format!("redis://:{password}@{}", registry.address());
+    let cluster = leasing(&url("s3cret")).start();
+    let mut client = cluster.client();
+    next(&mut client);
+    let shown: String = value(&mut client, SHOWN);
+    let pending = "SELECT pending_restart FROM pg_settings WHERE name = 'pg_snowflake.registry'";
+    for (password, is_pending) in [("0ther", true), ("s3cret", false), ("0ther", true)] {
+        let set = format!("ALTER SYSTEM SET pg_snowflake.registry = '{}'", url(password));
+        client.batch_execute(&set).unwrap();
+        client.batch_execute("SELECT pg_reload_conf()").unwrap();
+        wait_for("the file was read", || value::<bool>(&mut cluster.client(), pending) == is_pending);
+        assert_eq!(value::<String>(&mut cluster.client(), SHOWN), shown);
+    }
+    let log = cluster.log();
+    assert!(log.contains("\"pg_snowflake.registry\" cannot be changed without restarting the server"), "{log}");
+    registry.redis_cli(&["config", "set", "requirepass", "0ther"]);
+    cluster.restart(Stop::Fast);
+    assert_eq!(value::<String>(&mut cluster.client(), SHOWN), shown);
+    next(&mut cluster.client());
+    assert!(!cluster.log().contains("0ther") && !cluster.log().contains("s3cret"));
+}
+
+/// Values that are refused, each with a password.
+const MALFORMED: [&str; 6] = [
+    "redis://:s3cret@bad host",
+    "s3cret",
+    "postgres://u:s3c/s3cret@h",
+    "redis://:s3cret@",
+    "etcd://u:s3cret@h/?nothing=s3cret",
+    "ftp://u:s3cret@h",
+];
+
+#[test]
+fn a_value_that_is_refused_is_not_shown() {
+    let cluster = Cluster::options().set("log_error_verbosity = verbose").start();
+    let mut client = cluster.client();
+    for value in MALFORMED {
+        let error = refused(&mut client, &format!("ALTER SYSTEM SET pg_snowflake.registry = '{value}'"), "22023");
+        let expected = "invalid value for parameter \"pg_snowflake.registry\": not shown, as it may have a password";
+        assert_eq!(error.message(), expected);
+        assert!(error.detail().is_some_and(|detail| !detail.contains("s3cret")) && error.hint().is_some(), "{error:?}");
+    }
+    // By those who may not, or not so; and together with other statements.
+    client.batch_execute("CREATE ROLE clerk LOGIN").unwrap();
+    let mut clerk = cluster.client_of("clerk", "postgres");
+    let url = "redis://:s3cret@h";
+    clerk.batch_execute(&format!("ALTER SYSTEM SET pg_snowflake.registry = '{url}'")).unwrap_err();
+    for statement in [
+        format!("SET pg_snowflake.registry = '{url}'"),
+        format!("SET LOCAL \"pg_snowflake\" . Registry TO '{url}'"),
+        format!("SELECT set_config('pg_snowflake.registry', '{url}', false)"),
+        format!("SELECT 1; SET pg_snowflake.registry = '{url}'; SELECT 2"),
+        format!("SELECT 1 / 0; SET pg_snowflake.registry = '{url}'"),
+        format!("DO $$ BEGIN EXECUTE 'SET pg_snowflake.registry = ''{url}'''; END $$"),
+        format!("DO $$ BEGIN PERFORM set_config('pg_snow' || 'flake.registry', '{url}', false); END $$"),
+        format!("ALTER ROLE postgres SET pg_snowflake.registry = '{url}'"),
+        format!("ALTER DATABASE postgres SET pg_snowflake.registry = '{url}'"),
+        format!("CREATE FUNCTION f() RETURNS int LANGUAGE sql SET pg_snowflake.registry = '{url}' AS 'SELECT 1'"),
+        // Without quotes, no statement at all.
+        format!("ALTER SYSTEM SET pg_snowflake.registry = {url}"),
+    ] {
+        for client in [&mut client, &mut clerk] {
+            assert!(client.batch_execute(&statement).is_err(), "{statement}");
+        }
+    }
+    client.query("SELECT set_config($1, $2, false)", &[&"pg_snowflake.registry", &url]).unwrap_err();
+    let log = cluster.log();
+    let shown: Vec<&str> = log.lines().filter(|line| line.contains("s3cret")).collect();
+    assert_eq!(shown, Vec::<&str>::new());
+    // The statements of other errors are there.
+    refused(&mut client, "SELECT 1 / 0 AS other, 'pg_snowflake.registry_window'", "22012");
+    assert!(cluster.log().contains("STATEMENT:  SELECT 1 / 0 AS other"));
+}
+
+#[test]
+fn a_file_with_a_wrong_value_is_read_without_showing_it() {
+    let cluster = Cluster::options().start();
+    for value in MALFORMED {
+        cluster.append("postgresql.conf", &format!("pg_snowflake.registry = '{value}'\n"));
+        let before = cluster.log().matches("contains errors").count();
+        cluster.client().batch_execute("SELECT pg_reload_conf()").unwrap();
+        wait_for("the file was read", || cluster.log().matches("contains errors").count() > before);
+    }
+    let log = cluster.log();
+    assert!(log.contains("invalid value for parameter \"pg_snowflake.registry\": not shown"), "{log}");
+    assert!(!log.contains("s3cret"), "{log}");
+}
+
+/// A session that loads the library, in a server that does not.
+#[test]
+fn without_preloading_the_value_has_no_password_either() {
+    let url = "redis://:s3cret@registry.example";
+    let cluster = Cluster::options().not_preloaded().set(&format!("pg_snowflake.registry = '{url}'")).start();
+    let mut client = cluster.client();
+    client.batch_execute("LOAD 'pg_snowflake'").unwrap();
+    assert_eq!(value::<String>(&mut client, SHOWN), shown("redis://registry.example:6379/0"));
+    cluster.append("postgresql.conf", "pg_snowflake.registry = 'redis://:0ther@second.example'\n");
+    client.batch_execute("SELECT pg_reload_conf()").unwrap();
+    let second = shown("redis://second.example:6379/0");
+    wait_for("the file was read", || value::<String>(&mut client, SHOWN) == second);
+    refused(&mut client, "SET pg_snowflake.registry = 'redis://:s3cret@third.example'", "55P02");
+    assert!(!cluster.log().contains("s3cret"), "{}", cluster.log());
 }

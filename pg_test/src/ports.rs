@@ -1,7 +1,7 @@
-//! Ports on the loopback.
+//! Ports on the loopback, and the address of this machine beside it.
 
 use std::collections::BTreeSet;
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::sync::Mutex;
 
 /// A port that nobody listens at, and that this process has not given to anybody yet.
@@ -13,4 +13,12 @@ pub fn free_port() -> u16 {
             return port;
         }
     }
+}
+
+/// An address of this machine that others can reach. `None` where it has no network: then nobody is there to listen.
+pub fn outward() -> Option<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    // Sends nothing; the system chooses the address to send from.
+    socket.connect("192.0.2.1:9").ok()?;
+    socket.local_addr().ok().map(|address| address.ip()).filter(|address| !address.is_loopback())
 }

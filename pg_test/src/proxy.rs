@@ -1,7 +1,7 @@
 //! A proxy that stands between a client and a server, and does what networks do.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub enum Mode {
     Refuse,
 }
 
-/// A proxy on the loopback. It ends with the process.
+/// A proxy on this machine. It ends with the process.
 pub struct Proxy {
     port: u16,
     mode: Arc<Mutex<Mode>>,
@@ -28,7 +28,12 @@ pub struct Proxy {
 impl Proxy {
     /// A proxy before this port, which passes on everything.
     pub fn before(port: u16) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::at(Ipv4Addr::LOCALHOST.into(), port)
+    }
+
+    /// The same, at another address of this machine.
+    pub fn at(address: IpAddr, port: u16) -> Self {
+        let listener = TcpListener::bind((address, 0)).unwrap();
         let proxy = Self { port: listener.local_addr().unwrap().port(), mode: Arc::new(Mutex::new(Mode::Pass)) };
         let mode = proxy.mode.clone();
         thread::spawn(move || {

@@ -40,11 +40,17 @@
 //! Hosts are tried in turn, beginning with the one that answered last; each gets an equal share of the time that is left. A
 //! connection is kept, and made anew when it broke. A change is sent only on a connection that has answered something.
 //!
+//! Of an answer, no more is read than one can have, 1 MB for one record and 48 MB for all: a server that has gone mad does not fill
+//! the memory.
+//!
 //! # When an answer is lost
 //!
 //! A read is sent again. A change is not: it ends with [`Error::Unanswered`], because it may have been made, or may be made
 //! later. Whoever gets that reads the record, and goes on from its version. A swap of a version that is read then makes the
 //! lost one void, if it comes later.
+//!
+//! A change counts as stored only where the answer repeats what was to be stored; an answer to something else, or one that was
+//! damaged, is [`Error::Unanswered`], too.
 //!
 //! # What each registry costs
 //!
@@ -143,6 +149,24 @@ pub trait Registry: Send {
     /// # Errors
     /// Any [`Error`] but [`Error::Unanswered`].
     fn warnings(&mut self) -> Result<Vec<String>, Error>;
+
+    /// How the last connection that was made is protected. `None` before there was one.
+    fn protection(&self) -> Option<Protection> {
+        None
+    }
+}
+
+/// Who can read what is sent to a registry, and answer in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// Nobody: it does not leave the machine.
+    Local,
+    /// Nobody: it is encrypted, and the server's certificate was verified.
+    Verified,
+    /// Whoever can redirect the connection: it is encrypted, and the certificate was not verified.
+    Unverified,
+    /// Everybody on the way: it is not encrypted.
+    Nothing,
 }
 
 /// What became of a compare-and-swap.

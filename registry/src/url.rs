@@ -44,8 +44,8 @@ use thiserror::Error;
 ///
 /// | `sslmode` | TLS | the server's certificate |
 /// |---|---|---|
-/// | `disable` | never | |
-/// | `prefer`, the default | if the server has it | is not verified |
+/// | `disable` | never; a password is sent in clear text, if the server asks for that | |
+/// | `prefer`, the default | if the server has it; otherwise no password is sent in clear text, but on the same machine | is not verified |
 /// | `require` | always | is not verified; with `sslrootcert`, as with `verify-ca` |
 /// | `verify-ca` | always | must be trusted |
 /// | `verify-full` | always | must be trusted, and be for the host's name |
@@ -221,21 +221,6 @@ impl Url {
     /// The URL for people and logs: all but the password.
     pub fn without_password(&self) -> String {
         self.to_string()
-    }
-
-    /// A warning, where a password goes over a network that others may listen to. PostgreSQL's passwords do not.
-    pub(crate) fn password_in_the_clear(&self) -> Option<String> {
-        let is_local = |host: &Host| match host.name.parse::<std::net::IpAddr>() {
-            Ok(address) => address.is_loopback(),
-            Err(_) => host.name == "localhost",
-        };
-        let is_open = self.use_tls == UseTls::Never && !self.hosts.iter().all(is_local);
-        let scheme = self.scheme();
-        (self.has_password() && is_open).then(|| {
-            format!(
-                "The password of the registry is sent without encryption. Use {scheme}s:// in place of {scheme}://."
-            )
-        })
     }
 
     fn scheme(&self) -> &'static str {

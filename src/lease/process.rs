@@ -13,7 +13,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::lease::{Answer, Event, Grant, Lessee, Moment, Next, NotInstalled, Terms, Write};
 use snowflake_core::{Micros, MonotonicMicros};
-use snowflake_registry::{self as registry, Options, Registry, Stop, Swap};
+use snowflake_registry::{self as registry, Options, Protection, Registry, Stop, Swap};
 use std::fs;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
@@ -125,12 +125,14 @@ struct Process {
     error: String,
     /// Whether the registry's own warnings were logged.
     warned: bool,
+    /// How the connection was protected when that was last logged.
+    protection: Option<Protection>,
 }
 
 impl Process {
     fn new() -> Self {
         let lessee = Lessee::new(*settings::layout(), identity(), terms(), settings::wanted());
-        Self { lessee, registry: None, error: String::new(), warned: false }
+        Self { lessee, registry: None, error: String::new(), warned: false, protection: None }
     }
 
     /// Does one thing, and returns whether there is more to do.
@@ -222,6 +224,7 @@ impl Process {
         match asked {
             Ok(answer) => {
                 self.warn_once();
+                self.note_protection();
                 self.error.clear();
                 Ok(answer)
             }
@@ -247,6 +250,18 @@ impl Process {
                     .report(PgLogLevel::WARNING);
             }
         }
+    }
+
+    /// Logs how the connection is protected, where that has changed.
+    fn note_protection(&mut self) {
+        let protection = self.registry.as_ref().and_then(|registry| registry.protection());
+        if protection.is_none() || protection == self.protection {
+            return;
+        }
+        if let (Some(protection), Ok(url)) = (protection, settings::registry::url_with_password()) {
+            report::protection(protection, &url);
+        }
+        self.protection = protection;
     }
 
     fn report(&self, event: &Event) {

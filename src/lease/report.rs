@@ -7,6 +7,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::lease::{Event, Holder, NoWorker, Taken, Why, WorkerNumber};
 use snowflake_core::{Field, UnixMicros};
+use snowflake_registry::{Kind, Protection, Url};
 
 /// A worker, as the settings name it: `7`, or `7 of datacenter 2`.
 pub fn worker(number: WorkerNumber) -> String {
@@ -87,6 +88,40 @@ pub fn log(event: &Event, error: &str) {
             "the servers of this registry make IDs of another layout".to_owned(),
             other_layout(&other.theirs),
             "Set pg_snowflake.layout and pg_snowflake.epoch to theirs, or pg_snowflake.registry_namespace to another name.",
+        ),
+    }
+}
+
+/// What protects the connection with the registry no more than somebody may think.
+pub fn protection(protection: Protection, url: &Url) {
+    let code = PgSqlErrorCode::ERRCODE_WARNING;
+    let report = |message: &'static str, detail: &'static str, hint: &'static str| {
+        ErrorReport::new(code, message, "").set_detail(detail).set_hint(hint)
+    };
+    let note = |message, detail, hint| report(message, detail, hint).report(PgLogLevel::LOG);
+    let warn = |message, detail, hint| report(message, detail, hint).report(PgLogLevel::WARNING);
+    let encrypted = match url.kind() {
+        Kind::Postgres => "Give the registry TLS, and add sslmode=verify-full to pg_snowflake.registry.",
+        Kind::Etcd => "Give the registry TLS, and use etcds:// in place of etcd://.",
+        Kind::Redis => "Give the registry TLS, and use rediss:// in place of redis://.",
+    };
+    match protection {
+        Protection::Local | Protection::Verified => {}
+        // PostgreSQL's is not sent, or somebody has said so.
+        Protection::Nothing if url.has_password() && url.kind() != Kind::Postgres => warn(
+            "the password for the registry of worker IDs is sent without encryption",
+            "Whoever is on the way can read it, and change leases.",
+            encrypted,
+        ),
+        Protection::Nothing => note(
+            "the connection with the registry of worker IDs is not encrypted",
+            "Whoever is on the way can read and change what is sent.",
+            encrypted,
+        ),
+        Protection::Unverified => note(
+            "the certificate of the registry of worker IDs is not verified",
+            "Whoever can redirect the connection can take the place of the registry.",
+            "Add sslmode=verify-full to pg_snowflake.registry, and sslrootcert for an authority of your own.",
         ),
     }
 }

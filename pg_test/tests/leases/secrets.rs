@@ -1,7 +1,10 @@
 //! The password of a registry is shown to nobody.
 
 use crate::{leasing, secret_file, status};
+use snowflake_test::certificates::Authority;
 use snowflake_test::check::{refused, wait_for};
+use snowflake_test::ports::outward;
+use snowflake_test::proxy::{Mode, Proxy};
 use snowflake_test::query::{next, value};
 use snowflake_test::registries::{Kind, Setup};
 use snowflake_test::{Cluster, Stop};
@@ -222,4 +225,34 @@ fn without_preloading_the_value_has_no_password_either() {
     wait_for("the file was read", || value::<String>(&mut client, SHOWN) == second);
     refused(&mut client, "SET pg_snowflake.registry = 'redis://:s3cret@third.example'", "55P02");
     assert!(!cluster.log().contains("s3cret"), "{}", cluster.log());
+}
+
+/// Once, and not each time that it connects again.
+#[test]
+fn the_log_says_what_does_not_protect_a_connection() {
+    let Some(outward) = outward() else { return };
+    let authority = Authority::new();
+    let certificate = authority.certificate("registry", &format!("IP:{outward}"));
+    let open = Setup::of(Kind::Redis).password("s3cret").start();
+    let unverified = Setup::of(Kind::Postgres).certificate(&certificate).start();
+    let without_tls = Setup::of(Kind::Postgres).start();
+    for (registry, with_tls, credentials, line) in [
+        (&open, false, ":s3cret", "WARNING:  the password for the registry of worker IDs is sent without encryption"),
+        (&unverified, true, "", "LOG:  the certificate of the registry of worker IDs is not verified"),
+        (&without_tls, false, "", "LOG:  the connection with the registry of worker IDs is not encrypted"),
+    ] {
+        let proxy = Proxy::at(outward, registry.port());
+        let url = registry.kind().url(with_tls, credentials, &format!("{outward}:{}", proxy.port()));
+        let cluster = leasing(&url).set("pg_snowflake.registry_window = '1s'").start();
+        next(&mut cluster.client());
+        let said = |what: &str| cluster.log().matches(what).count();
+        assert_eq!(said(line), 1, "{}", cluster.log());
+        proxy.set(Mode::LoseAnswers);
+        wait_for("the connection breaks", || said("the registry of worker IDs does not answer") > 0);
+        proxy.set(Mode::Pass);
+        wait_for("it is made again", || said("the registry of worker IDs answers again") > 0);
+        assert_eq!(said(line), 1, "{}", cluster.log());
+        assert_eq!(said("may lose what it has stored"), said("DETAIL:  The registry has"), "{}", cluster.log());
+        assert!(!cluster.log().contains("s3cret"));
+    }
 }

@@ -92,6 +92,14 @@ fn of_status(status: &Status) -> Fault {
         return Fault::of_connection(cause);
     }
     let text = status.message().to_owned();
+    // The client says these with codes that etcd has for refusals, which have a text of etcd's. What they are of may have been done.
+    if text.is_empty()
+        || ["Error, decoded message length too large", "Content is compressed"]
+            .iter()
+            .any(|start| text.starts_with(start))
+    {
+        return Fault::Unclear(text);
+    }
     let is_of_user = ["user name", "user ID", "authentication failed", "auth token", "auth store is old"];
     match status.code() {
         Code::Unauthenticated | Code::PermissionDenied => Fault::Credentials(text),
@@ -131,6 +139,9 @@ impl Member {
             if revision == 0 {
                 revision = page.header().ok_or_else(not_etcd)?.revision();
             }
+            if page.kvs().len() > usize::try_from(PAGE).unwrap_or_default() {
+                return Err(not_etcd());
+            }
             all.extend(page.take_kvs());
             match all.last() {
                 Some(last) if page.more() => from = [last.key(), &[0]].concat(),
@@ -147,19 +158,26 @@ impl Member {
         revision: i64,
         value: &str,
     ) -> Result<Result<i64, Option<KeyValue>>, Fault> {
+        let get = || TxnOp::get(key, None);
         let transaction = Txn::new()
             .when([Compare::mod_revision(key, CompareOp::Equal, revision)])
-            .and_then([TxnOp::put(key, value, None)])
-            .or_else([TxnOp::get(key, None)]);
+            .and_then([TxnOp::put(key, value, None), get()])
+            .or_else([get()]);
         let answer = self.client.txn(transaction).await.map_err(fault)?;
-        if answer.succeeded() {
-            return match answer.header().map_or(0, etcd_client::ResponseHeader::revision) {
-                0 => Err(not_etcd()),
-                revision => Ok(Ok(revision)),
+        let revision = answer.header().map_or(0, etcd_client::ResponseHeader::revision);
+        let mut answers = answer.op_responses().into_iter();
+        if !answer.succeeded() {
+            return match (answers.next(), answers.next()) {
+                (Some(TxnOpResponse::Get(mut found)), None) => Ok(Err(found.take_kvs().into_iter().next())),
+                _ => Err(not_etcd()),
             };
         }
-        match answer.op_responses().into_iter().next() {
-            Some(TxnOpResponse::Get(mut found)) => Ok(Err(found.take_kvs().into_iter().next())),
+        match (answers.next(), answers.next()) {
+            (Some(TxnOpResponse::Put(_)), Some(TxnOpResponse::Get(found))) => match found.kvs() {
+                // It repeats what was to be stored.
+                [stands] if stands.value() == value.as_bytes() && stands.mod_revision() == revision => Ok(Ok(revision)),
+                _ => Err(not_etcd()),
+            },
             _ => Err(not_etcd()),
         }
     }

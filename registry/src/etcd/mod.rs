@@ -28,7 +28,7 @@ use crate::error::Error;
 use crate::net::{Fault, Protocol, Stream, Tls, Turns};
 use crate::text::check;
 use crate::url::{Host, Url, UseTls};
-use crate::{Namespace, Options, Registry, Swap, json};
+use crate::{Namespace, Options, Protection, Registry, Swap, json};
 use etcd_client::KeyValue;
 use member::{Login, Member};
 use snowflake_core::lease::{Record, Stored, Version, WorkerNumber};
@@ -38,7 +38,6 @@ pub struct Etcd {
     turns: Turns<Server>,
     namespace: String,
     workers: String,
-    warnings: Vec<String>,
 }
 
 impl Etcd {
@@ -58,7 +57,6 @@ impl Etcd {
             turns: Turns::new(Server { login, namespace: namespace.clone() }, url, options)?,
             namespace,
             workers: format!("{prefix}workers/"),
-            warnings: url.password_in_the_clear().into_iter().collect(),
         })
     }
 
@@ -82,6 +80,10 @@ impl Protocol for Server {
             Err(Fault::Unclear(text)) => Err(Fault::NotHere(text)),
             other => other.map(|_| member),
         }
+    }
+
+    fn is_encrypted(&self, _: &Member) -> bool {
+        self.login.tls.is_some()
     }
 }
 
@@ -119,7 +121,8 @@ impl Registry for Etcd {
             };
             Ok((WorkerNumber(number), stored(pair)?))
         };
-        let mut records: Vec<_> = turns.read(async |member| member.all(workers).await?.iter().map(record).collect())?;
+        let mut records: Vec<_> =
+            turns.read_all(async |member| member.all(workers).await?.iter().map(record).collect())?;
         records.sort_unstable_by_key(|(number, _)| *number);
         Ok(records)
     }
@@ -150,7 +153,7 @@ impl Registry for Etcd {
     }
 
     fn warnings(&mut self) -> Result<Vec<String>, Error> {
-        let mut warnings = self.warnings.clone();
+        let mut warnings = Vec::new();
         let (authentication_is_off, has_no_space) =
             self.turns.read(async |member| Ok((member.authentication_is_off(), member.has_no_space().await?)))?;
         if authentication_is_off {
@@ -168,5 +171,9 @@ impl Registry for Etcd {
             );
         }
         Ok(warnings)
+    }
+
+    fn protection(&self) -> Option<Protection> {
+        self.turns.protection()
     }
 }

@@ -1,5 +1,6 @@
 //! A connection with a host.
 
+use super::allowance::Allowance;
 use super::fault::Fault;
 use super::limit::Limit;
 use crate::url::Host;
@@ -7,7 +8,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -16,11 +17,12 @@ pub(crate) trait Connection: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Connection for T {}
 
-/// A TCP connection. Whoever has its [`Stream::witness`] sees whether the client still holds it: all clients let go of a
-/// connection that the server has closed.
+/// A TCP connection, from which no more is read than its [`Allowance`] says. Whoever has the [`Stream::witness`] sees whether the
+/// client still holds it: all clients let go of a connection that the server has closed.
 pub(crate) struct Stream {
     tcp: TcpStream,
-    held: Arc<()>,
+    allowance: Arc<Allowance>,
+    is_local: bool,
 }
 
 impl Stream {
@@ -39,7 +41,11 @@ impl Stream {
             match share.wait_for(async { Ok(TcpStream::connect(address).await?) }).await {
                 Ok(tcp) => {
                     tcp.set_nodelay(true)?;
-                    return Ok(Self { tcp, held: Arc::default() });
+                    return Ok(Self {
+                        tcp,
+                        allowance: Arc::default(),
+                        is_local: address.ip().to_canonical().is_loopback(),
+                    });
                 }
                 Err(Fault::Interrupted) => return Err(Fault::Interrupted),
                 Err(fault) => last = fault,
@@ -49,14 +55,26 @@ impl Stream {
     }
 
     /// Can be upgraded until the connection is dropped.
-    pub fn witness(&self) -> Weak<()> {
-        Arc::downgrade(&self.held)
+    pub fn witness(&self) -> Weak<Allowance> {
+        Arc::downgrade(&self.allowance)
+    }
+
+    /// What may still be read.
+    pub fn allowance(&self) -> Arc<Allowance> {
+        self.allowance.clone()
+    }
+
+    /// Whether nothing leaves this machine.
+    pub fn is_local(&self) -> bool {
+        self.is_local
     }
 }
 
 impl AsyncRead for Stream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_read(cx, buf)
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.tcp).poll_read(cx, buf))?;
+        Poll::Ready(self.allowance.spend(buf.filled().len() - before).map_err(io::Error::other))
     }
 }
 

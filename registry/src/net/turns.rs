@@ -1,12 +1,13 @@
 //! The hosts of a registry, tried in turn.
 
+use super::allowance::Allowance;
 use super::fault::Fault;
 use super::limit::Limit;
 use super::stream::Stream;
-use crate::Options;
 use crate::error::{Attempt, Attempts, Error};
 use crate::password::Password;
-use crate::url::{Host, Url};
+use crate::url::{Host, Url, Verify};
+use crate::{Options, Protection};
 use std::sync::Weak;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -18,6 +19,9 @@ pub(crate) trait Protocol {
 
     /// Encrypts and authenticates a connection with this host.
     async fn open(&self, stream: Stream, host: &Host) -> Result<Self::Session, Fault>;
+
+    /// Whether the session has TLS.
+    fn is_encrypted(&self, session: &Self::Session) -> bool;
 
     /// Says good-bye, as far as that needs no waiting.
     async fn close(session: Self::Session) {
@@ -37,7 +41,10 @@ struct Hosts<P: Protocol> {
     hosts: Vec<Host>,
     connect_timeout: Option<Duration>,
     password: Option<Password>,
+    verify: Verify,
     options: Options,
+    /// How the last connection that was made is protected.
+    protection: Option<Protection>,
     /// The host to begin with: the one that answered last.
     first: usize,
     session: Option<Session<P>>,
@@ -46,7 +53,7 @@ struct Hosts<P: Protocol> {
 /// A session, and the [witness](Stream::witness) of its connection.
 struct Session<P: Protocol> {
     session: P::Session,
-    connection: Weak<()>,
+    connection: Weak<Allowance>,
 }
 
 /// Whether a request changes something. Only what changes nothing may be sent twice.
@@ -69,7 +76,9 @@ impl<P: Protocol> Turns<P> {
             hosts: url.hosts.clone(),
             connect_timeout: url.connect_timeout,
             password: url.password.clone(),
+            verify: url.tls.verify,
             options: options.clone(),
+            protection: None,
             first: 0,
             session: None,
         };
@@ -78,12 +87,22 @@ impl<P: Protocol> Turns<P> {
 
     /// Asks the hosts in turn, until one answers.
     pub fn read<T>(&mut self, ask: impl AsyncFn(&mut P::Session) -> Result<T, Fault>) -> Result<T, Error> {
-        self.runtime.block_on(self.hosts.call(Kind::Read, ask))
+        self.runtime.block_on(self.hosts.call(Kind::Read, Allowance::ONE, ask))
+    }
+
+    /// The same, for all records of a namespace.
+    pub fn read_all<T>(&mut self, ask: impl AsyncFn(&mut P::Session) -> Result<T, Fault>) -> Result<T, Error> {
+        self.runtime.block_on(self.hosts.call(Kind::Read, Allowance::ALL, ask))
+    }
+
+    /// How the last connection that was made is protected.
+    pub fn protection(&self) -> Option<Protection> {
+        self.hosts.protection
     }
 
     /// Tells the first host that takes it. It is sent to one host, and to another only where that one says that it did nothing.
     pub fn change<T>(&mut self, tell: impl AsyncFn(&mut P::Session) -> Result<T, Fault>) -> Result<T, Error> {
-        self.runtime.block_on(self.hosts.call(Kind::Change, tell))
+        self.runtime.block_on(self.hosts.call(Kind::Change, Allowance::ONE, tell))
     }
 }
 
@@ -103,10 +122,25 @@ pub(crate) async fn settle() {
     }
 }
 
+impl<P: Protocol> Session<P> {
+    /// Sends a request, and reads no more than so much of the answer.
+    async fn ask<T>(
+        &mut self,
+        allowed: usize,
+        request: &impl AsyncFn(&mut P::Session) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        if let Some(allowance) = self.connection.upgrade() {
+            allowance.renew(allowed);
+        }
+        request(&mut self.session).await
+    }
+}
+
 impl<P: Protocol> Hosts<P> {
     async fn call<T>(
         &mut self,
         kind: Kind,
+        allowed: usize,
         request: impl AsyncFn(&mut P::Session) -> Result<T, Fault>,
     ) -> Result<T, Error> {
         let limit = Limit::new(self.options.deadline(), &self.options.stop);
@@ -131,7 +165,7 @@ impl<P: Protocol> Hosts<P> {
             };
             let fault = match session {
                 Err(fault) => fault,
-                Ok(mut kept) => match limit.wait_for(request(&mut kept.session)).await {
+                Ok(mut kept) => match limit.wait_for(kept.ask(allowed, &request)).await {
                     Ok(answer) => {
                         self.first = index;
                         self.session = Some(kept);
@@ -164,10 +198,17 @@ impl<P: Protocol> Hosts<P> {
         Err(worst.error(Attempts(attempts)))
     }
 
-    async fn open(&self, host: &Host, limit: &Limit) -> Result<Session<P>, Fault> {
+    async fn open(&mut self, host: &Host, limit: &Limit) -> Result<Session<P>, Fault> {
         let stream = Stream::connect(host, limit).await?;
-        let connection = stream.witness();
-        Ok(Session { session: self.protocol.open(stream, host).await?, connection })
+        let (connection, is_local) = (stream.witness(), stream.is_local());
+        let session = self.protocol.open(stream, host).await?;
+        self.protection = Some(match (self.protocol.is_encrypted(&session), self.verify) {
+            _ if is_local => Protection::Local,
+            (false, _) => Protection::Nothing,
+            (true, Verify::Nothing) => Protection::Unverified,
+            (true, Verify::Chain | Verify::Name) => Protection::Verified,
+        });
+        Ok(Session { session, connection })
     }
 
     fn attempt(&self, host: &Host, fault: &Fault) -> Attempt {

@@ -27,19 +27,22 @@
 //! # TLS and authentication
 //!
 //! TLS as `sslmode` says, where `prefer` uses it if the server has it, and does not go on without if it fails. Passwords by
-//! SCRAM, bound to the TLS connection where there is one; by MD5; or in the clear. As with libpq, the server chooses: one that
-//! asks for the password in the clear gets it, also without TLS. With `sslmode=verify-full` it is the right one.
+//! SCRAM, bound to the TLS connection where there is one; by MD5; or in clear text. As with libpq, the server chooses, but that
+//! without TLS it gets no clear text: whoever stands between could say that it has no TLS, and ask for the password. Two
+//! exceptions: a server on the same machine, and `sslmode=disable`. With TLS the server gets it; with `sslmode=verify-full` it is
+//! the right one.
 
+mod frames;
 mod session;
 mod statements;
 
 pub use statements::TABLES;
 
 use crate::error::Error;
-use crate::net::{Fault, Protocol, Stream, Tls, Turns};
+use crate::net::{Fault, Protocol, Stream, Tls, Turns, confirmed};
 use crate::text::{check, read_token};
 use crate::url::{Host, Url, UseTls};
-use crate::{Namespace, Options, Registry, Swap};
+use crate::{Namespace, Options, Protection, Registry, Swap};
 use session::{Login, Row, Session};
 use snowflake_core::UnixMicros;
 use snowflake_core::lease::{Holder, Record, Stored, Version, WorkerNumber};
@@ -97,12 +100,16 @@ impl Protocol for Server {
         Ok(session)
     }
 
+    fn is_encrypted(&self, session: &Session) -> bool {
+        session.is_encrypted
+    }
+
     async fn close(session: Session) {
         session.close().await;
     }
 }
 
-fn only_row(results: Vec<Vec<Row>>) -> Result<Row, Fault> {
+fn only_row(results: impl IntoIterator<Item = Vec<Row>>) -> Result<Row, Fault> {
     let row = results.into_iter().flatten().next();
     row.ok_or_else(|| Fault::Unclear("no row where there must be one".to_owned()))
 }
@@ -116,7 +123,7 @@ impl Registry for Postgres {
         let statements = statements::layout(namespace, layout);
         turns.change(async |session| {
             let results = session.transaction(begin, &statements).await?;
-            match only_row(results)?.as_slice() {
+            match only_row(results.into_iter().skip(1))?.as_slice() {
                 [Some(format), Some(layout)] => {
                     check_format(format, || format!("snowflake_registry.namespaces, namespace {namespace}"))?;
                     Ok(layout.clone())
@@ -129,7 +136,7 @@ impl Registry for Postgres {
     fn records(&mut self) -> Result<Vec<(WorkerNumber, Stored)>, Error> {
         let Self { turns, namespace, .. } = self;
         let statement = statements::records_of(namespace);
-        turns.read(async |session| {
+        turns.read_all(async |session| {
             let results = session.run(&statement).await?;
             results.iter().flatten().map(|row| stored(row, namespace)).collect()
         })
@@ -156,21 +163,16 @@ impl Registry for Postgres {
         let statements = statements::compare_and_swap(namespace, worker, expected, record);
         turns.change(async |session| {
             let results = session.transaction(begin, &statements).await?;
-            let [changed, stands, ..] = &results[..] else {
+            let [changed, stands, _] = &results[..] else {
                 return Err(Fault::Unclear("fewer answers than questions".to_owned()));
             };
-            match changed.first().map(Vec::as_slice) {
-                Some([Some(version)]) => {
-                    let version =
-                        version.parse().map_err(|_| Fault::Unclear("a version that is no number".to_owned()))?;
-                    Ok(Swap::Stored(Version(version)))
-                }
-                Some(_) => Err(Fault::Unclear("no version".to_owned())),
-                None => {
-                    let stands = stands.first().map(|row| stored(row, namespace)).transpose()?;
-                    Ok(Swap::Conflict(stands.map(|(_, stored)| stored)))
-                }
+            let stands = stands.first().map(|row| stored(row, namespace)).transpose();
+            if changed.is_empty() {
+                return stands.map(|stands| Swap::Conflict(stands.map(|(_, stored)| stored)));
             }
+            let version = changed.iter().flatten().flatten().next().and_then(|version| version.parse().ok());
+            let stands = stands.ok().flatten().filter(|(number, _)| *number == worker).map(|(_, stored)| stored);
+            confirmed(record, version.map(Version), stands.as_ref())
         })
     }
 
@@ -194,6 +196,10 @@ impl Registry for Postgres {
             );
         }
         Ok(warnings)
+    }
+
+    fn protection(&self) -> Option<Protection> {
+        self.turns.protection()
     }
 }
 

@@ -1,17 +1,18 @@
 //! A session with a PostgreSQL server.
 
-use super::statements;
+use super::frames::{ClearText, Encrypt, Frames, Look};
+use super::statements::BEGIN_COUNT;
 use crate::Password;
 use crate::net::{Fault, Stream, Tls, settle};
 use crate::url::{Host, UseTls};
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, PoisonError};
-use tokio::io::{AsyncRead, AsyncWrite};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::task::JoinHandle;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::error::{DbError, Severity, SqlState};
 use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, SimpleQueryMessage};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, SimpleQueryMessage, SimpleQueryRow};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Who connects, and how.
@@ -28,7 +29,10 @@ pub(super) struct Session {
     client: Client,
     /// The last warning that the server sent.
     warning: Arc<Mutex<Option<String>>>,
+    /// Why the connection ended, if it has.
+    end: Arc<Mutex<Option<Fault>>>,
     connection: Connected,
+    pub is_encrypted: bool,
 }
 
 /// What reads and writes the connection. Ends with the session, also if the server never answers.
@@ -44,64 +48,103 @@ impl Drop for Connected {
 pub(super) type Row = Vec<Option<String>>;
 
 impl Login {
-    pub async fn connect(&self, stream: Stream, host: &Host) -> Result<Session, Fault> {
+    pub async fn connect(&self, mut stream: Stream, host: &Host) -> Result<Session, Fault> {
+        match &self.tls {
+            Some(tls) if offers_tls(&mut stream).await? => self.connect_with(tls, stream, host).await,
+            Some(_) if self.use_tls == UseTls::Always => Err(Fault::Tls("the server does not support TLS".to_owned())),
+            _ => self.connect_without(stream).await,
+        }
+    }
+
+    async fn connect_with(&self, tls: &Tls, stream: Stream, host: &Host) -> Result<Session, Fault> {
+        let mut config = self.config();
+        // The server was asked.
+        config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
+        let connector =
+            MakeTlsConnect::<Stream>::make_tls_connect(&mut MakeRustlsConnect::new(tls.config()), &host.name)
+                .map_err(|error| Fault::Tls(error.to_string()))?;
+        let (client, connection) = config.connect_raw(stream, Encrypt(connector)).await.map_err(at_start)?;
+        Ok(Session::new(client, connection, true))
+    }
+
+    async fn connect_without(&self, stream: Stream) -> Result<Session, Fault> {
+        let clear_text = match stream.is_local() || self.use_tls == UseTls::Never {
+            true => ClearText::Sent,
+            false => ClearText::Refused,
+        };
+        let mut config = self.config();
+        config.ssl_mode(SslMode::Disable);
+        let watch = Look::new(stream.allowance(), clear_text);
+        let frames = Frames { stream, watch };
+        let (client, connection) = config.connect_raw(frames, NoTls).await.map_err(at_start)?;
+        Ok(Session::new(client, connection, false))
+    }
+
+    fn config(&self) -> Config {
         let mut config = Config::new();
         config.user(&self.user).dbname(&self.database).application_name("pg_snowflake");
-        config.ssl_mode(match self.use_tls {
-            UseTls::Never => SslMode::Disable,
-            UseTls::IfOffered => SslMode::Prefer,
-            UseTls::Always => SslMode::Require,
-        });
         if let Some(password) = &self.password {
             config.password(password.reveal());
         }
-        match &self.tls {
-            None => {
-                let (client, connection) = config.connect_raw(stream, tokio_postgres::NoTls).await.map_err(at_start)?;
-                Ok(Session::new(client, connection))
-            }
-            Some(tls) => {
-                let connector =
-                    MakeTlsConnect::<Stream>::make_tls_connect(&mut MakeRustlsConnect::new(tls.config()), &host.name)
-                        .map_err(|error| Fault::Tls(error.to_string()))?;
-                let (client, connection) = config.connect_raw(stream, connector).await.map_err(at_start)?;
-                Ok(Session::new(client, connection))
-            }
-        }
+        config
+    }
+}
+
+/// Whether the server takes up TLS. No byte after its answer is read: what follows is TLS, or nothing is.
+async fn offers_tls(stream: &mut Stream) -> Result<bool, Fault> {
+    const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+    stream.write_all(&SSL_REQUEST).await?;
+    match stream.read_u8().await? {
+        b'S' => Ok(true),
+        b'N' => Ok(false),
+        _ => Err(Fault::Broken("it does not answer as PostgreSQL does".to_owned())),
     }
 }
 
 impl Session {
-    fn new<T>(client: Client, mut connection: Connection<Stream, T>) -> Self
+    fn new<S, T>(client: Client, mut connection: Connection<S, T>, is_encrypted: bool) -> Self
     where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
         T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let warning: Arc<Mutex<Option<String>>> = Arc::default();
-        let seen = warning.clone();
+        let end: Arc<Mutex<Option<Fault>>> = Arc::default();
+        let (seen, ended) = (warning.clone(), end.clone());
         let connection = tokio::spawn(async move {
-            while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
-                if let AsyncMessage::Notice(notice) = message
-                    && notice.parsed_severity() == Some(Severity::Warning)
-                {
-                    *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(notice.message().to_owned());
+            while let Some(message) = poll_fn(|cx| connection.poll_message(cx)).await {
+                match message {
+                    Ok(AsyncMessage::Notice(notice)) if notice.parsed_severity() == Some(Severity::Warning) => {
+                        *locked(&seen) = Some(notice.message().to_owned());
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        *locked(&ended) = Some(of_request(error));
+                        break;
+                    }
                 }
             }
         });
-        Self { client, warning, connection: Connected(connection) }
+        Self { client, warning, end, connection: Connected(connection), is_encrypted }
     }
 
     /// Runs statements, separated by `;`, and returns the rows of each. All are sent in one message, so that they take one
     /// round trip, and that none of them is run after one that failed. They are not prepared: PgBouncer may stand between.
+    ///
+    /// Each of them returns as many rows as it says that it has read or changed.
     pub async fn run(&self, statements: &str) -> Result<Vec<Vec<Row>>, Fault> {
         self.take_warning();
         let mut results = Vec::new();
         let mut rows = Vec::new();
-        for message in self.client.simple_query(statements).await.map_err(of_request)? {
+        let messages = self.client.simple_query(statements).await;
+        for message in messages.map_err(|error| locked(&self.end).take().unwrap_or_else(|| of_request(error)))? {
             match message {
-                SimpleQueryMessage::Row(row) => {
-                    rows.push((0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect());
+                SimpleQueryMessage::Row(row) => rows.push(texts(&row)?),
+                SimpleQueryMessage::CommandComplete(count) if count == rows.len() as u64 => {
+                    results.push(std::mem::take(&mut rows));
                 }
-                SimpleQueryMessage::CommandComplete(_) => results.push(std::mem::take(&mut rows)),
+                SimpleQueryMessage::CommandComplete(_) => {
+                    return Err(Fault::Unclear("more rows, or fewer, than the server says".to_owned()));
+                }
                 _ => {}
             }
         }
@@ -109,17 +152,20 @@ impl Session {
     }
 
     /// Runs statements in one transaction, whose commit is durable when this returns; and returns the rows of each.
-    pub async fn transaction(&self, begin: &str, statements: &str) -> Result<Vec<Vec<Row>>, Fault> {
-        let results = self.run(&format!("{begin}; {statements}; COMMIT")).await?;
+    pub async fn transaction(&self, begin: &str, statements: &[String]) -> Result<Vec<Vec<Row>>, Fault> {
+        let mut results = self.run(&format!("{begin}; {}; COMMIT", statements.join("; "))).await?;
         match self.take_warning() {
             // Somebody ended the wait for a synchronous standby: the change is there, and may be lost by a failover.
             Some(warning) => Err(Fault::Unclear(warning)),
-            None => Ok(results.into_iter().skip(statements::count(begin)).collect()),
+            None if results.len() != BEGIN_COUNT + statements.len() + 1 => {
+                Err(Fault::Unclear("more answers, or fewer, than there were statements".to_owned()))
+            }
+            None => Ok(results.drain(BEGIN_COUNT..).collect()),
         }
     }
 
     fn take_warning(&self) -> Option<String> {
-        self.warning.lock().unwrap_or_else(PoisonError::into_inner).take()
+        locked(&self.warning).take()
     }
 
     /// So that the server does not log a lost connection.
@@ -128,6 +174,17 @@ impl Session {
         settle().await;
         drop(self.connection);
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The columns of a row.
+fn texts(row: &SimpleQueryRow) -> Result<Row, Fault> {
+    let text = |column| row.try_get(column).map(|text: Option<&str>| text.map(str::to_owned));
+    let texts: Result<Row, _> = (0..row.len()).map(text).collect();
+    texts.map_err(|_| Fault::Unclear("a text that is not UTF-8".to_owned()))
 }
 
 /// Of a session that is about to start.

@@ -62,25 +62,25 @@ pub(super) fn begin(longest: Duration) -> String {
     )
 }
 
-/// How many statements these are, where none has a `;` of its own.
-pub(super) fn count(statements: &str) -> usize {
-    statements.split(';').count()
-}
+/// How many statements [`begin`] has.
+pub(super) const BEGIN_COUNT: usize = 4;
 
 /// Creates what is missing, with the schema or in the one that is there: to create that again needs the right to create it.
-pub(super) fn create(with_schema: bool) -> String {
-    let schema = if with_schema { &[SCHEMA][..] } else { &[] };
-    [&[LOCK], schema, &TABLES].concat().join("; ")
+pub(super) fn create(with_schema: bool) -> Vec<String> {
+    let schema = with_schema.then_some(SCHEMA);
+    [LOCK].into_iter().chain(schema).chain(TABLES).map(str::to_owned).collect()
 }
 
 /// Creates a namespace that is not there; reads the one that is.
-pub(super) fn layout(namespace: &Namespace, layout: &str) -> String {
+pub(super) fn layout(namespace: &Namespace, layout: &str) -> [String; 2] {
     let (namespace, layout) = (literal(namespace.as_str()), literal(layout));
-    format!(
-        "INSERT INTO snowflake_registry.namespaces (namespace, format, layout) \
-             VALUES ({namespace}, {FORMAT}, {layout}) ON CONFLICT DO NOTHING; \
-         SELECT format, layout FROM snowflake_registry.namespaces WHERE namespace = {namespace}"
-    )
+    [
+        format!(
+            "INSERT INTO snowflake_registry.namespaces (namespace, format, layout) \
+             VALUES ({namespace}, {FORMAT}, {layout}) ON CONFLICT DO NOTHING RETURNING format"
+        ),
+        format!("SELECT format, layout FROM snowflake_registry.namespaces WHERE namespace = {namespace}"),
+    ]
 }
 
 /// Stores a record in place of this version, or if there is none yet, and returns its version; reads what stands.
@@ -89,7 +89,7 @@ pub(super) fn compare_and_swap(
     worker: WorkerNumber,
     expected: Option<Version>,
     record: &Record,
-) -> String {
+) -> [String; 2] {
     let Record { owner, granted_from, granted_until, holder } = record;
     let Holder { host, data_directory, port, cluster_name, system_identifier } = holder;
     let key = literal(namespace.as_str());
@@ -113,7 +113,7 @@ pub(super) fn compare_and_swap(
              WHERE namespace = {key} AND worker = {number} AND version = {version}"
         ),
     };
-    format!("{change} RETURNING version; {}", record_of(namespace, worker))
+    [format!("{change} RETURNING version"), record_of(namespace, worker)]
 }
 
 const READ: &str = r#"SELECT format, worker, version, token,

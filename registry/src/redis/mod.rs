@@ -40,10 +40,10 @@
 mod session;
 
 use crate::error::Error;
-use crate::net::{Fault, Protocol, Stream, Tls, Turns};
+use crate::net::{Fault, Protocol, Stream, Tls, Turns, confirmed};
 use crate::text::check;
 use crate::url::{Host, Url, UseTls};
-use crate::{Namespace, Options, Registry, Swap, json};
+use crate::{Namespace, Options, Protection, Registry, Swap, json};
 use redis::{Cmd, cmd};
 use session::{Login, Session};
 use snowflake_core::lease::{Record, Stored, Version, WorkerNumber};
@@ -54,23 +54,26 @@ const CREATE_NAMESPACE: &str = "redis.call('HSETNX', KEYS[1], 'namespace', ARGV[
      return redis.call('HGET', KEYS[1], 'namespace')";
 
 /// Stores a record and its new version where the old version is as expected, empty for no record. `{'stored', version}`, else
-/// `{'conflict', version, record}` with what stands.
+/// `{'conflict', false}`, each with the version and the record that stand now.
 const SWAP: &str = "local field = ARGV[1] \
      local stands = redis.call('HMGET', KEYS[1], field .. ':version', field) \
      local is_expected = ARGV[2] == (stands[1] or '') \
      if ARGV[2] == '' and stands[2] then is_expected = false end \
-     if not is_expected then return {'conflict', stands[1], stands[2]} end \
+     if not is_expected then return {'conflict', false, stands[1], stands[2]} end \
      redis.call('HINCRBY', KEYS[1], 'version', 1) \
      local version = redis.call('HGET', KEYS[1], 'version') \
      redis.call('HSET', KEYS[1], field, ARGV[3], field .. ':version', version) \
-     return {'stored', version, false}";
+     stands = redis.call('HMGET', KEYS[1], field .. ':version', field) \
+     return {'stored', version, stands[1], stands[2]}";
+
+/// What [`SWAP`] returns.
+type Answer = (String, Option<String>, Option<String>, Option<String>);
 
 /// One namespace of a registry in Redis.
 pub struct Redis {
     turns: Turns<Login>,
     key: String,
     wait_replicas: u32,
-    warnings: Vec<String>,
 }
 
 impl Redis {
@@ -94,39 +97,66 @@ impl Redis {
             turns: Turns::new(login, url, options)?,
             key: format!("pg_snowflake:{namespace}"),
             wait_replicas: url.wait_replicas,
-            warnings: url.password_in_the_clear().into_iter().collect(),
         })
     }
 
-    /// Sends a change, and waits for the replicas that must have it.
-    fn change<T: redis::FromRedisValue>(&mut self, request: &Cmd) -> Result<T, Error> {
+    /// Sends a change, waits for the replicas that must have it, and reads the answer.
+    fn change<A: redis::FromRedisValue, T>(
+        &mut self,
+        request: &Cmd,
+        read: impl Fn(A) -> Result<T, Fault>,
+    ) -> Result<T, Error> {
         let wait_replicas = self.wait_replicas;
         self.turns.change(async |session| {
-            let answer = session.ask(request).await?;
+            let answer = session.tell(request).await?;
             if wait_replicas > 0 {
                 session.wait_for_replicas(wait_replicas).await?;
             }
-            Ok(answer)
+            read(answer)
         })
     }
+}
 
-    fn unexpected(&self, field: &str, what: &str) -> Error {
-        Error::unexpected(&format!("{}, field {field}", self.key), what)
-    }
+fn unexpected(key: &str, field: &str, what: &str) -> Fault {
+    Fault::Unexpected { place: format!("{key}, field {field}"), what: what.to_owned() }
+}
 
-    fn stored(&self, field: &str, version: Option<&str>, record: Option<&str>) -> Result<Option<Stored>, Error> {
-        let wrong = |what: &str| self.unexpected(field, what);
-        match (version, record) {
-            (None, None) => Ok(None),
-            (Some(_), None) => Err(wrong("there is a version and no record")),
-            (None, Some(_)) => Err(wrong("there is a record and no version")),
-            (Some(version), Some(record)) => {
-                let version = version.parse().map_err(|_| wrong("the version is not a number"))?;
-                let record = json::read(record).map_err(|what| wrong(&what))?;
-                Ok(Some(Stored { version: Version(version), record }))
-            }
+/// The record of a worker, of its two fields.
+fn stored(key: &str, field: &str, version: Option<&str>, record: Option<&str>) -> Result<Option<Stored>, Fault> {
+    let wrong = |what: &str| unexpected(key, field, what);
+    match (version, record) {
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(wrong("there is a version and no record")),
+        (None, Some(_)) => Err(wrong("there is a record and no version")),
+        (Some(version), Some(record)) => {
+            let version = version.parse().map_err(|_| wrong("the version is not a number"))?;
+            let record = json::read(record).map_err(|what| wrong(&what))?;
+            Ok(Some(Stored { version: Version(version), record }))
         }
     }
+}
+
+/// All records, of all fields of the hash.
+fn all(key: &str, mut fields: BTreeMap<String, String>) -> Result<Vec<(WorkerNumber, Stored)>, Fault> {
+    fields.remove("namespace");
+    fields.remove("version");
+    let mut records = Vec::new();
+    while let Some((name, _)) = fields.first_key_value() {
+        let number = name.strip_prefix("worker:").map(|rest| rest.strip_suffix(":version").unwrap_or(rest));
+        let number = number.filter(|digits| !digits.starts_with('+')).and_then(|digits| digits.parse().ok());
+        let Some(worker) = number.map(WorkerNumber) else {
+            return Err(unexpected(key, name, "it is no worker's record"));
+        };
+        let (written, name) = (name.clone(), field(worker));
+        let record = fields.remove(&name);
+        let version = fields.remove(&format!("{name}:version"));
+        match stored(key, &name, version.as_deref(), record.as_deref())? {
+            Some(stored) => records.push((worker, stored)),
+            None => return Err(unexpected(key, &written, "it is no worker's record")),
+        }
+    }
+    records.sort_unstable_by_key(|(worker, _)| *worker);
+    Ok(records)
 }
 
 impl Protocol for Login {
@@ -134,6 +164,10 @@ impl Protocol for Login {
 
     async fn open(&self, stream: Stream, host: &Host) -> Result<Session, Fault> {
         self.connect(stream, host).await
+    }
+
+    fn is_encrypted(&self, _: &Session) -> bool {
+        self.tls.is_some()
     }
 }
 
@@ -143,44 +177,30 @@ fn field(worker: WorkerNumber) -> String {
 
 impl Registry for Redis {
     fn layout(&mut self, layout: &str) -> Result<String, Error> {
+        let key = self.key.clone();
         let mut request = cmd("EVAL");
-        request.arg(CREATE_NAMESPACE).arg(1).arg(&self.key).arg(json::write_layout(layout));
-        let stands: String = self.change(&request)?;
-        json::read_layout(&stands).map_err(|what| self.unexpected("namespace", &what))
+        request.arg(CREATE_NAMESPACE).arg(1).arg(&key).arg(json::write_layout(layout));
+        self.change(&request, |stands: String| {
+            json::read_layout(&stands).map_err(|what| unexpected(&key, "namespace", &what))
+        })
     }
 
     fn records(&mut self) -> Result<Vec<(WorkerNumber, Stored)>, Error> {
+        let Self { turns, key, .. } = self;
         let mut request = cmd("HGETALL");
-        request.arg(&self.key);
-        let mut fields: BTreeMap<String, String> = self.turns.read(async |session| session.ask(&request).await)?;
-        fields.remove("namespace");
-        fields.remove("version");
-        let mut records = Vec::new();
-        while let Some((name, _)) = fields.first_key_value() {
-            let number = name.strip_prefix("worker:").map(|rest| rest.strip_suffix(":version").unwrap_or(rest));
-            let number = number.filter(|digits| !digits.starts_with('+')).and_then(|digits| digits.parse().ok());
-            let Some(worker) = number.map(WorkerNumber) else {
-                return Err(self.unexpected(name, "it is no worker's record"));
-            };
-            let (written, name) = (name.clone(), field(worker));
-            let record = fields.remove(&name);
-            let version = fields.remove(&format!("{name}:version"));
-            match self.stored(&name, version.as_deref(), record.as_deref())? {
-                Some(stored) => records.push((worker, stored)),
-                None => return Err(self.unexpected(&written, "it is no worker's record")),
-            }
-        }
-        records.sort_unstable_by_key(|(worker, _)| *worker);
-        Ok(records)
+        request.arg(&*key);
+        turns.read_all(async |session| all(key, session.ask(&request).await?))
     }
 
     fn record(&mut self, worker: WorkerNumber) -> Result<Option<Stored>, Error> {
+        let Self { turns, key, .. } = self;
         let name = field(worker);
         let mut request = cmd("HMGET");
-        request.arg(&self.key).arg(format!("{name}:version")).arg(&name);
-        let (version, record): (Option<String>, Option<String>) =
-            self.turns.read(async |session| session.ask(&request).await)?;
-        self.stored(&name, version.as_deref(), record.as_deref())
+        request.arg(&*key).arg(format!("{name}:version")).arg(&name);
+        turns.read(async |session| {
+            let (version, record): (Option<String>, Option<String>) = session.ask(&request).await?;
+            stored(key, &name, version.as_deref(), record.as_deref())
+        })
     }
 
     fn compare_and_swap(
@@ -190,22 +210,28 @@ impl Registry for Redis {
         record: &Record,
     ) -> Result<Swap, Error> {
         check(worker, record)?;
-        let name = field(worker);
+        let (key, name) = (self.key.clone(), field(worker));
         let expected = expected.map(|version| version.0.to_string()).unwrap_or_default();
         let mut request = cmd("EVAL");
-        request.arg(SWAP).arg(1).arg(&self.key).arg(&name).arg(expected).arg(json::write(record));
-        let (outcome, version, stands): (String, Option<String>, Option<String>) = self.change(&request)?;
-        if outcome == "stored" {
-            let version = version.and_then(|version| version.parse().ok());
-            let version = version.ok_or_else(|| self.unexpected("version", "the version is not a number"))?;
-            return Ok(Swap::Stored(Version(version)));
-        }
-        self.stored(&name, version.as_deref(), stands.as_deref()).map(Swap::Conflict)
+        request.arg(SWAP).arg(1).arg(&key).arg(&name).arg(expected).arg(json::write(record));
+        self.change(&request, |(outcome, given, version, stands): Answer| {
+            let stands = stored(&key, &name, version.as_deref(), stands.as_deref());
+            match outcome.as_str() {
+                "conflict" => stands.map(Swap::Conflict),
+                _ => confirmed(
+                    record,
+                    given.and_then(|given| given.parse().ok()).map(Version),
+                    stands.ok().flatten().as_ref(),
+                ),
+            }
+        })
     }
 
     fn warnings(&mut self) -> Result<Vec<String>, Error> {
-        let mut warnings = self.warnings.clone();
-        warnings.extend(self.turns.read(async |session| session.warnings().await)?);
-        Ok(warnings)
+        self.turns.read(async |session| session.warnings().await)
+    }
+
+    fn protection(&self) -> Option<Protection> {
+        self.turns.protection()
     }
 }

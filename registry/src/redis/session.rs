@@ -1,13 +1,14 @@
 //! A session with a Redis server.
 
 use crate::Password;
-use crate::net::{Connection, Fault, Stream, Tls};
+use crate::net::{Allowance, Connection, Fault, Stream, Tls, Watch, Watched};
 use crate::url::Host;
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, InfoDict, ProtocolVersion, RedisConnectionInfo, RedisError,
     Value, cmd,
 };
+use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 /// Who connects, and how.
@@ -35,16 +36,18 @@ impl Drop for Driver {
     }
 }
 
+/// An answer that the client cannot read.
+const OTHER_FORM: &str = "an answer of another form than was expected";
+
 /// What a client's error means. Where what stands in the registry cannot be read, its text may quote that, and is not
 /// repeated.
 fn fault(error: RedisError) -> Fault {
     let Some(code) = error.code() else {
         return match error.kind() {
             ErrorKind::AuthenticationFailed => Fault::Credentials("the server does not take the password".to_owned()),
-            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => Fault::Unexpected {
-                place: "the key of the namespace".to_owned(),
-                what: "an answer of another form than was expected".to_owned(),
-            },
+            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
+                Fault::Unexpected { place: "the key of the namespace".to_owned(), what: OTHER_FORM.to_owned() }
+            }
             _ => Fault::of_connection(&error),
         };
     };
@@ -70,6 +73,21 @@ fn at_start(error: RedisError) -> Fault {
     }
 }
 
+/// Counts the lines of answers. Each may be an element, which takes more memory than its bytes.
+struct Lines(Arc<Allowance>);
+
+impl Lines {
+    /// What the client needs to keep an element, beside its bytes, if it has one line; those of records have two.
+    const COST: usize = 32;
+}
+
+impl Watch for Lines {
+    fn at(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+        self.0.spend(lines * Self::COST)
+    }
+}
+
 impl Login {
     pub async fn connect(&self, stream: Stream, host: &Host) -> Result<Session, Fault> {
         let mut info = RedisConnectionInfo::default()
@@ -89,10 +107,12 @@ impl Login {
                 }
             }
         }
+        let watch = Lines(stream.allowance());
         let stream: Box<dyn Connection> = match &self.tls {
             None => Box::new(stream),
             Some(tls) => Box::new(tls.encrypt(stream, host).await?),
         };
+        let stream = Watched { stream, watch };
         // The caller has a deadline.
         let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
         let (connection, driver) =
@@ -108,6 +128,14 @@ impl Session {
     /// Sends a request, and returns the answer.
     pub async fn ask<T: FromRedisValue>(&mut self, request: &Cmd) -> Result<T, Fault> {
         request.query_async(&mut self.connection).await.map_err(fault)
+    }
+
+    /// Sends a change, and returns the answer. One that cannot be read does not say whether the change was made.
+    pub async fn tell<T: FromRedisValue>(&mut self, request: &Cmd) -> Result<T, Fault> {
+        request.query_async(&mut self.connection).await.map_err(|error: RedisError| match fault(error) {
+            Fault::Unexpected { what, .. } if what == OTHER_FORM => Fault::Unclear(what),
+            fault => fault,
+        })
     }
 
     /// The answer, or `None` where the server does not let us ask that.

@@ -1,0 +1,134 @@
+//! etcd, which asks nobody for a user: gRPC in HTTP/2, with the messages written by hand.
+
+use super::{Ended, Session, State};
+use std::collections::BTreeMap;
+
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// A header that neither side keeps in its table.
+fn header(name: &str, value: &str) -> Vec<u8> {
+    let length = |text: &str| u8::try_from(text.len()).unwrap();
+    [&[0, length(name)], name.as_bytes(), &[length(value)], value.as_bytes()].concat()
+}
+
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value >= 128 {
+        bytes.push(u8::try_from(value & 127).unwrap() | 128);
+        value >>= 7;
+    }
+    bytes.push(u8::try_from(value).unwrap());
+    bytes
+}
+
+/// A field of Protocol Buffers that is a number.
+fn of_number(field: u64, value: u64) -> Vec<u8> {
+    [varint(field << 3), varint(value)].concat()
+}
+
+/// A field that has bytes, or a message.
+fn of_bytes(field: u64, value: &[u8]) -> Vec<u8> {
+    [varint(field << 3 | 2), varint(value.len() as u64), value.to_vec()].concat()
+}
+
+/// The first field of this number that has bytes.
+fn bytes_in(message: &[u8], wanted: u64) -> Vec<u8> {
+    let mut rest = message;
+    let number = |rest: &mut &[u8]| {
+        let mut value = 0;
+        for shift in (0..).step_by(7) {
+            let byte = rest[0];
+            *rest = &rest[1..];
+            value |= u64::from(byte & 127) << shift;
+            if byte < 128 {
+                break;
+            }
+        }
+        value
+    };
+    while !rest.is_empty() {
+        let key = number(&mut rest);
+        let value = number(&mut rest);
+        if key & 7 == 2 {
+            let (bytes, after) = rest.split_at(usize::try_from(value).unwrap());
+            if key >> 3 == wanted {
+                return bytes.to_vec();
+            }
+            rest = after;
+        }
+    }
+    Vec::new()
+}
+
+fn head(state: &State) -> Vec<u8> {
+    of_bytes(1, &[of_number(1, 11), of_number(2, 12), of_number(3, state.versions + 1), of_number(4, 2)].concat())
+}
+
+fn pair(key: &[u8], value: &[u8], revision: u64) -> Vec<u8> {
+    let parts = [of_bytes(1, key), of_number(2, revision), of_number(3, revision), of_number(4, 1), of_bytes(5, value)];
+    parts.concat()
+}
+
+fn of_request(state: &mut State, request: &[u8]) -> Vec<u8> {
+    let keys = request.windows(13).filter(|window| *window == b"/pg_snowflake").count();
+    if keys == 0 {
+        // Alarms.
+        return head(state);
+    }
+    if keys <= 2 {
+        let is_worker = request.windows(8).any(|window| window == b"/workers");
+        let found = match is_worker && !state.stored.is_empty() {
+            true => of_bytes(2, &pair(b"/pg_snowflake/default/workers/7", &state.stored, state.versions + 1)),
+            false => Vec::new(),
+        };
+        return [head(state), found].concat();
+    }
+    let put = bytes_in(&bytes_in(request, 2), 2);
+    let (key, value) = (bytes_in(&put, 1), bytes_in(&put, 2));
+    if key.ends_with(b"namespace") {
+        state.changes += 1;
+        state.versions += 1;
+    } else {
+        state.store(&value);
+    }
+    let (head, stands) = (head(state), pair(&key, &value, state.versions + 1));
+    let found = [head.clone(), of_bytes(2, &stands), of_number(4, 1)].concat();
+    let answers = [of_bytes(3, &of_bytes(2, &head)), of_bytes(3, &of_bytes(1, &found))].concat();
+    [head, of_number(2, 1), answers].concat()
+}
+
+pub fn serve(mut session: Session) -> Ended {
+    session.read(24)?;
+    session.answer(&frame(4, 0, 0, &[]))?;
+    let mut requests: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+    loop {
+        let start = session.read(9)?;
+        let length = u32::from_be_bytes([0, start[0], start[1], start[2]]) as usize;
+        let (kind, flags) = (start[3], start[4]);
+        let stream = u32::from_be_bytes([start[5], start[6], start[7], start[8]]);
+        let payload = session.read(length)?;
+        match kind {
+            4 if flags & 1 == 0 => session.answer(&frame(4, 1, 0, &[]))?,
+            6 if flags & 1 == 0 => session.answer(&frame(6, 1, 0, &payload))?,
+            0 => requests.entry(stream).or_default().extend(&payload),
+            _ => {}
+        }
+        // The end of a request.
+        if kind == 0 && flags & 1 == 1 {
+            let request = requests.remove(&stream).unwrap_or_default();
+            let message = of_request(&mut session.state.lock().unwrap(), request.get(5..).unwrap_or_default());
+            let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+            let headers = [vec![0x88], header("content-type", "application/grpc")].concat();
+            let answer = [
+                frame(1, 4, stream, &headers),
+                frame(0, 0, stream, &[&[0][..], &length, &message].concat()),
+                frame(1, 5, stream, &header("grpc-status", "0")),
+            ];
+            session.answer(&answer.concat())?;
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! PostgreSQL, without TLS, which asks nobody for a password.
+
+use super::{Ended, Session};
+use crate::common::{WORKER, record};
+use snowflake_core::lease::Record;
+
+/// A message of the server.
+pub fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len() + 4).unwrap();
+    [&[tag][..], &length.to_be_bytes(), body].concat()
+}
+
+fn row_description(columns: usize) -> Vec<u8> {
+    let column = [b"c\0".as_slice(), &[0, 0, 0, 0, 0, 0], &25_u32.to_be_bytes(), &[255; 6], &[0, 0]].concat();
+    message(b'T', &[&u16::try_from(columns).unwrap().to_be_bytes()[..], &column.repeat(columns)].concat())
+}
+
+fn row(values: &[&str]) -> Vec<u8> {
+    let value = |value: &&str| [&u32::try_from(value.len()).unwrap().to_be_bytes()[..], value.as_bytes()].concat();
+    let values: Vec<u8> = [u16::try_from(values.len()).unwrap().to_be_bytes().to_vec()]
+        .into_iter()
+        .chain(values.iter().map(value))
+        .collect::<Vec<_>>()
+        .concat();
+    message(b'D', &values)
+}
+
+fn complete(tag: &str) -> Vec<u8> {
+    message(b'C', format!("{tag}\0").as_bytes())
+}
+
+fn rows(tag: &str, values: &[&str]) -> Vec<u8> {
+    [row_description(values.len()), row(values), complete(tag)].concat()
+}
+
+/// The row of a record.
+fn of_record(record: &Record, version: u64) -> Vec<u8> {
+    let Record { owner, granted_from, granted_until, holder } = record;
+    let token = format!("{:032x}", owner.unwrap().0);
+    let values = [
+        "1".to_owned(),
+        WORKER.0.to_string(),
+        version.to_string(),
+        token,
+        granted_from.to_string(),
+        granted_until.to_string(),
+        holder.host.clone(),
+        holder.data_directory.clone(),
+        holder.port.to_string(),
+        holder.cluster_name.clone(),
+        holder.system_identifier.to_string(),
+    ];
+    rows("SELECT 1", &values.each_ref().map(String::as_str))
+}
+
+/// What it answers to a query, but for the end of it.
+fn of_query(session: &Session, query: &str) -> Vec<u8> {
+    let mut state = session.state.lock().unwrap();
+    let in_transaction = |parts: [Vec<u8>; 2]| {
+        [complete("BEGIN"), complete("SET").repeat(3), parts.concat(), complete("COMMIT")].concat()
+    };
+    if query.contains("pg_is_in_recovery") {
+        return rows("SELECT 1", &["f", "t", "t"]);
+    }
+    if query.contains("'fsync'") {
+        return rows("SELECT 1", &["on", "on", "", "0"]);
+    }
+    if query.contains("snowflake_registry.namespaces") {
+        state.changes += 1;
+        return in_transaction([rows("INSERT 0 1", &["1"]), rows("SELECT 1", &["1", "twitter"])]);
+    }
+    if query.contains("RETURNING version") {
+        // Which record it is, its end says.
+        let number = (1..10).find(|number| query.contains(&record(*number).granted_until.to_string())).unwrap();
+        state.store(&[u8::try_from(number).unwrap()]);
+        let version = state.versions;
+        let tag = if query.contains("UPDATE") { "UPDATE 1" } else { "INSERT 0 1" };
+        return in_transaction([rows(tag, &[&version.to_string()]), of_record(&record(number), version)]);
+    }
+    match state.stored.first() {
+        Some(number) => of_record(&record(i64::from(*number)), state.versions),
+        None => [row_description(11), complete("SELECT 0")].concat(),
+    }
+}
+
+pub fn serve(mut session: Session) -> Ended {
+    loop {
+        let length = session.read(4)?;
+        let length = u32::from_be_bytes(length.try_into().unwrap()) as usize;
+        let body = session.read(length - 4)?;
+        match &body[..4] {
+            // SSLRequest.
+            [4, 210, 22, 47] => session.answer(b"N")?,
+            _ => break,
+        }
+    }
+    let ready = message(b'Z', b"I");
+    let start = [
+        message(b'R', &[0; 4]),
+        message(b'S', b"server_version\x0017.2\0"),
+        message(b'S', b"client_encoding\0UTF8\0"),
+        message(b'K', &[0, 0, 0, 1, 0, 0, 0, 2]),
+        ready.clone(),
+    ];
+    session.answer(&start.concat())?;
+    loop {
+        let head = session.read(5)?;
+        let length = u32::from_be_bytes(head[1..].try_into().unwrap()) as usize;
+        let body = session.read(length - 4)?;
+        if head[0] != b'Q' {
+            return Ok(());
+        }
+        let answer = of_query(&session, &String::from_utf8_lossy(&body));
+        session.answer(&[answer, ready.clone()].concat())?;
+    }
+}

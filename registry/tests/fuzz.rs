@@ -91,18 +91,23 @@ fn run(kind: Kind) {
     let undamaged = converse(&fake, kind, PATIENCE);
     assert!(undamaged.iter().all(Option::is_none), "{undamaged:?}");
     let answers = fake.state.lock().unwrap().answers.clone();
-    let (seed, rounds) = (given("SEED", 1), given("ROUNDS", 100));
     let mut wrong = Vec::new();
+    let mut meet = |at: usize, damage: Damage, round: &str| {
+        let told = format!("{kind:?}{round}: answer {at}: {damage:?}");
+        fake.begin(Some((at, damage)));
+        converse(&fake, kind, DEADLINE).into_iter().flatten().for_each(|what| wrong.push(format!("{told}: {what}")));
+        assert_eq!(PANICS.get(), 0, "{told}");
+    };
+    // An answer to another request confirms nothing.
+    (1..answers.len()).for_each(|at| meet(at, Damage::Earlier(1), ""));
+    let (seed, rounds) = (given("SEED", 1), given("ROUNDS", 100));
     for round in seed..seed + rounds {
         let mut rng = Rng::with_seed(round);
         let at = rng.usize(..answers.len());
         let damage = damage(&mut rng, &answers[..=at]);
-        let told = format!("{kind:?}, SEED={round} ROUNDS=1: answer {at}: {damage:?}");
-        fake.begin(Some((at, damage)));
-        converse(&fake, kind, DEADLINE).into_iter().flatten().for_each(|what| wrong.push(format!("{told}: {what}")));
-        assert_eq!(PANICS.get(), 0, "{told}");
+        meet(at, damage, &format!(", SEED={round} ROUNDS=1"));
     }
-    assert!(wrong.is_empty(), "{} rounds: {}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} calls: {}", wrong.len(), wrong.join("\n"));
 }
 
 /// How the last of these answers is damaged.

@@ -20,7 +20,7 @@ BUILT = $(TARGET)/$(subst dev,debug,$(PROFILE))
 STAGE = $(TARGET)/install
 TOOLS = $(shell . scripts/tools && echo $$tools)
 
-.PHONY: help deps deps-test deps-clients build install uninstall demo test test-all test-clients test-clusters soak model simulation \
+.PHONY: help deps deps-test deps-clients build install uninstall demo test test-all test-assertions test-clients test-clusters soak model simulation \
 	bench microbench lint advisories versions docs dist deb test-packages clean
 .NOTPARALLEL:
 
@@ -102,6 +102,10 @@ versions: deps-test ## compile for every PostgreSQL major, and test the oldest a
 
 test-all: deps-test ## `make test` on every PostgreSQL major; RUN="16 17" for some
 	@RUN='$(RUN)' scripts/test-all
+
+test-assertions: deps-test ## the planner's tests and PostgreSQL's own regression tests, on a PostgreSQL with assertions, which is built once
+	@scripts/deps assertions
+	@scripts/test-assertions
 
 docs: ## the book of docs/, into target/book
 	@scripts/deps docs

@@ -188,7 +188,7 @@ fn a_server_that_is_a_year_ahead_goes_back() {
     let error = client.query("SELECT snowflake_rewind($1)", &[&last]).unwrap_err();
     let error = error.as_db_error().unwrap();
     assert_eq!(error.message(), "this database holds IDs above the one to go back to");
-    assert!(error.detail().unwrap().starts_with("The highest ID in stored.id is "), "{error:?}");
+    assert!(error.detail().unwrap().starts_with("The highest ID in public.stored.id is "), "{error:?}");
     assert!(client.query("SELECT snowflake_next()", &[]).is_err(), "nothing has changed");
 
     client.batch_execute("DELETE FROM stored WHERE session = 2").unwrap();

@@ -7,7 +7,7 @@
 
 use super::functions::{Bound, IdTime};
 use super::indexes;
-use super::nodes::{cast, copy, elements};
+use super::nodes::{cast, copy, elements, without_labels};
 use super::operators::{ABOVE, AT_LEAST, AT_MOST, Accepts, OfIds};
 use crate::database;
 use crate::time::timestamptz;
@@ -28,12 +28,9 @@ pub unsafe fn of_comparison(
     let layout = time.layout()?;
     // SAFETY: as above.
     unsafe {
-        // The ID is compared twice, and may be evaluated where the comparison would not be.
-        if !pg_sys::contain_var_clause(time.id)
-            || pg_sys::contain_volatile_functions(time.id)
-            || pg_sys::contain_subplans(time.id)
-            || pg_sys::contain_volatile_functions(other)
-        {
+        // The ID is compared twice, and before conditions that would have come before the comparison of the time. An expression would
+        // be evaluated twice, and could fail where those exclude the row: `val::bigint`.
+        if !is_column(time.id) || pg_sys::contain_volatile_functions(other) {
             return None;
         }
         if indexes::serve_time_only(root, time) {
@@ -43,12 +40,15 @@ pub unsafe fn of_comparison(
         if accepts == Accepts::Equal && pg_sys::contain_subplans(other) {
             return None;
         }
+        time.keep_in_plan(root);
         if time.named.is_none() {
             let plan = (*root).glob;
             (*plan).relationOids = pg_sys::list_append_unique_oid((*plan).relationOids, database::layout_sequence());
         }
         let bound = |bound, other| match known_bound(&layout, time, bound, other, other_type) {
             Some(known) => Some(known),
+            // A call could be sent to a server with another version, or another layout.
+            None if is_foreign(root, time.id) => None,
             None => Some(pg_sys::eval_const_expressions(root, time.bound(bound, other, other_type)?)),
         };
         let above = |bound| operation(ABOVE, time.id, bound);
@@ -64,6 +64,35 @@ pub unsafe fn of_comparison(
             }
             Accepts::GreaterOrEqual => with_highest(&layout, time.id, from(bound(Bound::From, other)?)),
             Accepts::Greater => with_highest(&layout, time.id, above(bound(Bound::At, other)?)),
+        })
+    }
+}
+
+/// Whether an expression is a column, perhaps of a table that an outer join may make NULL.
+///
+/// # Safety
+/// An expression.
+unsafe fn is_column(expression: *mut Node) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let expression = without_labels(expression);
+        match cast::<pg_sys::PlaceHolderVar>(expression) {
+            Some(placeholder) => is_column(placeholder.phexpr.cast()),
+            None => cast::<pg_sys::Var>(expression).is_some_and(|column| column.varlevelsup == 0),
+        }
+    }
+}
+
+/// Whether an expression is a column of a foreign table.
+///
+/// # Safety
+/// The planner's state, and an expression of its query.
+unsafe fn is_foreign(root: *mut pg_sys::PlannerInfo, expression: *mut Node) -> bool {
+    // SAFETY: as above; the array has an element for each number of a table in the query.
+    unsafe {
+        cast::<pg_sys::Var>(without_labels(expression)).is_some_and(|column| {
+            let entry = *(*root).simple_rte_array.add(column.varno as usize);
+            (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION && (*entry).relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE
         })
     }
 }

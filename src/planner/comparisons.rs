@@ -20,8 +20,9 @@ use pgrx::pg_sys::{self, Node};
 enum Place {
     /// In a list of conditions that are combined by AND.
     List,
-    /// The same, of a FULL JOIN, which can use only conditions of equality.
-    FullJoin,
+    /// The same, of a FULL JOIN, which can use only conditions of equality; or of a semi-join, as of IN with a subquery, whose rows
+    /// PostgreSQL makes unique only where there are no other conditions.
+    OfEqualities,
     /// In an OR.
     Alternative,
 }
@@ -102,8 +103,10 @@ impl Rewriter<'_> {
             } else if let Some(join) = cast::<pg_sys::JoinExpr>(node) {
                 self.rewrite_join_tree(join.larg);
                 self.rewrite_join_tree(join.rarg);
-                let is_full = join.jointype == pg_sys::JoinType::JOIN_FULL;
-                join.quals = self.conditions(join.quals, if is_full { Place::FullJoin } else { Place::List });
+                let wants_equalities =
+                    matches!(join.jointype, pg_sys::JoinType::JOIN_FULL | pg_sys::JoinType::JOIN_SEMI);
+                let place = if wants_equalities { Place::OfEqualities } else { Place::List };
+                join.quals = self.conditions(join.quals, place);
             }
         }
     }

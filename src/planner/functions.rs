@@ -74,6 +74,18 @@ impl IdTime {
         may_call(self.function)
     }
 
+    /// Has a plan in which the accessor is not called any more made again where its privileges change, or the user does.
+    ///
+    /// # Safety
+    /// The planner's state.
+    pub unsafe fn keep_in_plan(&self, root: *mut pg_sys::PlannerInfo) {
+        // SAFETY: as above.
+        unsafe {
+            (*(*root).glob).dependsOnRole = true;
+            pg_sys::record_plan_function_dependency(root, self.function);
+        }
+    }
+
     /// The call of a bound by a time, an expression of this type; `None` where the function is missing, or where the user may call
     /// one of both and not the other.
     ///

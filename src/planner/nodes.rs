@@ -34,6 +34,7 @@ tagged!(
     IndexPath = T_IndexPath,
     JoinExpr = T_JoinExpr,
     List = T_List,
+    PlaceHolderVar = T_PlaceHolderVar,
     NullTest = T_NullTest,
     OpExpr = T_OpExpr,
     RelabelType = T_RelabelType,

@@ -91,6 +91,8 @@ unsafe fn useful_orders(root: *mut PlannerInfo, table: *mut RelOptInfo) -> Vec<T
             let has_id_order = !versions::class_of(root, id, INTEGER_OPS, table, false).is_null();
             let mut wanted = elements::<PathKey>((*root).query_pathkeys);
             match wanted.next() {
+                // In an order of somebody's own, times may come in any order.
+                Some(first) if (*first).pk_eclass == class && (*first).pk_opfamily != DATETIME_OPS.into() => {}
                 Some(first) if (*first).pk_eclass == class => {
                     orders.push(TimeOrder { by_time: first, then: wanted.collect(), id, has_id_order });
                 }

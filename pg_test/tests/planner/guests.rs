@@ -1,6 +1,7 @@
 //! The hooks are guests in everybody's queries: what PostgreSQL or another extension has decided about a table stays as it is.
 
 use postgres::Client;
+use snowflake_test::check::refused;
 use snowflake_test::query::value;
 use snowflake_test::{Cluster, Installation, run};
 use std::path::Path;
@@ -146,4 +147,99 @@ fn what_another_extension_has_decided_about_a_table_stays() {
         }
         assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM seen"), 1000);
     }
+}
+
+/// What is evaluated first may fail where another condition would have excluded the row.
+#[test]
+fn an_expression_is_evaluated_when_postgresql_would() {
+    let cluster = rows();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE TABLE texts AS SELECT id::text AS val FROM r WHERE n % 10 = 0; INSERT INTO texts VALUES ('none'); \
+             CREATE FUNCTION costly(bigint) RETURNS bigint IMMUTABLE COST 0.0001 LANGUAGE plpgsql AS $$ \
+             BEGIN PERFORM nextval('calls'); RETURN $1; END $$; CREATE SEQUENCE calls; ANALYZE texts",
+        )
+        .unwrap();
+    let query = "SELECT count(*) FROM texts WHERE snowflake_timestamp(val::bigint) > '2026-01-01 00:00:01+00' AND length(trim(val)) > 10";
+    let [on, off] = both_ways(&mut client, query);
+    assert_eq!(on, off);
+    for state in ["on", "off"] {
+        client
+            .batch_execute(&format!(
+                "SET pg_snowflake.plan_by_time = {state}; SELECT setval('calls', 1); \
+                 SELECT count(*) FROM other WHERE snowflake_timestamp(costly(id)) = '2026-01-01 00:00:01+00'"
+            ))
+            .unwrap();
+        assert_eq!(value::<i64>(&mut client, "SELECT last_value FROM calls"), 201, "{state}");
+    }
+}
+
+/// A semi-join by equal times stays one of equalities alone: the subquery can be made unique, and hashed.
+#[test]
+fn in_with_a_subquery_is_planned_as_without_the_hooks() {
+    let cluster = rows();
+    let mut client = cluster.client();
+    for query in [
+        "SELECT count(*) FROM r WHERE snowflake_timestamp(id) IN (SELECT snowflake_timestamp(id) FROM other)",
+        "SELECT count(*) FROM r WHERE EXISTS (SELECT FROM other WHERE snowflake_timestamp(other.id) = snowflake_timestamp(r.id))",
+    ] {
+        let plans = ["on", "off"].map(|state| {
+            client.batch_execute(&format!("SET pg_snowflake.plan_by_time = {state}")).unwrap();
+            let rows = client.query(&format!("EXPLAIN (COSTS OFF) {query}"), &[]).unwrap();
+            rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>()
+        });
+        assert_eq!(plans[0], plans[1], "{query}");
+        let [on, off] = both_ways(&mut client, query);
+        assert_eq!(on, off, "{query}");
+    }
+}
+
+/// Operators of somebody's own for times, by which they come in another order.
+#[test]
+fn an_order_of_somebodys_own_is_not_that_of_the_ids() {
+    let cluster = rows();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE FUNCTION lt(timestamptz, timestamptz) RETURNS boolean IMMUTABLE LANGUAGE sql AS \
+             'SELECT abs(extract(epoch FROM $1 - timestamptz ''2026-01-01 00:00:02+00'')) < abs(extract(epoch FROM $2 - timestamptz ''2026-01-01 00:00:02+00''))'; \
+             CREATE FUNCTION le(timestamptz, timestamptz) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT NOT lt($2, $1)'; \
+             CREATE FUNCTION eq(timestamptz, timestamptz) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT NOT lt($1, $2) AND NOT lt($2, $1)'; \
+             CREATE FUNCTION ge(timestamptz, timestamptz) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT NOT lt($1, $2)'; \
+             CREATE FUNCTION gt(timestamptz, timestamptz) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT lt($2, $1)'; \
+             CREATE FUNCTION cmp(timestamptz, timestamptz) RETURNS integer IMMUTABLE LANGUAGE sql AS \
+             'SELECT CASE WHEN lt($1, $2) THEN -1 WHEN lt($2, $1) THEN 1 ELSE 0 END'; \
+             CREATE OPERATOR <! (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = lt); \
+             CREATE OPERATOR <=! (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = le); \
+             CREATE OPERATOR =! (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = eq, MERGES); \
+             CREATE OPERATOR >=! (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = ge); \
+             CREATE OPERATOR >! (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = gt); \
+             CREATE OPERATOR CLASS near FOR TYPE timestamptz USING btree AS OPERATOR 1 <!, OPERATOR 2 <=!, OPERATOR 3 =!, \
+             OPERATOR 4 >=!, OPERATOR 5 >!, FUNCTION 1 cmp(timestamptz, timestamptz)",
+        )
+        .unwrap();
+    let query = "SELECT snowflake_timestamp(id) FROM r ORDER BY snowflake_timestamp(id) USING <! LIMIT 3";
+    let [on, off] = both_ways(&mut client, query);
+    assert_eq!(on, off);
+}
+
+/// A plan that does not call the function any more still needs the right to call it.
+#[test]
+fn a_plan_that_is_kept_is_not_for_whoever_may_not_call_the_function() {
+    let cluster = rows();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE ROLE reader; GRANT SELECT ON r TO reader; SET plan_cache_mode = force_generic_plan; \
+             PREPARE newer AS SELECT count(*) FROM r WHERE snowflake_timestamp(id) > '2026-01-01 00:00:01+00'; \
+             EXECUTE newer; SET ROLE reader; EXECUTE newer; RESET ROLE; \
+             REVOKE EXECUTE ON FUNCTION snowflake_timestamp(bigint) FROM PUBLIC; EXECUTE newer; SET ROLE reader",
+        )
+        .unwrap();
+    refused(&mut client, "EXECUTE newer", "42501");
+    client.batch_execute("RESET ROLE; GRANT EXECUTE ON FUNCTION snowflake_timestamp(bigint) TO reader").unwrap();
+    client.batch_execute("EXECUTE newer; SET ROLE reader; EXECUTE newer").unwrap();
+    cluster.client().batch_execute("REVOKE EXECUTE ON FUNCTION snowflake_timestamp(bigint) FROM reader").unwrap();
+    refused(&mut client, "EXECUTE newer", "42501");
 }

@@ -41,6 +41,8 @@ pub struct Relation {
     pub owner: Role,
     /// Whether the caller owns it, or is a member of the role that does.
     pub is_owned: bool,
+    /// Its partitions and the tables that inherit from it which belong to other roles, each with its role: `public.p to other`.
+    pub heirs_of_others: Vec<String>,
     /// Whether it is a partition.
     pub is_partition: bool,
     /// The size with indexes and TOAST, in bytes.
@@ -194,8 +196,7 @@ impl Facts {
     /// Whether the table, its partitions and the tables that inherit from it belong to one role. Only then can they be read
     /// as one: a query of the table runs code of all their owners.
     pub fn has_one_owner(&self) -> bool {
-        let tables: Vec<Oid> = self.key_columns().into_iter().map(|column| column.relation).collect();
-        self.owned_by_others(&tables).is_empty()
+        self.table().is_some_and(|table| table.heirs_of_others.is_empty())
     }
 
     /// Those of these tables that belong to another role than the table of the key does.

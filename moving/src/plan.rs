@@ -115,11 +115,16 @@ impl Plan {
     /// who owns only some of them, [`Self::not_owned`] says enough.
     pub(crate) fn check_owners(&mut self, facts: &Facts, tables: &[Oid]) {
         let Some(table) = facts.table().filter(|_| self.not_owned.is_empty()) else { return };
-        for other in facts.owned_by_others(tables) {
+        let others = facts.owned_by_others(tables).into_iter().map(|it| format!("{} to {}", it.name, it.owner.name));
+        let heirs = tables.iter().filter_map(|&oid| facts.relation(oid)).flat_map(|it| it.heirs_of_others.clone());
+        let mut others: Vec<String> = others.chain(heirs).collect();
+        others.sort_unstable();
+        others.dedup();
+        for other in others {
             self.hinder(
                 format!(
-                    "{} belongs to {}, and {} to {}: a statement on both would run functions of one as the other",
-                    table.name, table.owner.name, other.name, other.owner.name
+                    "{} belongs to {}, and {other}: a statement on both would run functions of one as the other",
+                    table.name, table.owner.name
                 ),
                 "Give all these tables the same owner, at least for the time of this call.",
             );

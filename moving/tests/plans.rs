@@ -13,7 +13,9 @@ fn adopt(facts: &Facts, first_id: i64, keep_sequence: bool) -> Plan {
 
 fn relation(oid: u32, name: &str) -> Relation {
     let bytes = 1000 + i64::from(oid);
-    Relation { oid: Oid(oid), name: name.to_owned(), owner: role(7), is_owned: true, is_partition: false, bytes }
+    let heirs_of_others = Vec::new();
+    let (oid, name, owner) = (Oid(oid), name.to_owned(), role(7));
+    Relation { oid, name, owner, is_owned: true, heirs_of_others, is_partition: false, bytes }
 }
 
 fn role(oid: u32) -> Role {
@@ -476,10 +478,11 @@ fn partitions_of_another_owner_are_an_obstacle_both_ways() {
     let mut facts = serial(Width::Eight, Width::Eight);
     facts.relations.push(Relation { is_partition: true, owner: role(9), ..relation(3, "p") });
     facts.columns.push(column(3, "id", Width::Eight, &[2]));
+    facts.relations[0].heirs_of_others = vec!["p to role_9".to_owned()];
     assert!(!facts.has_one_owner());
     let expected = "t belongs to role_7, and p to role_9";
     let plan = adopt(&facts, FIRST, false);
-    assert!(plan.obstacles[0].starts_with(expected), "{:?}", plan.obstacles);
+    assert!(plan.obstacles.len() == 1 && plan.obstacles[0].starts_with(expected), "{:?}", plan.obstacles);
     facts.source = Source::Snowflake;
     let (plan, _) = release(&facts, &Release { sequence: "new".to_owned(), ..Release::default() }).unwrap();
     assert!(plan.obstacles[0].starts_with(expected), "{:?}", plan.obstacles);
@@ -499,4 +502,14 @@ fn a_new_sequence_is_made_by_the_caller_where_the_owner_may_not() {
     let identity = Release { identity: true, is_not_null: true, ..wish };
     let (plan, _) = release(&facts, &identity).unwrap();
     assert!(plan.obstacles[0].contains("may not create the identity's sequence"), "{:?}", plan.obstacles);
+}
+
+/// A foreign key is checked by a query that reads all of the other table.
+#[test]
+fn partitions_of_another_owner_at_the_other_end_of_a_foreign_key_are_an_obstacle() {
+    let mut facts = serial(Width::Four, Width::Four);
+    facts.relations[1].heirs_of_others = vec!["p to role_9".to_owned()];
+    let plan = adopt(&facts, FIRST, false);
+    assert!(plan.obstacles[0].starts_with("t belongs to role_7, and p to role_9"), "{:?}", plan.obstacles);
+    assert!(facts.has_one_owner());
 }

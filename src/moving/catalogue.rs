@@ -133,7 +133,14 @@ const RELATIONS: &str = "
     SELECT c.oid, quote_ident(nspname) || '.' || quote_ident(relname), pg_has_role(relowner, 'USAGE'), relispartition,
         CASE WHEN relkind = 'r' THEN pg_total_relation_size(c.oid) ELSE 0 END,
         relowner, relowner::regrole::text, relowner = current_user::regrole,
-        has_schema_privilege(relowner, relnamespace, 'CREATE')
+        has_schema_privilege(relowner, relnamespace, 'CREATE'),
+        ARRAY(
+            WITH RECURSIVE heirs (heir) AS (
+                SELECT inhrelid FROM pg_inherits WHERE inhparent = c.oid
+                UNION SELECT inhrelid FROM heirs JOIN pg_inherits ON inhparent = heir
+            )
+            SELECT format('%s to %s', heir::regclass, h.relowner::regrole) FROM heirs JOIN pg_class h ON h.oid = heir
+            WHERE h.relowner <> c.relowner ORDER BY 1)
     FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = ANY ($1) ORDER BY c.oid";
 
 /// The sequences of a column ($1, $2), and what uses them beside its default, which partitions and heirs may have, too.
@@ -311,6 +318,7 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
             name: text(row, 2)?,
             owner: Role { oid: oid(row, 6)?, name: text(row, 7)?, is_caller: flag(row, 8)?, may_create: flag(row, 9)? },
             is_owned: flag(row, 3)?,
+            heirs_of_others: texts(row, 10)?,
             is_partition: flag(row, 4)?,
             bytes: row.get(5)?.unwrap_or_default(),
         })

@@ -210,6 +210,25 @@ fn tables_of_others_at_the_other_end_of_a_foreign_key_are_refused() {
         "evil.target belongs to mallory, and public.children to postgres",
     );
     assert_eq!(sprung(&cluster).len(), before);
+    // Of the table at the other end, only a partition is hers.
+    client
+        .batch_execute(
+            "CREATE TABLE public.regions (id integer PRIMARY KEY) PARTITION BY RANGE (id); \
+             CREATE TABLE evil.region PARTITION OF regions DEFAULT; INSERT INTO regions VALUES (1); \
+             CREATE TABLE public.shops (id integer PRIMARY KEY REFERENCES regions); INSERT INTO shops VALUES (1); \
+             ALTER TABLE evil.region OWNER TO mallory",
+        )
+        .unwrap();
+    cluster
+        .client_of("mallory", "prey")
+        .batch_execute("CREATE INDEX ON evil.region (id) WHERE evil.yes('predicate')")
+        .unwrap();
+    obstacle(
+        &mut client,
+        "SELECT snowflake_adopt('shops')",
+        "public.shops belongs to postgres, and evil.region to mallory",
+    );
+    assert_eq!(sprung(&cluster).len(), before);
 }
 
 /// Partitions and heirs of another owner, one of whom may be the caller.

@@ -243,3 +243,27 @@ fn a_plan_that_is_kept_is_not_for_whoever_may_not_call_the_function() {
     cluster.client().batch_execute("REVOKE EXECUTE ON FUNCTION snowflake_timestamp(bigint) FROM reader").unwrap();
     refused(&mut client, "EXECUTE newer", "42501");
 }
+
+/// As any parameter: for a role, a database or a function.
+#[test]
+fn it_can_be_turned_off_for_some_only() {
+    let cluster = rows();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE ROLE reports LOGIN; GRANT SELECT ON r TO reports; ALTER ROLE reports SET pg_snowflake.plan_by_time = off; \
+             CREATE FUNCTION plan() RETURNS text LANGUAGE plpgsql AS $$ DECLARE line text; all_lines text := ''; BEGIN \
+             FOR line IN EXPLAIN (COSTS OFF) SELECT * FROM r WHERE snowflake_timestamp(id) > '2026-01-01 00:00:19+00' LOOP \
+             all_lines := all_lines || line; END LOOP; RETURN all_lines; END $$",
+        )
+        .unwrap();
+    let is_rewritten = |client: &mut Client| !value::<String>(client, "SELECT plan()").contains("snowflake_timestamp");
+    assert!(is_rewritten(&mut client));
+    assert!(!is_rewritten(&mut cluster.client_of("reports", "postgres")));
+    client.batch_execute("ALTER FUNCTION plan() SET pg_snowflake.plan_by_time = off").unwrap();
+    assert!(!is_rewritten(&mut client));
+    client
+        .batch_execute("ALTER FUNCTION plan() RESET ALL; ALTER DATABASE postgres SET pg_snowflake.plan_by_time = off")
+        .unwrap();
+    assert!(!is_rewritten(&mut cluster.client()));
+}

@@ -5,6 +5,8 @@ CREATE EXTENSION pg_snowflake;
 \i sql/include/adopt.sql
 CREATE ROLE regress_snowflake_viewed;
 CREATE ROLE regress_snowflake_viewer;
+-- As from PostgreSQL 15 on.
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 CREATE SCHEMA "odd ""schema""";
 
 -- All that a view can have that is not lost.

@@ -1,6 +1,6 @@
 //! From a sequence, an identity or nothing to `snowflake_next()`.
 
-use crate::{Actor, Column, Facts, ForeignKey, Oid, Plan, Sequence, Source, Step, Values, Width, literal, views};
+use crate::{Column, Facts, ForeignKey, Oid, Plan, Sequence, Source, Step, Values, Width, literal, views};
 
 /// How a column is to get snowflake IDs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -246,14 +246,10 @@ fn widening(facts: &Facts, root: Oid, columns: &[&Column]) -> Step {
     };
     let shown = |tables: &[Oid]| tables.iter().map(|&oid| facts.name(oid).to_owned()).collect();
     Step {
-        statement: format!("ALTER TABLE {table} {}", types.join(", ")),
         locks: shown(&locks),
         bytes: rewritten.iter().filter_map(|&oid| facts.relation(oid)).map(|relation| relation.bytes).sum(),
         rewrites: shown(&rewritten),
-        note,
-        by_definition: false,
-        fills_view: false,
-        actor: Actor::Owner,
+        ..Step::on(table, format!("ALTER TABLE {table} {}", types.join(", ")), &note)
     }
 }
 

@@ -88,16 +88,9 @@ impl Plan {
         tables.dedup();
         let names: Vec<String> = tables.iter().map(|(_, name)| name.clone()).collect();
         self.locks = tables.into_iter().map(|(oid, _)| oid).collect();
-        self.steps.push(Step {
-            statement: format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", names.join(", ")),
-            locks: names,
-            rewrites: Vec::new(),
-            bytes: 0,
-            note: "takes all locks first, in the order of the tables' OIDs".to_owned(),
-            by_definition: false,
-            fills_view: false,
-            actor: Actor::Caller,
-        });
+        let statement = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", names.join(", "));
+        let step = Step::on("", statement, "takes all locks first, in the order of the tables' OIDs");
+        self.steps.push(Step { locks: names, ..step.by(Actor::Caller) });
     }
 
     /// Notes whose rights the statements are run with, where those are not the caller's.

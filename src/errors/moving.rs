@@ -145,9 +145,9 @@ impl MovingError {
                 &format!("{view} cannot be created again exactly as it is"),
             )
             .set_detail(match (before, now) {
-                (Some(before), Some(now)) => format!("It would depend on {now}, and no more on {before}."),
+                (Some(before), Some(now)) => format!("It would depend on {now}, and no longer on {before}."),
                 (None, Some(now)) => format!("It would depend on {now}, too."),
-                (before, None) => format!("It would depend no more on {}.", before.unwrap_or_default()),
+                (before, None) => format!("It would no longer depend on {}.", before.unwrap_or_default()),
             })
             .set_hint(
                 "Nothing was changed. The definition has a name that means something else for a bigint. Drop the view, call this \

@@ -86,15 +86,14 @@ pub fn key(table: pg_sys::Oid, column: Option<String>) -> Result<Key, Error> {
     let wish = Wish { table, column, way: Way::In { keep_sequence: false, recreate_views: false } };
     Spi::connect(|client| {
         let (chosen, facts) = read(client, &wish)?;
-        let names = facts.key_names();
+        let (table, column) = facts.key_names();
         if !facts.has_one_owner() {
-            return Err(MovingError::SeveralOwners(names.0.to_owned()).into());
+            return Err(MovingError::SeveralOwners(table.to_owned()).into());
         }
         if !look(|| catalogue::may_read(client, &chosen)).map_err(query)? {
-            return Err(MovingError::NotReadable(names.0.to_owned(), names.1.to_owned()).into());
+            return Err(MovingError::NotReadable(table.to_owned(), column.to_owned()).into());
         }
         let values = values(client, wish.table, &facts)?;
-        let (table, column) = facts.key_names();
         Ok(Key {
             names: (table.to_owned(), column.to_owned()),
             width: facts.key().width,
@@ -154,7 +153,7 @@ pub fn carry_out(wish: &Wish) -> Result<Done, Error> {
             check_views(client, &drawn.facts)?;
         }
         run(client, wish.table, &fill_views)?;
-        check_default(client, wish)?;
+        check_default(client, wish, &drawn.facts)?;
         Ok(Done { first: drawn.first, highest: drawn.facts.values.map(|values| values.highest), at })
     })
 }
@@ -175,8 +174,8 @@ fn run(client: &mut SpiClient, table: pg_sys::Oid, steps: &[&Step]) -> Result<()
 }
 
 /// The default calls the function that was meant, or else nothing is done.
-fn check_default(client: &SpiClient, wish: &Wish) -> Result<(), Error> {
-    let (chosen, facts) = read(client, wish)?;
+fn check_default(client: &SpiClient, wish: &Wish, facts: &Facts) -> Result<(), Error> {
+    let chosen = look(|| choose(client, wish))?;
     if (chosen.source == Source::Snowflake) == matches!(wish.way, Way::In { .. }) {
         return Ok(());
     }
@@ -235,13 +234,18 @@ fn draw(client: &SpiClient, wish: &Wish, first: i64) -> Result<Drawn, Error> {
     draw_from(client, wish, &chosen, facts, first)
 }
 
+/// The column that is meant.
+fn choose(client: &SpiClient, wish: &Wish) -> Result<Chosen, Error> {
+    let choice = catalogue::choice(client, wish.table).map_err(query)?;
+    let mut choice = choice.ok_or(MovingError::NoSuchTable(wish.table.to_u32()))?;
+    let index = target::choose(&choice.table, wish.column.as_deref())
+        .map_err(|unfit| MovingError::Unfit(name_of(wish.table), unfit))?;
+    Ok(choice.columns.swap_remove(index))
+}
+
 fn read(client: &SpiClient, wish: &Wish) -> Result<(Chosen, Facts), Error> {
     look(|| {
-        let choice = catalogue::choice(client, wish.table).map_err(query)?;
-        let mut choice = choice.ok_or(MovingError::NoSuchTable(wish.table.to_u32()))?;
-        let index = target::choose(&choice.table, wish.column.as_deref())
-            .map_err(|unfit| MovingError::Unfit(name_of(wish.table), unfit))?;
-        let chosen = choice.columns.swap_remove(index);
+        let chosen = choose(client, wish)?;
         let mut facts = catalogue::facts(client, &chosen).map_err(query)?;
         let widened: Vec<&Column> = facts.columns.iter().filter(|it| it.width != Some(Width::Eight)).collect();
         facts.views = views::views(client, &widened).map_err(query)?;

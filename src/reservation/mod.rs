@@ -115,7 +115,7 @@ fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
 
 /// How far ahead of the clock the copy of a database may be and still raise the line of the server. Not further than any
 /// claim may be, or all databases would have to wait.
-pub fn explained_lead(layout: &Layout) -> Micros {
+fn explained_lead(layout: &Layout) -> Micros {
     decide::explained(layout, settings::reserve_ahead(), settings::max_burst()).min(settings::max_lead())
 }
 

@@ -218,8 +218,7 @@ impl Table {
                 default = oid(bounds.default_index);
             }
             let schema_oid = pg_sys::get_rel_namespace(table);
-            let schema = owned(pg_sys::get_namespace_name(schema_oid)).ok_or_else(gone)?;
-            let name = owned(pg_sys::get_rel_name(table)).ok_or_else(gone)?;
+            let (schema, name) = names(table).ok_or_else(gone)?;
             pg_sys::relation_close(relation, release as pg_sys::LOCKMODE);
             let owner = Owner::of(table).ok_or_else(gone)?;
             Ok(Self { owner, schema_oid, schema, name, existing, default })
@@ -327,11 +326,7 @@ impl Table {
             let ids = wanted[run[0]].ids.start..wanted[run[run.len() - 1]].ids.end;
             let Some(id) = lowest_in(client, default, &ids, column)? else { continue };
             let piece = run.iter().map(|&piece| &wanted[piece]).find(|piece| piece.ids.contains(&id));
-            // SAFETY: lookups of a relation that is locked.
-            let (schema, name) = unsafe {
-                let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(default));
-                (owned(schema).unwrap_or_default(), owned(pg_sys::get_rel_name(default)).unwrap_or_default())
-            };
+            let (schema, name) = names(default).unwrap_or_default();
             return Err(PartitionError::DefaultRows(Box::new(DefaultRows {
                 wanted: self.wanted(piece.unwrap_or(&wanted[run[0]])),
                 id,
@@ -365,15 +360,9 @@ fn lowest_in(
 ) -> Result<Option<i64>, spi::Error> {
     let mut lowest = None;
     for table in with_partitions(table) {
-        // SAFETY: look-ups in the catalog, which return NULL if there is no such object.
-        let (kind, schema, name) = unsafe {
-            let schema = owned(pg_sys::get_namespace_name(pg_sys::get_rel_namespace(table)));
-            (pg_sys::get_rel_relkind(table) as u8, schema, owned(pg_sys::get_rel_name(table)))
-        };
-        let (Some(owner), Some(schema), Some(name)) = (Owner::of(table), schema, name) else { continue };
-        if kind != pg_sys::RELKIND_RELATION {
-            continue;
-        }
+        // SAFETY: a look-up in the catalog.
+        let has_rows = unsafe { pg_sys::get_rel_relkind(table) } as u8 == pg_sys::RELKIND_RELATION;
+        let (Some(owner), Some((schema, name)), true) = (Owner::of(table), names(table), has_rows) else { continue };
         let query = first_in(ids, column, &quoted(&schema, &name));
         // `update` takes a new snapshot, after the lock was granted.
         let rows = owner.run(|| client.update(&*query, Some(1), &[]))?;
@@ -412,6 +401,15 @@ fn first_in(ids: &Range<i64>, column: &CStr, table: &CStr) -> CString {
         b" LIMIT 1",
     ];
     c_string(parts.concat())
+}
+
+/// The schema and the name of a relation; `None` where there is none.
+fn names(relation: pg_sys::Oid) -> Option<(CString, CString)> {
+    // SAFETY: look-ups in the catalog, which return NULL if there is no such object.
+    unsafe {
+        let schema = owned(pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation)))?;
+        Some((schema, owned(pg_sys::get_rel_name(relation))?))
+    }
 }
 
 /// A name, quoted where necessary.

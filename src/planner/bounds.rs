@@ -6,13 +6,13 @@
 //! comparison: so the ID is compared with the lowest and the highest of the layout, too, where the bound alone does not do that.
 
 use super::functions::{Bound, IdTime};
-use super::indexes;
 use super::nodes::{cast, copy, elements, without_labels};
 use super::operators::{ABOVE, AT_LEAST, AT_MOST, Accepts, OfIds};
 use crate::database;
 use crate::time::timestamptz;
 use pgrx::pg_sys::{self, Node, Oid};
 use snowflake_core::Layout;
+use std::collections::HashSet;
 
 /// The comparisons, to be combined by AND; `None` where that of the time must stay as it is.
 ///
@@ -28,29 +28,11 @@ pub unsafe fn of_comparison(
     let layout = time.layout()?;
     // SAFETY: as above.
     unsafe {
-        // The ID is compared twice, and before conditions that would have come before the comparison of the time. An expression would
-        // be evaluated twice, and could fail where those exclude the row: `val::bigint`.
-        if !is_column(time.id) || pg_sys::contain_volatile_functions(other) {
+        if pg_sys::contain_volatile_functions(other) {
             return None;
         }
-        if indexes::serve_time_only(root, time) {
-            return None;
-        }
-        // It would be evaluated twice.
-        if accepts == Accepts::Equal && pg_sys::contain_subplans(other) {
-            return None;
-        }
-        time.keep_in_plan(root);
-        if time.named.is_none() {
-            let plan = (*root).glob;
-            (*plan).relationOids = pg_sys::list_append_unique_oid((*plan).relationOids, database::layout_sequence());
-        }
-        let bound = |bound, other| match known_bound(&layout, time, bound, other, other_type) {
-            Some(known) => Some(known),
-            // A call could be sent to a server with another version, or another layout.
-            None if is_foreign(root, time.id) => None,
-            None => Some(pg_sys::eval_const_expressions(root, time.bound(bound, other, other_type)?)),
-        };
+        keep_in_plan(root, time);
+        let bound = |bound, other| bound_by(root, &layout, time, bound, other, other_type);
         let above = |bound| operation(ABOVE, time.id, bound);
         let from = |bound| operation(AT_LEAST, time.id, bound);
         let at_most = |id, bound| operation(AT_MOST, id, bound);
@@ -68,17 +50,66 @@ pub unsafe fn of_comparison(
     }
 }
 
-/// Whether an expression is a column, perhaps of a table that an outer join may make NULL.
+/// How the ID is compared in a row whose last place that is compared has its time, and with what; `None` where that must stay as it is. Where
+/// the row itself has more places, this accepts more than the row does.
 ///
 /// # Safety
-/// An expression.
-unsafe fn is_column(expression: *mut Node) -> bool {
+/// As [`of_comparison`].
+pub unsafe fn last_of_row(
+    root: *mut pg_sys::PlannerInfo,
+    accepts: Accepts,
+    is_last: bool,
+    time: &IdTime,
+    other: *mut Node,
+    other_type: Oid,
+) -> Option<(Accepts, *mut Node)> {
+    let layout = time.layout()?;
+    let (accepts, bound) = match (accepts, is_last) {
+        (Accepts::Less, true) => (Accepts::LessOrEqual, Bound::Before),
+        (Accepts::Less, false) | (Accepts::LessOrEqual, _) => (Accepts::LessOrEqual, Bound::At),
+        (Accepts::Greater, true) => (Accepts::Greater, Bound::At),
+        (Accepts::Greater, false) | (Accepts::GreaterOrEqual, _) => (Accepts::GreaterOrEqual, Bound::From),
+        (Accepts::Equal, _) => return None,
+    };
     // SAFETY: as above.
     unsafe {
-        let expression = without_labels(expression);
-        match cast::<pg_sys::PlaceHolderVar>(expression) {
-            Some(placeholder) => is_column(placeholder.phexpr.cast()),
-            None => cast::<pg_sys::Var>(expression).is_some_and(|column| column.varlevelsup == 0),
+        keep_in_plan(root, time);
+        Some((accepts, bound_by(root, &layout, time, bound, other, other_type)?))
+    }
+}
+
+/// Has a plan made again where what a bound depends on changes.
+///
+/// # Safety
+/// As [`of_comparison`].
+unsafe fn keep_in_plan(root: *mut pg_sys::PlannerInfo, time: &IdTime) {
+    // SAFETY: as above.
+    unsafe {
+        time.keep_in_plan(root);
+        if time.named.is_none() {
+            let plan = (*root).glob;
+            (*plan).relationOids = pg_sys::list_append_unique_oid((*plan).relationOids, database::layout_sequence());
+        }
+    }
+}
+
+/// # Safety
+/// As [`of_comparison`].
+unsafe fn bound_by(
+    root: *mut pg_sys::PlannerInfo,
+    layout: &Layout,
+    time: &IdTime,
+    bound: Bound,
+    other: *mut Node,
+    other_type: Oid,
+) -> Option<*mut Node> {
+    // SAFETY: as above.
+    unsafe {
+        match known_bound(layout, time, bound, other, other_type) {
+            Some(known) => Some(known),
+            // A call could be sent to a server with another version, or another layout.
+            None if is_foreign(root, time.id) => None,
+            None => Some(pg_sys::eval_const_expressions(root, time.bound(bound, other, other_type)?)),
         }
     }
 }
@@ -154,42 +185,57 @@ fn constant(id: i64) -> *mut Node {
 }
 
 /// Conditions that are combined by AND, without what follows from the rest: where an ID is above a bound, it need not be compared with
-/// the lowest one as well; and no bound is needed twice.
+/// the lowest one as well; and no constant is needed twice.
 ///
 /// # Safety
-/// Expressions, and which of them are made by [`of_comparison`]; the others stay.
+/// Expressions, and which of them are made by [`of_comparison`], in the same order; the others stay.
 pub unsafe fn without_implied(conditions: &[*mut Node], made: &[*mut Node]) -> Vec<*mut Node> {
-    let follows = |at: usize, condition: *mut Node| {
-        conditions.iter().enumerate().filter(|(_, other)| made.contains(other)).any(|(other_at, &other)| {
-            // SAFETY: as above.
-            unsafe { implies(other, condition) || other_at < at && pg_sys::equal(other.cast(), condition.cast()) }
+    // SAFETY: as above.
+    let of_made: Vec<Option<Sides>> = made.iter().map(|&one| unsafe { Sides::read(one) }).collect();
+    let bounded: HashSet<Column> =
+        of_made.iter().flatten().filter(|sides| sides.is_lower() && sides.bound != Some(0)).map(|sides| sides.id).collect();
+    let mut known = HashSet::new();
+    let mut made = made.iter().zip(of_made).peekable();
+    let mut is_needed = |condition: &*mut Node| {
+        let Some((_, sides)) = made.next_if(|(made, _)| *made == condition) else { return true };
+        sides.is_none_or(|sides| match sides.bound {
+            Some(0) if sides.operator == AT_LEAST.operator && bounded.contains(&sides.id) => false,
+            Some(_) => known.insert(sides),
+            None => true,
         })
     };
-    let all = conditions.iter().copied().enumerate();
-    all.filter(|&(at, condition)| !made.contains(&condition) || !follows(at, condition)).map(|(_, one)| one).collect()
+    conditions.iter().copied().filter(|condition| is_needed(condition)).collect()
 }
 
-/// Whether a bound, `id >= bound` or `id > bound`, implies that the ID is at least the lowest one: `id >= 0`.
-///
-/// # Safety
-/// Two of the operations that [`of_comparison`] makes.
-unsafe fn implies(bound: *mut Node, lowest: *mut Node) -> bool {
-    const LOWEST: u32 = AT_LEAST.operator;
-    // SAFETY: as above; an operation has two operands.
-    unsafe {
-        let sides = |operation: *mut Node| {
+/// A column of a table: their numbers.
+type Column = (i32, i16);
+
+/// What a comparison of an ID with a bound compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Sides {
+    operator: u32,
+    id: Column,
+    /// The bound, if it is a constant.
+    bound: Option<i64>,
+}
+
+impl Sides {
+    /// # Safety
+    /// One of the operations that [`of_comparison`] makes.
+    unsafe fn read(operation: *mut Node) -> Option<Self> {
+        // SAFETY: as above; an operation has two operands.
+        unsafe {
             let operation = cast::<pg_sys::OpExpr>(operation)?;
             let mut operands = elements::<Node>(operation.args);
             let (id, bound) = (operands.next()?, operands.next()?);
-            let is_zero = cast::<pg_sys::Const>(bound).is_some_and(|bound| {
-                let is_null = bound.constisnull;
-                !is_null && bound.constvalue.value() == 0
-            });
-            Some((operation.opno.to_u32(), id, is_zero))
-        };
-        let (Some((above, id, false)), Some((LOWEST, lowest_id, true))) = (sides(bound), sides(lowest)) else {
-            return false;
-        };
-        [AT_LEAST.operator, ABOVE.operator].contains(&above) && pg_sys::equal(id.cast(), lowest_id.cast())
+            let id = cast::<pg_sys::Var>(without_labels(id))?;
+            let bound = cast::<pg_sys::Const>(bound).filter(|bound| !bound.constisnull);
+            let bound = bound.map(|bound| bound.constvalue.value() as i64);
+            Some(Self { operator: operation.opno.to_u32(), id: (id.varno as i32, id.varattno), bound })
+        }
+    }
+
+    const fn is_lower(&self) -> bool {
+        self.operator == AT_LEAST.operator || self.operator == ABOVE.operator
     }
 }

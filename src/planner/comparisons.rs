@@ -1,97 +1,151 @@
-//! Comparisons of an ID's time become comparisons of the ID, which an index on the ID can serve:
+//! Comparisons of an ID's time as comparisons of the ID:
 //!
 //! ```sql
 //! WHERE snowflake_timestamp(id) >= now() - interval '1 hour'
-//! -- is planned as
+//! -- is the same as
 //! WHERE id >= _snowflake.min_id(now() - interval '1 hour')
 //! ```
 //!
-//! This happens when views are inlined and constants are folded, and before the planner distributes the conditions to the
-//! tables. Outer joins, EXISTS, and UPDATE and DELETE have nothing special then.
+//! Where they are added to the conditions of a query, or take their place, this happens when views are inlined and constants are folded, and before
+//! the planner distributes the conditions to the tables. Outer joins, EXISTS, and UPDATE and DELETE have nothing special then.
 
 use super::functions::{self, IdTime};
-use super::nodes::{cast, copy, elements, list};
+use super::nodes::{cast, copy, elements, list, without_labels};
 use super::operators::{self, Accepts};
-use super::{bounds, joins};
-use pgrx::pg_sys::{self, Node};
+use super::wholes::Use;
+use super::{bounds, rising};
+use pgrx::pg_sys::{self, Node, PlannerInfo, RelOptInfo};
+use std::cell::OnceCell;
 
 /// Where a condition stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// In a list of conditions that are combined by AND.
     List,
-    /// The same, of a FULL JOIN, which can use only conditions of equality; or of a semi-join, as of IN with a subquery, whose rows
-    /// PostgreSQL makes unique only where there are no other conditions.
-    OfEqualities,
     /// In an OR.
     Alternative,
 }
 
 /// Rewrites conditions.
-#[derive(Clone, Copy)]
 pub struct Rewriter<'a> {
     /// The planner's state of the query, whose expressions are preprocessed.
-    pub root: *mut pg_sys::PlannerInfo,
+    root: *mut PlannerInfo,
     /// Reads an expression as the time of an ID; `None` where it is something else.
-    pub time_of: &'a dyn Fn(*mut Node) -> Option<IdTime>,
+    time_of: &'a dyn Fn(*mut Node) -> Option<IdTime>,
+    /// Whether the query has a condition `id IS NOT NULL`, once that was looked for.
+    excludes_nulls: OnceCell<bool>,
 }
 
-/// Rewrites all conditions of a query.
+/// Adds to the conditions of a query, or puts in their place, what follows from those on the times of a table's IDs. Returns what was added.
 ///
 /// # Safety
-/// The planner's state of a query whose expressions are preprocessed, and not distributed yet.
-pub unsafe fn rewrite(root: *mut pg_sys::PlannerInfo) {
+/// The planner's state of a query whose expressions are preprocessed, and not distributed yet; and a table of it.
+pub unsafe fn rewrite(root: *mut PlannerInfo, table: *mut RelOptInfo, which: Use) -> Vec<*mut Node> {
+    let mut added = Vec::new();
     // SAFETY: as above. Row-level security has a list of lists.
     unsafe {
-        let rewriter = Rewriter { root, time_of: &|expression| IdTime::read(expression) };
-        let query = (*root).parse;
-        rewriter.rewrite_join_tree((*query).jointree.cast());
-        for table in elements::<pg_sys::RangeTblEntry>((*query).rtable) {
-            for (at, conditions) in elements::<Node>((*table).securityQuals).enumerate() {
-                (*(*(*table).securityQuals).elements.add(at)).ptr_value =
-                    rewriter.conditions(conditions, Place::List).cast();
+        let of_table = |expression| {
+            let is_of_table = |time: &IdTime| rising::is_of_table(root, without_labels(time.id), (*table).relid);
+            IdTime::read(expression).filter(is_of_table)
+        };
+        let rewriter = Rewriter::new(root, &of_table);
+        let join_tree = (*(*root).parse).jointree.cast();
+        match which {
+            Use::Plain => {}
+            Use::Both => rewriter.add_to_join_tree(join_tree, (*table).relid, &mut added),
+            Use::IdsOnly => {
+                rewriter.rewrite_join_tree(join_tree);
+                let entry = *(*root).simple_rte_array.add((*table).relid as usize);
+                for (at, conditions) in elements::<Node>((*entry).securityQuals).enumerate() {
+                    (*(*(*entry).securityQuals).elements.add(at)).ptr_value = rewriter.conditions(conditions).cast();
+                }
             }
         }
     }
+    added
 }
 
-/// Whether a condition of a query may compare the time of an ID. Calls nothing of PostgreSQL, and takes no memory.
-///
-/// # Safety
-/// As [`rewrite`].
-pub unsafe fn has_candidates(root: *mut pg_sys::PlannerInfo) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        let query = (*root).parse;
-        is_candidate_within((*query).jointree.cast())
-            || elements::<pg_sys::RangeTblEntry>((*query).rtable)
-                .any(|table| elements::<Node>((*table).securityQuals).any(|conditions| is_candidate_within(conditions)))
+impl<'a> Rewriter<'a> {
+    /// # Safety
+    /// The planner's state of a query whose expressions are preprocessed.
+    pub unsafe fn new(root: *mut PlannerInfo, time_of: &'a dyn Fn(*mut Node) -> Option<IdTime>) -> Self {
+        Self { root, time_of, excludes_nulls: OnceCell::new() }
     }
-}
 
-/// # Safety
-/// A part of a join tree, or conditions.
-unsafe fn is_candidate_within(node: *mut Node) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        if let Some(from) = cast::<pg_sys::FromExpr>(node) {
-            elements::<Node>(from.fromlist).any(|part| is_candidate_within(part)) || is_candidate_within(from.quals)
-        } else if let Some(join) = cast::<pg_sys::JoinExpr>(node) {
-            [join.larg, join.rarg, join.quals].into_iter().any(|part| is_candidate_within(part))
-        } else if let Some(conditions) = cast::<pg_sys::List>(node) {
-            elements::<Node>(conditions).any(|condition| is_candidate_within(condition))
-        } else if let Some(combination) = cast::<pg_sys::BoolExpr>(node) {
-            elements::<Node>(combination.args).any(|condition| is_candidate_within(condition))
-        } else {
-            cast::<pg_sys::OpExpr>(node).is_some_and(|operation| {
-                operators::of_times(operation.opno.to_u32()).is_some()
-                    && elements::<Node>(operation.args).any(|side| functions::may_be_ours(side))
-            })
+    /// Adds what follows from conditions on a table alone.
+    ///
+    /// # Safety
+    /// A part of the query's join tree.
+    unsafe fn add_to_join_tree(&self, node: *mut Node, table: pg_sys::Index, added: &mut Vec<*mut Node>) {
+        // SAFETY: as above.
+        unsafe {
+            let mut add_to = |conditions: *mut Node| match cast::<pg_sys::List>(conditions) {
+                Some(list) => self.with_implied(list, table, added).cast(),
+                None => conditions,
+            };
+            if let Some(from) = cast::<pg_sys::FromExpr>(node) {
+                from.quals = add_to(from.quals);
+                elements(from.fromlist).for_each(|part| self.add_to_join_tree(part, table, added));
+            } else if let Some(join) = cast::<pg_sys::JoinExpr>(node) {
+                // A FULL JOIN can use only conditions of equality.
+                if join.jointype != pg_sys::JoinType::JOIN_FULL {
+                    join.quals = add_to(join.quals);
+                }
+                self.add_to_join_tree(join.larg, table, added);
+                self.add_to_join_tree(join.rarg, table, added);
+            }
         }
     }
-}
 
-impl Rewriter<'_> {
+    /// # Safety
+    /// Conditions of the query.
+    unsafe fn with_implied(
+        &self,
+        conditions: *mut pg_sys::List,
+        table: pg_sys::Index,
+        added: &mut Vec<*mut Node>,
+    ) -> *mut pg_sys::List {
+        // SAFETY: as above.
+        unsafe {
+            let mut all = Vec::new();
+            let mut made = Vec::new();
+            for condition in elements::<Node>(conditions) {
+                all.push(condition);
+                let mut number = 0;
+                if is_candidate_within(condition)
+                    && pg_sys::bms_get_singleton_member(pg_sys::pull_varnos(self.root, condition), &raw mut number)
+                    && number as pg_sys::Index == table
+                {
+                    let implied = self.implied(condition);
+                    all.extend(&implied);
+                    made.extend(implied);
+                }
+            }
+            if made.is_empty() {
+                return conditions;
+            }
+            let all = bounds::without_implied(&all, &made);
+            added.extend(made);
+            list(&all)
+        }
+    }
+
+    /// What follows for IDs from a condition, which stays as it is. The condition follows from that, too.
+    ///
+    /// # Safety
+    /// A condition of the query.
+    pub unsafe fn implied(&self, condition: *mut Node) -> Vec<*mut Node> {
+        // SAFETY: as above.
+        unsafe {
+            let own = copy(condition);
+            match self.rewritten(list(&[own]), Place::List) {
+                Some(new) => elements(new).filter(|&one| one != own).collect(),
+                None if cast::<pg_sys::BoolExpr>(own).is_some() && !pg_sys::equal(own.cast(), condition.cast()) => vec![own],
+                None => Vec::new(),
+            }
+        }
+    }
+
     /// # Safety
     /// A part of the query's join tree.
     unsafe fn rewrite_join_tree(&self, node: *mut Node) {
@@ -99,24 +153,21 @@ impl Rewriter<'_> {
         unsafe {
             if let Some(from) = cast::<pg_sys::FromExpr>(node) {
                 elements(from.fromlist).for_each(|part| self.rewrite_join_tree(part));
-                from.quals = self.conditions(from.quals, Place::List);
+                from.quals = self.conditions(from.quals);
             } else if let Some(join) = cast::<pg_sys::JoinExpr>(node) {
                 self.rewrite_join_tree(join.larg);
                 self.rewrite_join_tree(join.rarg);
-                let wants_equalities =
-                    matches!(join.jointype, pg_sys::JoinType::JOIN_FULL | pg_sys::JoinType::JOIN_SEMI);
-                let place = if wants_equalities { Place::OfEqualities } else { Place::List };
-                join.quals = self.conditions(join.quals, place);
+                join.quals = self.conditions(join.quals);
             }
         }
     }
 
     /// # Safety
     /// The conditions of a part of the join tree.
-    unsafe fn conditions(&self, conditions: *mut Node, place: Place) -> *mut Node {
+    unsafe fn conditions(&self, conditions: *mut Node) -> *mut Node {
         // SAFETY: as above.
         unsafe {
-            match cast::<pg_sys::List>(conditions).and_then(|conditions| self.rewritten(conditions, place)) {
+            match cast::<pg_sys::List>(conditions).and_then(|conditions| self.rewritten(conditions, Place::List)) {
                 Some(new) => new.cast(),
                 None => conditions,
             }
@@ -196,40 +247,76 @@ impl Rewriter<'_> {
         unsafe {
             let mut operands = elements::<Node>(operation.args);
             let (left, right) = (operands.next()?, operands.next()?);
-            let time_of = |side, of_type| if of_type == pg_sys::TIMESTAMPTZOID { (self.time_of)(side) } else { None };
+            // The ID is compared twice, and before conditions that would have come before the comparison of the time. An expression would
+            // be evaluated twice, and could fail where those exclude the row: `val::bigint`.
+            let time_of = |side, of_type| {
+                let time = if of_type == pg_sys::TIMESTAMPTZOID { (self.time_of)(side) } else { None };
+                time.filter(|time| is_column(time.id))
+            };
             let bounds =
                 |accepts, time, other, of_type| bounds::of_comparison(self.root, accepts, &time, other, of_type);
-            if accepts == Accepts::Equal && joins::of_different_tables(self.root, left, right) {
-                if place != Place::List || joins::has_bounds(operation) {
-                    return None;
-                }
-                let by_left = || bounds(accepts, time_of(copy(left), left_type)?, copy(right), right_type);
-                let by_right = || bounds(accepts, time_of(copy(right), right_type)?, copy(left), left_type);
-                let implied: Vec<*mut Node> = [by_left(), by_right()].into_iter().flatten().flatten().collect();
-                return (!implied.is_empty()).then(|| joins::with_bounds(operation, &implied));
+            let is_equality = accepts == Accepts::Equal;
+            // A hash or merge join needs an equality. And its side would be evaluated twice.
+            if is_equality && (of_different_tables(self.root, left, right) || has_subplan(left) || has_subplan(right)) {
+                return None;
             }
             let by_left = || bounds(accepts, time_of(left, left_type)?, right, right_type);
             let by_right = || bounds(accepts.commuted(), time_of(right, right_type)?, left, left_type);
             let found = by_left().or_else(by_right)?;
-            (place != Place::Alternative || !excludes_nulls((*(*self.root).parse).jointree.cast())).then_some(found)
+            let excludes_nulls = || *self.excludes_nulls.get_or_init(|| excludes_nulls((*(*self.root).parse).jointree.cast()));
+            (place != Place::Alternative || !excludes_nulls()).then_some(found)
         }
     }
+}
 
-    /// A condition that belongs to no list, as those that are combined by AND; `None` where it does not change. The condition itself
-    /// stays as it is.
-    ///
-    /// # Safety
-    /// A condition of the query.
-    pub unsafe fn one(&self, condition: *mut Node) -> Option<*mut pg_sys::List> {
-        // SAFETY: as above.
-        unsafe {
-            if cast::<pg_sys::BoolExpr>(condition).is_some() {
-                let new = copy(condition);
-                self.rewritten(list(&[new]), Place::List);
-                return (!pg_sys::equal(new.cast(), condition.cast())).then(|| list(&[new]));
-            }
-            self.rewritten(list(&[condition]), Place::List)
+/// Whether two expressions are of different tables.
+///
+/// # Safety
+/// The planner's state, and two expressions of its query.
+unsafe fn of_different_tables(root: *mut PlannerInfo, left: *mut Node, right: *mut Node) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let (left, right) = (pg_sys::pull_varnos(root, left), pg_sys::pull_varnos(root, right));
+        !left.is_null() && !right.is_null() && !pg_sys::bms_overlap(left, right)
+    }
+}
+
+/// # Safety
+/// An expression.
+unsafe fn has_subplan(expression: *mut Node) -> bool {
+    // SAFETY: as above.
+    unsafe { pg_sys::contain_subplans(expression) }
+}
+
+/// Whether an expression is a column, perhaps of a table that an outer join may make NULL.
+///
+/// # Safety
+/// An expression.
+unsafe fn is_column(expression: *mut Node) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let expression = without_labels(expression);
+        match cast::<pg_sys::PlaceHolderVar>(expression) {
+            Some(placeholder) => is_column(placeholder.phexpr.cast()),
+            None => cast::<pg_sys::Var>(expression).is_some_and(|column| column.varlevelsup == 0),
         }
+    }
+}
+
+/// Whether a condition may compare the time of an ID. Calls nothing of PostgreSQL.
+///
+/// # Safety
+/// A condition.
+unsafe fn is_candidate_within(node: *mut Node) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        if let Some(combination) = cast::<pg_sys::BoolExpr>(node) {
+            return elements::<Node>(combination.args).any(|condition| is_candidate_within(condition));
+        }
+        cast::<pg_sys::OpExpr>(node).is_some_and(|operation| {
+            operators::of_times(operation.opno.to_u32()).is_some()
+                && elements::<Node>(operation.args).any(|side| functions::may_be_ours(side))
+        })
     }
 }
 

@@ -74,6 +74,12 @@ impl IdTime {
         may_call(self.function)
     }
 
+    /// Whether the user may call the bounds by a `timestamptz`, too.
+    pub fn may_be_bounded(&self) -> bool {
+        let may_call = |bound| find_bound(self, bound, pg_sys::TIMESTAMPTZOID).is_some_and(may_call);
+        self.may_be_called() && [Bound::From, Bound::Before, Bound::At].into_iter().all(may_call)
+    }
+
     /// Has a plan in which the accessor is not called any more made again where its privileges change, or the user does.
     ///
     /// # Safety

@@ -1,20 +1,25 @@
-//! What the planner is told about an ID's time: that it rises with the ID. So an index on the ID serves conditions on the time
-//! ([`comparisons`]) and an order by it ([`order`]), in views, subqueries and joins, however the query is written.
+//! What the planner is told about an ID's time: that it rises with the ID. So an index on the ID serves conditions on the time, joins by it
+//! and an order by it ([`twins`]); partitions by ID are pruned by conditions on the time ([`wholes`]); and there are statistics of it
+//! ([`statistics`]). This holds in views, subqueries and joins, however the query is written, and takes nothing away from what else
+//! serves it.
 //!
 //! The hooks run for every query of a session that has the library loaded. For a query without our functions they only look at
-//! the operators of its conditions.
+//! what its conditions compare and what it sorts by.
 
 mod bounds;
+mod clauses;
 mod comparisons;
-mod estimates;
+mod filters;
 mod functions;
-mod indexes;
-mod joins;
-mod members;
+mod groups;
 mod nodes;
 mod operators;
-mod order;
+mod rising;
+mod statistics;
+mod times;
+mod twins;
 mod versions;
+mod wholes;
 
 use crate::settings;
 use once_cell::sync::OnceCell;
@@ -82,26 +87,6 @@ unsafe extern "C-unwind" fn on_table(
     }
 }
 
-/// Rewrites the conditions when the first table of the query is looked at, and prepares the estimates of each.
-///
-/// # Safety
-/// As [`on_table`].
-#[pg_guard]
-unsafe extern "C-unwind" fn prepare(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) {
-    // SAFETY: as above.
-    unsafe {
-        if is_first(root, table) {
-            comparisons::rewrite(root);
-        }
-        let is_table = (*table).rtekind == pg_sys::RTEKind::RTE_RELATION;
-        match (*table).reloptkind {
-            pg_sys::RelOptKind::RELOPT_BASEREL if is_table => estimates::add_index(root, table),
-            pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL if is_table => members::rewrite(root, table),
-            _ => {}
-        }
-    }
-}
-
 /// Whether [`prepare`] may have something to do. Calls nothing of PostgreSQL, and takes no memory.
 ///
 /// # Safety
@@ -109,32 +94,31 @@ unsafe extern "C-unwind" fn prepare(root: *mut pg_sys::PlannerInfo, table: *mut 
 unsafe fn is_of_interest(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) -> bool {
     // SAFETY: as above.
     unsafe {
-        if is_first(root, table) {
-            joins::begin();
-            if comparisons::has_candidates(root) {
-                return true;
-            }
-        }
-        let is_table = (*table).rtekind == pg_sys::RTEKind::RTE_RELATION;
-        match (*table).reloptkind {
-            pg_sys::RelOptKind::RELOPT_BASEREL if is_table => estimates::may_be_wanted(root),
-            pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL if is_table => members::may_have_conditions(root, table),
-            _ => false,
-        }
+        (*table).rtekind == pg_sys::RTEKind::RTE_RELATION
+            && (rising::has_candidates(root, table) || statistics::groups(root))
     }
 }
 
-/// Whether no other table of the query was looked at yet.
+/// Tells the planner what it may know of a table's IDs before its conditions are distributed.
 ///
 /// # Safety
 /// As [`on_table`].
-unsafe fn is_first(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) -> bool {
-    // SAFETY: as above; the array has so many elements, which are NULL for what was not looked at yet.
+#[pg_guard]
+unsafe extern "C-unwind" fn prepare(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) {
+    // SAFETY: as above; the array has an element for each number of a table in the query.
     unsafe {
-        let others = (1..(*root).simple_rel_array_size as usize).map(|at| *(*root).simple_rel_array.add(at));
-        others
-            .filter(|&other| !other.is_null() && other != table)
-            .all(|other| (*other).rtekind != pg_sys::RTEKind::RTE_RELATION)
+        let asked = rising::of_table(root, table);
+        let has_members = (**(*root).simple_rte_array.add((*table).relid as usize)).inh;
+        let is_member = (*table).reloptkind == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL;
+        if !has_members {
+            twins::add(root, table, &asked);
+        }
+        statistics::add(root, table, &asked, has_members);
+        if is_member {
+            wholes::hand_down(root, table);
+        } else {
+            wholes::add_conditions(root, table);
+        }
     }
 }
 
@@ -150,26 +134,26 @@ unsafe extern "C-unwind" fn on_paths(
         if let Some(Some(previous)) = PREVIOUS_PATHS_HOOK.get() {
             previous(root, table, index, entry);
         }
-        joins::set_selectivities(table);
-        let is_table = (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION && !(*entry).inh;
-        // A sample is not what an index scan returns.
-        let is_table = is_table && (*entry).tablesample.is_null();
-        let may_be_ordered = !(*table).indexlist.is_null() && !(*table).eclass_indexes.is_null();
-        // One that was proved to be empty must stay so.
-        if is_table && may_be_ordered && settings::plan_by_time() && order::has_candidates(root, table) {
-            add_orders(root, table);
+        if settings::plan_by_time() && ((*entry).inh || statistics::is_prepared(table)) {
+            finish(root, table);
         }
     }
 }
 
+/// The paths of a table are made: what was there for the planner alone goes, and what is quicker takes its place.
+///
 /// # Safety
 /// As [`on_paths`].
 #[pg_guard]
-unsafe extern "C-unwind" fn add_orders(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) {
-    // SAFETY: as above. What was proved to be empty must stay so.
+unsafe extern "C-unwind" fn finish(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) {
+    // SAFETY: as above.
     unsafe {
-        if !pg_sys::is_dummy_rel(table) && order::has_plain_paths(table) {
-            order::add_paths(root, table);
+        let has_members = (**(*root).simple_rte_array.add((*table).relid as usize)).inh;
+        if has_members {
+            wholes::restore(table);
+        } else {
+            filters::rewrite(root, table);
+            wholes::add_joins(root, table);
         }
     }
 }
@@ -184,7 +168,7 @@ unsafe extern "C-unwind" fn on_statistics(
 ) -> bool {
     // SAFETY: as PostgreSQL calls it.
     unsafe {
-        if estimates::supply(root, index, &mut *data) {
+        if statistics::supply(root, index, column, &mut *data) {
             return true;
         }
         match PREVIOUS_STATISTICS_HOOK.get() {

@@ -31,13 +31,14 @@ tagged!(
     Const = T_Const,
     FromExpr = T_FromExpr,
     FuncExpr = T_FuncExpr,
-    IndexPath = T_IndexPath,
     JoinExpr = T_JoinExpr,
     List = T_List,
     PlaceHolderVar = T_PlaceHolderVar,
     NullTest = T_NullTest,
     OpExpr = T_OpExpr,
     RelabelType = T_RelabelType,
+    RowCompareExpr = T_RowCompareExpr,
+    ScalarArrayOpExpr = T_ScalarArrayOpExpr,
     Var = T_Var,
 );
 

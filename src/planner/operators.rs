@@ -1,7 +1,13 @@
 //! The operators that compare times, and those that compare IDs. Their OIDs are those of PostgreSQL's `pg_operator.dat`, which never
 //! change.
 
-use pgrx::pg_sys::{DATEOID, Oid, TIMESTAMPOID, TIMESTAMPTZOID};
+use pgrx::pg_sys::{self, DATEOID, Oid, TIMESTAMPOID, TIMESTAMPTZOID};
+
+/// The family of operators that order `bigint`: `integer_ops` of btree, in PostgreSQL's `pg_opfamily.dat`.
+pub const INTEGER_OPS: u32 = 1976;
+
+/// The same for `timestamptz`: `datetime_ops`.
+pub const DATETIME_OPS: u32 = 434;
 
 /// What a comparison accepts on its left side, relative to its right side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +25,26 @@ pub enum Accepts {
 }
 
 impl Accepts {
+    /// The same comparison, which accepts what is equal, too.
+    pub const fn or_equal(self) -> Self {
+        match self {
+            Self::Less => Self::LessOrEqual,
+            Self::Greater => Self::GreaterOrEqual,
+            same => same,
+        }
+    }
+
+    /// Its number among the operators of a btree family.
+    pub const fn strategy(self) -> u32 {
+        match self {
+            Self::Less => 1,
+            Self::LessOrEqual => 2,
+            Self::Equal => 3,
+            Self::GreaterOrEqual => 4,
+            Self::Greater => 5,
+        }
+    }
+
     /// The same comparison with the sides exchanged.
     pub const fn commuted(self) -> Self {
         match self {
@@ -71,4 +97,30 @@ pub const fn of_times(operator: u32) -> Option<(Accepts, Oid, Oid)> {
         _ => return None,
     };
     Some((BY_NUMBER[(operator - first) as usize], left, right))
+}
+
+/// The operator that compares `bigint` with `bigint` in this way.
+pub fn of_ids(accepts: Accepts) -> Oid {
+    let operator = match accepts {
+        Accepts::Less => BELOW,
+        Accepts::LessOrEqual => AT_MOST.operator,
+        Accepts::Equal => 410,
+        Accepts::GreaterOrEqual => AT_LEAST.operator,
+        Accepts::Greater => ABOVE.operator,
+    };
+    operator.into()
+}
+
+/// The operator of the same family and types that compares in another way.
+///
+/// # Safety
+/// A look-up in the catalog, of an operator of a btree family.
+pub unsafe fn in_family(operator: Oid, family: Oid, accepts: Accepts) -> Option<Oid> {
+    let (mut strategy, mut left, mut right) = (0, pg_sys::InvalidOid, pg_sys::InvalidOid);
+    // SAFETY: as above.
+    let found = unsafe {
+        pg_sys::get_op_opfamily_properties(operator, family, false, &raw mut strategy, &raw mut left, &raw mut right);
+        pg_sys::get_opfamily_member(family, left, right, accepts.strategy() as _)
+    };
+    (found != pg_sys::InvalidOid).then_some(found)
 }

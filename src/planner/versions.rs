@@ -1,150 +1,146 @@
 //! Where the planners of PostgreSQL's majors differ.
 
-use super::nodes::elements;
-use pgrx::pg_sys::{self, EquivalenceClass, EquivalenceMember, Node, PathKey, PlannerInfo, RelOptInfo};
+use super::nodes::{cast, elements};
+use super::operators::Accepts;
+use pgrx::pg_sys::{
+    self, Cost, EquivalenceClass, EquivalenceMember, IndexPath, Node, PlannerInfo, RelOptInfo, RestrictInfo, Selectivity,
+};
 
-/// The direction of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the lowest to the highest.
-    Ascending,
-    /// From the highest to the lowest.
-    Descending,
-}
-
-#[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
-mod directions {
-    pub const ASCENDING: i32 = pgrx::pg_sys::BTLessStrategyNumber as i32;
-    pub const DESCENDING: i32 = pgrx::pg_sys::BTGreaterStrategyNumber as i32;
-}
-#[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
-mod directions {
-    use pgrx::pg_sys::CompareType;
-    pub const ASCENDING: CompareType::Type = CompareType::COMPARE_LT;
-    pub const DESCENDING: CompareType::Type = CompareType::COMPARE_GT;
-}
-
-/// The direction of a key.
+/// A condition, as the planner has those of a query.
 ///
 /// # Safety
-/// A key of the planner.
-pub unsafe fn direction(key: *mut PathKey) -> Direction {
+/// The planner's state, and an expression of its query.
+pub unsafe fn restriction(root: *mut PlannerInfo, condition: *mut Node) -> *mut RestrictInfo {
+    let none = std::ptr::null_mut();
     // SAFETY: as above.
-    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
-    let found = unsafe { (*key).pk_strategy };
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    return unsafe { pg_sys::make_restrictinfo(root, condition.cast(), true, false, false, 0, none, none, none) };
     // SAFETY: as above.
-    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
-    let found = unsafe { (*key).pk_cmptype };
-    if found == directions::DESCENDING { Direction::Descending } else { Direction::Ascending }
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    return unsafe { pg_sys::make_restrictinfo(root, condition.cast(), true, false, false, false, 0, none, none, none) };
 }
 
-/// The key of an order by a class of equal expressions; the same one for the same order.
+/// Has a condition of joins apply where another one does.
 ///
 /// # Safety
-/// The planner's state, and a class of it.
-pub unsafe fn path_key(
-    root: *mut PlannerInfo,
-    class: *mut EquivalenceClass,
-    family: u32,
-    direction: Direction,
-    nulls_first: bool,
-) -> *mut PathKey {
-    let direction = match direction {
-        Direction::Ascending => directions::ASCENDING,
-        Direction::Descending => directions::DESCENDING,
-    };
-    // SAFETY: as above.
-    unsafe { pg_sys::make_canonical_pathkey(root, class, family.into(), direction, nulls_first) }
-}
-
-/// The class of a `bigint` column of a table; made where it is missing, if wanted, else NULL.
-///
-/// # Safety
-/// The planner's state, a column of a table of it, and the table.
-pub unsafe fn class_of(
-    root: *mut PlannerInfo,
-    column: *mut Node,
-    family: u32,
-    table: *mut RelOptInfo,
-    create: bool,
-) -> *mut EquivalenceClass {
+/// Two conditions of the planner.
+pub unsafe fn place_like(condition: *mut RestrictInfo, other: *mut RestrictInfo) {
     // SAFETY: as above.
     unsafe {
-        let families = pg_sys::lappend_oid(std::ptr::null_mut(), family.into());
-        let relids = (*table).relids;
+        (*condition).is_pushed_down = (*other).is_pushed_down;
+        (*condition).outer_relids = (*other).outer_relids;
+        (*condition).required_relids = (*other).required_relids;
         #[cfg(any(feature = "pg14", feature = "pg15"))]
-        return pg_sys::get_eclass_for_sort_expr(
-            root,
-            column.cast(),
-            std::ptr::null_mut(),
-            families,
-            pg_sys::INT8OID,
-            pg_sys::InvalidOid,
-            0,
-            relids,
-            create,
-        );
+        {
+            (*condition).outerjoin_delayed = (*other).outerjoin_delayed;
+            (*condition).nullable_relids = (*other).nullable_relids;
+        }
         #[cfg(not(any(feature = "pg14", feature = "pg15")))]
-        pg_sys::get_eclass_for_sort_expr(
-            root,
-            column.cast(),
-            families,
-            pg_sys::INT8OID,
-            pg_sys::InvalidOid,
-            0,
-            relids,
-            create,
-        )
+        {
+            (*condition).incompatible_relids = (*other).incompatible_relids;
+            (*condition).has_clone = (*other).has_clone;
+            (*condition).is_clone = (*other).is_clone;
+        }
     }
 }
 
-/// The calls of functions in a class of equal expressions, of this table or of others. Almost all queries have nothing but columns there.
-///
-/// # Safety
-/// A class of the planner, and a table.
-pub unsafe fn calls(
-    class: *mut EquivalenceClass,
-    table: *mut RelOptInfo,
-) -> impl Iterator<Item = *mut EquivalenceMember> {
-    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
-    let _ = table;
-    // SAFETY: as above.
-    let all = unsafe { elements::<EquivalenceMember>((*class).ec_members) };
-    // From 18 on, the members of a partition are in a list of its own.
-    // SAFETY: as above; there are so many lists.
-    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
-    let all = all.chain(unsafe {
-        let relid = (*table).relid as usize;
-        let has_list = !(*class).ec_childmembers.is_null() && relid < (*class).ec_childmembers_size as usize;
-        elements(if has_list { *(*class).ec_childmembers.add(relid) } else { std::ptr::null_mut() })
-    });
-    // SAFETY: as above.
-    all.filter(|&member| unsafe { (*(*member).em_expr).type_ == pg_sys::NodeTag::T_FuncExpr })
+/// What estimates the cost of a path over an index.
+pub type Estimate = unsafe extern "C-unwind" fn(
+    *mut PlannerInfo,
+    *mut IndexPath,
+    f64,
+    *mut Cost,
+    *mut Cost,
+    *mut Selectivity,
+    *mut f64,
+    *mut f64,
+);
+
+/// The same, as the description of an index has it: before 16, without its arguments.
+#[cfg(any(feature = "pg14", feature = "pg15"))]
+pub type Declared = unsafe extern "C-unwind" fn();
+/// The same, as the description of an index has it.
+#[cfg(not(any(feature = "pg14", feature = "pg15")))]
+pub type Declared = Estimate;
+
+/// The function as the description of an index has it.
+pub fn declared(estimate: Estimate) -> Declared {
+    // SAFETY: PostgreSQL calls it with these arguments, however it is declared.
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    unsafe {
+        std::mem::transmute(estimate)
+    }
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    estimate
 }
 
-/// Those of [`calls`] that are of this table alone, and are not made NULL by an outer join.
+/// The function that the description of an index has.
 ///
 /// # Safety
-/// A class of the planner, and a table.
-pub unsafe fn members(
-    class: *mut EquivalenceClass,
-    table: *mut RelOptInfo,
-) -> impl Iterator<Item = *mut EquivalenceMember> {
+/// What estimates the cost of a path over an index.
+pub unsafe fn estimate(declared: Declared) -> Estimate {
     // SAFETY: as above.
-    unsafe { calls(class, table) }.filter(move |&member| unsafe {
-        #[cfg(any(feature = "pg14", feature = "pg15"))]
-        if !(*member).em_nullable_relids.is_null() {
-            return false;
-        }
-        pg_sys::bms_equal((*member).em_relids, (*table).relids)
-    })
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    unsafe {
+        std::mem::transmute(declared)
+    }
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    declared
+}
+
+/// Sets in which way rows are compared.
+pub const fn set_comparison(rows: &mut pg_sys::RowCompareExpr, accepts: Accepts) {
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
+    {
+        rows.rctype = accepts.strategy();
+    }
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
+    {
+        rows.cmptype = accepts.strategy() as _;
+    }
+}
+
+/// Whether a column is one that an outer join may make NULL. Before 16, the planner has that elsewhere.
+pub const fn is_made_null(column: &pg_sys::Var) -> bool {
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    {
+        let _ = column;
+        false
+    }
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    {
+        !column.varnullingrels.is_null()
+    }
+}
+
+/// The members of a class of equal expressions that are of a table of the query.
+///
+/// # Safety
+/// A class of the planner.
+pub unsafe fn members(class: *mut EquivalenceClass) -> impl Iterator<Item = *mut EquivalenceMember> {
+    // SAFETY: as above. From 18 on, those of partitions are in lists of their own.
+    unsafe {
+        elements::<EquivalenceMember>((*class).ec_members)
+            .filter(|&member| !(*member).em_is_child && !(*member).em_is_const)
+    }
+}
+
+/// Whether an expression is a column of a table that is declared NOT NULL.
+///
+/// # Safety
+/// The planner's state, a table of it that is one of the database, and an expression of the table.
+pub unsafe fn is_not_null(root: *mut PlannerInfo, table: *mut RelOptInfo, expression: *mut Node) -> bool {
+    // SAFETY: as above.
+    let column = unsafe { cast::<pg_sys::Var>(expression) }.map_or(0, |column| column.varattno);
+    // SAFETY: as above.
+    column > 0 && unsafe { is_column_not_null(root, table, column) }
 }
 
 /// Whether a column of a table is declared NOT NULL.
 ///
 /// # Safety
 /// The planner's state, and a table of it that is one of the database.
-pub unsafe fn is_not_null(root: *mut PlannerInfo, table: *mut RelOptInfo, column: i16) -> bool {
+unsafe fn is_column_not_null(root: *mut PlannerInfo, table: *mut RelOptInfo, column: i16) -> bool {
     #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
     {
         let _ = root;

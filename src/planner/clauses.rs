@@ -1,0 +1,254 @@
+//! What the planner has matched with a twin of an index, as conditions that the index itself can evaluate: what is compared with the time
+//! becomes bounds of the ID.
+
+use super::bounds;
+use super::functions::IdTime;
+use super::nodes::{cast, copy, elements, list};
+use super::operators::{self, Accepts};
+use super::twins::Twin;
+use super::{times, versions};
+use pg_sys::{IndexClause, Node, PlannerInfo, RestrictInfo};
+use pgrx::prelude::*;
+
+/// The conditions of a path over an index.
+pub struct Resolved {
+    /// The conditions.
+    pub clauses: *mut pg_sys::List,
+    /// Whether the index reads what its twin would.
+    pub is_as_described: bool,
+}
+
+/// The conditions of a path over a twin, as ones of its index.
+///
+/// # Safety
+/// The planner's state, and the conditions of a path over the twin.
+pub unsafe fn of_index(root: *mut PlannerInfo, twin: &mut Twin, clauses: *mut pg_sys::List) -> Resolved {
+    let (mut new, mut is_as_described) = (Vec::new(), true);
+    // SAFETY: as above.
+    unsafe {
+        for (number, clause) in elements::<IndexClause>(clauses).enumerate() {
+            let resolved = known(twin, number, clause).unwrap_or_else(|| {
+                let resolved = resolve(root, twin, clause);
+                let resolved = resolved.map_or(std::ptr::null_mut(), |resolved| resolved);
+                twin.resolved = pg_sys::lappend(twin.resolved, clause.cast());
+                twin.resolved = pg_sys::lappend(twin.resolved, resolved.cast());
+                resolved
+            });
+            // What is read may be more than what the twin would.
+            let is_of_id = (*clause).indexcol as usize == twin.at + 1;
+            is_as_described &= !is_of_id && !resolved.is_null() && (*resolved).lossy == (*clause).lossy;
+            if !resolved.is_null() {
+                new.push(resolved);
+            }
+        }
+        Resolved { clauses: list(&new), is_as_described }
+    }
+}
+
+/// What a condition became before; it most probably has the same number as then.
+///
+/// # Safety
+/// As [`of_index`].
+unsafe fn known(twin: &Twin, number: usize, clause: *mut IndexClause) -> Option<*mut IndexClause> {
+    // SAFETY: as above; pairs of conditions.
+    unsafe {
+        let count = elements::<IndexClause>(twin.resolved).len() / 2;
+        let pair = |at: usize| {
+            let pairs = (*twin.resolved).elements;
+            [2 * at, 2 * at + 1].map(|at| (*pairs.add(at)).ptr_value.cast::<IndexClause>())
+        };
+        let first = (number < count).then_some(number);
+        first.into_iter().chain(0..count).map(pair).find(|[known, _]| *known == clause).map(|[_, resolved]| resolved)
+    }
+}
+
+/// A condition of a twin as one of its index; `None` where there is none. Then it is evaluated for each row that is read.
+///
+/// # Safety
+/// As [`of_index`].
+unsafe fn resolve(root: *mut PlannerInfo, twin: &Twin, clause: *mut IndexClause) -> Option<*mut IndexClause> {
+    // SAFETY: as above.
+    unsafe {
+        let column = (*clause).indexcol as usize;
+        if column == twin.at {
+            let Bounds { conditions, is_exact } = of_time(root, &twin.time, first_condition(clause)?)?;
+            return Some(with_conditions(root, clause, twin.at, &conditions, !is_exact));
+        }
+        let length = if (*clause).indexcols.is_null() { 0 } else { (*(*clause).indexcols).length as usize };
+        let columns: Vec<usize> =
+            (0..length).map(|at| (*(*(*clause).indexcols).elements.add(at)).int_value as usize).collect();
+        if let Some(place) = columns.iter().position(|&column| column == twin.at) {
+            return row_until_time(root, twin, clause, &columns, place);
+        }
+        let new = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<IndexClause>();
+        new.copy_from_nonoverlapping(clause, 1);
+        (*new).indexcol = twin.own(column) as i16;
+        (*new).indexcols = integers(columns.into_iter().map(|column| twin.own(column)));
+        Some(new)
+    }
+}
+
+/// Conditions of an ID that follow from one of its time.
+struct Bounds {
+    conditions: Vec<*mut Node>,
+    /// Whether that one follows from them, too.
+    is_exact: bool,
+}
+
+/// What follows for the ID from a condition that is matched with its time.
+///
+/// # Safety
+/// The planner's state, a time, and a condition of it, which has the time on its left side.
+unsafe fn of_time(root: *mut PlannerInfo, time: &IdTime, condition: *mut Node) -> Option<Bounds> {
+    // SAFETY: as above; a comparison has two sides.
+    unsafe {
+        let compared = |accepts, other: *mut Node, other_type, is_exact| {
+            let time = time.of(copy(time.id));
+            let made = bounds::of_comparison(root, accepts, &time, copy(other), other_type)?;
+            Some(Bounds { conditions: bounds::without_implied(&made, &made), is_exact })
+        };
+        if let Some(comparison) = cast::<pg_sys::OpExpr>(condition) {
+            let (accepts, _, other_type) = operators::of_times(comparison.opno.to_u32())?;
+            return compared(accepts, elements(comparison.args).nth(1)?, other_type, true);
+        }
+        if let Some(test) = cast::<pg_sys::NullTest>(condition) {
+            let new = copy(std::ptr::from_mut(test).cast());
+            (*new.cast::<pg_sys::NullTest>()).arg = copy(time.id).cast();
+            return Some(Bounds { conditions: vec![new], is_exact: true });
+        }
+        if let Some(rows) = cast::<pg_sys::RowCompareExpr>(condition) {
+            let (accepts, _, other_type) = operators::of_times(oids(rows.opnos).next()?.to_u32())?;
+            return compared(accepts.or_equal(), elements(rows.rargs).next()?, other_type, false);
+        }
+        if let Some(comparison) = cast::<pg_sys::ScalarArrayOpExpr>(condition) {
+            return of_times(root, time, comparison);
+        }
+        None
+    }
+}
+
+/// What follows from a comparison with one of several times, which are constants: one range that has all of them.
+///
+/// # Safety
+/// As [`of_time`].
+unsafe fn of_times(
+    root: *mut PlannerInfo,
+    time: &IdTime,
+    comparison: &pg_sys::ScalarArrayOpExpr,
+) -> Option<Bounds> {
+    // SAFETY: as above; an array of the type that the operator takes.
+    unsafe {
+        let (accepts, _, other_type) = operators::of_times(comparison.opno.to_u32())?;
+        let array = cast::<pg_sys::Const>(elements(comparison.args).nth(1)?)?;
+        if other_type != pg_sys::TIMESTAMPTZOID || array.constisnull {
+            return None;
+        }
+        let times = pgrx::Array::<TimestampWithTimeZone>::from_datum(array.constvalue, false)?;
+        let times = times.iter().flatten().map(TimestampWithTimeZone::into_inner);
+        let (lowest, highest) = times.fold(None, |range, time| {
+            let (lowest, highest) = range.unwrap_or((time, time));
+            Some((lowest.min(time), highest.max(time)))
+        })?;
+        let mut conditions = Vec::new();
+        let sides: &[(Accepts, i64)] = match accepts {
+            Accepts::Less | Accepts::LessOrEqual => &[(accepts, highest)],
+            Accepts::Equal => &[(Accepts::GreaterOrEqual, lowest), (Accepts::LessOrEqual, highest)],
+            Accepts::GreaterOrEqual | Accepts::Greater => &[(accepts, lowest)],
+        };
+        for &(accepts, instant) in sides {
+            let time = time.of(copy(time.id));
+            let instant = times::constant(instant);
+            conditions.extend(bounds::of_comparison(root, accepts, &time, instant, pg_sys::TIMESTAMPTZOID)?);
+        }
+        Some(Bounds { conditions: bounds::without_implied(&conditions, &conditions), is_exact: false })
+    }
+}
+
+/// A comparison of rows that has the time in a later place, as `(tenant, created_at) > ($1, $2)`: that of the columns until there, with
+/// the ID in place of its time. The comparison itself is evaluated, too, as it may compare more columns, and knows what is no ID.
+///
+/// # Safety
+/// As [`resolve`]; the columns of the twin that are compared, the one at this place of which is the time.
+unsafe fn row_until_time(
+    root: *mut PlannerInfo,
+    twin: &Twin,
+    clause: *mut IndexClause,
+    columns: &[usize],
+    place: usize,
+) -> Option<*mut IndexClause> {
+    // SAFETY: as above. A comparison of rows has lists of the same length.
+    unsafe {
+        let rows = cast::<pg_sys::RowCompareExpr>(first_condition(clause)?)?;
+        let (accepts, _, other_type) = operators::of_times(oids(rows.opnos).nth(place)?.to_u32())?;
+        let other: *mut Node = elements(rows.rargs).nth(place)?;
+        let is_last = place + 1 == elements::<Node>(rows.largs).len();
+        let (accepts, bound) = bounds::last_of_row(root, accepts, is_last, &twin.time, copy(other), other_type)?;
+        let new = cast::<pg_sys::RowCompareExpr>(copy(std::ptr::from_mut(rows).cast()))?;
+        versions::set_comparison(new, accepts);
+        for at in 0..place {
+            let operator = operators::in_family((*(*new.opnos).elements.add(at)).oid_value, twin.family(columns[at]), accepts)?;
+            (*(*new.opnos).elements.add(at)).oid_value = operator;
+        }
+        (*(*new.opnos).elements.add(place)).oid_value = operators::of_ids(accepts);
+        (*(*new.opfamilies).elements.add(place)).oid_value = operators::INTEGER_OPS.into();
+        (*(*new.largs).elements.add(place)).ptr_value = copy(twin.time.id).cast();
+        (*(*new.rargs).elements.add(place)).ptr_value = bound.cast();
+        let count = place as i32 + 1;
+        for list in [&mut new.opnos, &mut new.opfamilies, &mut new.inputcollids, &mut new.largs, &mut new.rargs] {
+            *list = pg_sys::list_truncate(*list, count);
+        }
+        let made = with_conditions(root, clause, twin.own(columns[0]), &[std::ptr::from_mut(new).cast()], true);
+        (*made).indexcols = integers(columns[..=place].iter().map(|&column| twin.own(column)));
+        Some(made)
+    }
+}
+
+/// A condition of an index in place of one of its twin.
+///
+/// # Safety
+/// The planner's state, a condition, the number of its column in the index, and what the index is to evaluate.
+unsafe fn with_conditions(
+    root: *mut PlannerInfo,
+    clause: *mut IndexClause,
+    column: usize,
+    conditions: &[*mut Node],
+    is_lossy: bool,
+) -> *mut IndexClause {
+    // SAFETY: as above.
+    unsafe {
+        let new = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<IndexClause>();
+        new.copy_from_nonoverlapping(clause, 1);
+        let conditions: Vec<_> = conditions.iter().map(|&one| versions::restriction(root, one)).collect();
+        (*new).indexquals = list(&conditions);
+        (*new).lossy |= is_lossy;
+        (*new).indexcol = column as i16;
+        (*new).indexcols = std::ptr::null_mut();
+        new
+    }
+}
+
+/// What PostgreSQL has made of a condition for the index: with the column on the left side. It makes one from each.
+///
+/// # Safety
+/// A condition of an index.
+unsafe fn first_condition(clause: *mut IndexClause) -> Option<*mut Node> {
+    // SAFETY: as above.
+    unsafe { elements::<RestrictInfo>((*clause).indexquals).next().map(|condition| (*condition).clause.cast()) }
+}
+
+/// The elements of a list of OIDs.
+///
+/// # Safety
+/// NULL, or such a list.
+unsafe fn oids(list: *mut pg_sys::List) -> impl Iterator<Item = pg_sys::Oid> {
+    // SAFETY: as above.
+    let length = if list.is_null() { 0 } else { unsafe { (*list).length as usize } };
+    // SAFETY: as above.
+    (0..length).map(move |at| unsafe { (*(*list).elements.add(at)).oid_value })
+}
+
+/// A list of integers.
+fn integers(numbers: impl Iterator<Item = usize>) -> *mut pg_sys::List {
+    // SAFETY: lappend_int() makes a new list of NIL.
+    numbers.fold(std::ptr::null_mut(), |list, number| unsafe { pg_sys::lappend_int(list, number as i32) })
+}

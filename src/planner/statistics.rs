@@ -1,0 +1,221 @@
+//! The hook for the statistics of expressions: of times ([`times`]), and of what a query groups by ([`groups`]).
+//!
+//! PostgreSQL looks up the statistics of an expression by way of the indexes that have it. The time of an ID is a column of the twin of an
+//! index. For other expressions, and for tables that have no such index, the planner is given an index that nothing else can use: it
+//! has no order, no operators, and a condition that is false.
+
+use super::functions::IdTime;
+use super::groups::Grouping;
+use super::nodes::{elements, list};
+use super::rising::Asked;
+use super::twins::Twin;
+use super::versions::declared;
+use super::wholes::Conditions;
+use super::{groups, times};
+use pg_sys::{HeapTuple, IndexOptInfo, Node, PlannerInfo, RelOptInfo, VariableStatData};
+use pgrx::prelude::*;
+
+/// A row of `pg_statistic`, which may be NULL, and whether the user may know what it tells.
+pub type Statistics = (HeapTuple, bool);
+
+/// An index over expressions, for the planner.
+#[repr(C)]
+pub struct Expressions {
+    /// What the planner sees. It has a pointer to this, so it comes first.
+    description: IndexOptInfo,
+    /// Where this is: a copy of the description has none of what follows.
+    this: *mut Self,
+    /// The statistics of each, once they were asked for: an array.
+    statistics: *mut Option<Statistics>,
+    /// The conditions of a table that has members.
+    pub conditions: Conditions,
+}
+
+impl Expressions {
+    /// That of a table, if it has one.
+    ///
+    /// # Safety
+    /// A table of the planner.
+    pub unsafe fn of_table<'a>(table: *mut RelOptInfo) -> Option<&'a mut Self> {
+        // SAFETY: as above.
+        unsafe { elements::<IndexOptInfo>((*table).indexlist).find_map(|index| Self::of(index)) }
+    }
+
+    /// # Safety
+    /// An index as the planner has it.
+    unsafe fn of<'a>(index: *mut IndexOptInfo) -> Option<&'a mut Self> {
+        // SAFETY: as above. What has this function was made here, or is a copy of that.
+        unsafe {
+            let is_ours = (*index).amcostestimate.is_some_and(|function| std::ptr::fn_addr_eq(function, declared(cost)));
+            let expressions = index.cast::<Self>();
+            (is_ours && (*expressions).this == expressions).then(|| &mut *expressions)
+        }
+    }
+
+    /// # Safety
+    /// The planner's state, a table of it, and expressions of it: at least one, and at most as many as an index has columns.
+    unsafe fn add(table: *mut RelOptInfo, expressions: &[*mut Node]) {
+        let columns = expressions.len();
+        // SAFETY: as above.
+        unsafe {
+            let index: *mut Self = pg_sys::palloc0(size_of::<Self>()).cast();
+            (*index).this = index;
+            (*index).statistics = pg_sys::palloc0(columns * size_of::<Option<Statistics>>()).cast();
+            let memory = (*index).statistics;
+            (0..columns).for_each(|at| memory.add(at).write(None));
+            let description = &mut (*index).description;
+            description.type_ = pg_sys::NodeTag::T_IndexOptInfo;
+            // Others may look for a name. The table has no index of this number more than once that could be read.
+            let first = elements::<IndexOptInfo>((*table).indexlist).next();
+            description.indexoid = first.map_or(pg_sys::InvalidOid, |index| (*index).indexoid);
+            description.rel = table;
+            description.ncolumns = columns as i32;
+            description.nkeycolumns = columns as i32;
+            // 0 stands for an expression.
+            description.indexkeys = pg_sys::palloc0(columns * size_of::<i32>()).cast();
+            description.indexcollations = pg_sys::palloc0(columns * size_of::<pg_sys::Oid>()).cast();
+            description.opfamily = pg_sys::palloc0(columns * size_of::<pg_sys::Oid>()).cast();
+            description.opcintype = pg_sys::palloc0(columns * size_of::<pg_sys::Oid>()).cast();
+            description.canreturn = pg_sys::palloc0(columns * size_of::<bool>()).cast();
+            description.indexprs = list(expressions);
+            description.indpred = list(&[pg_sys::makeBoolConst(false, false)]);
+            description.hypothetical = true;
+            description.amcostestimate = Some(declared(cost));
+            (*table).indexlist = pg_sys::lappend((*table).indexlist, index.cast());
+        }
+    }
+}
+
+/// Whether a query may have expressions that only [`add`] makes known: it groups.
+///
+/// # Safety
+/// The planner's state.
+pub unsafe fn groups(root: *mut PlannerInfo) -> bool {
+    // SAFETY: as above.
+    unsafe { !(*(*root).parse).groupClause.is_null() || !(*(*root).parse).distinctClause.is_null() }
+}
+
+/// Whether a table has what the planner is told of the times of its IDs. Calls nothing of PostgreSQL.
+///
+/// # Safety
+/// A table of the planner.
+pub unsafe fn is_prepared(table: *mut RelOptInfo) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        elements::<IndexOptInfo>((*table).indexlist)
+            .any(|index| (*index).hypothetical && (Twin::of(index).is_some() || Expressions::of(index).is_some()))
+    }
+}
+
+/// Makes known which expressions of a table there may be statistics of.
+///
+/// # Safety
+/// The planner's state, a table of it whose twins are known, and what the query says of it.
+pub unsafe fn add(root: *mut PlannerInfo, table: *mut RelOptInfo, asked: &Asked, has_members: bool) {
+    // SAFETY: as above.
+    unsafe {
+        let has_twin = |time: &IdTime| {
+            elements::<IndexOptInfo>((*table).indexlist)
+                .filter_map(|index| Twin::of(index))
+                .any(|twin| pg_sys::equal(twin.time.call.cast(), time.call.cast()))
+        };
+        let times = asked.compared.iter().filter(|time| !has_twin(time)).map(|time| time.call);
+        let mut expressions: Vec<*mut Node> = times.collect();
+        if groups(root) && (*table).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL {
+            let entries = elements::<pg_sys::TargetEntry>((*(*root).parse).targetList);
+            let wanted = entries.filter(|&entry| (*entry).ressortgroupref > 0);
+            expressions.extend(wanted.map(|entry| (*entry).expr.cast()).filter(|&one| groups::is_about(one, table)));
+        }
+        if expressions.is_empty() && has_members && !asked.compared.is_empty() {
+            expressions.push(asked.compared[0].call);
+        }
+        // PostgreSQL's arrays have room for so many columns of an index.
+        for some in expressions.chunks(pg_sys::INDEX_MAX_KEYS as usize) {
+            Expressions::add(table, some);
+        }
+    }
+}
+
+/// Supplies the statistics of an expression that the planner has found in an index. Returns whether the index was made here.
+///
+/// # Safety
+/// As the planner calls its hook for the statistics of an expression of an index, with the index's number and the column's.
+pub unsafe fn supply(root: *mut PlannerInfo, index: pg_sys::Oid, column: i16, data: &mut VariableStatData) -> bool {
+    let (table, expression) = (data.rel, data.var);
+    if table.is_null() || expression.is_null() {
+        return false;
+    }
+    // SAFETY: as above.
+    unsafe {
+        let is_same = |of_index: *mut Node| pg_sys::equal(of_index.cast(), expression.cast());
+        for index in elements::<IndexOptInfo>((*table).indexlist).filter(|&one| (*one).indexoid == index) {
+            let place: Option<&mut Option<Statistics>> = if let Some(twin) = Twin::of(index) {
+                (twin.at as i16 + 1 == column && is_same(twin.time.call)).then_some(&mut twin.statistics)
+            } else if let Some(expressions) = Expressions::of(index) {
+                let at = (column - 1) as usize;
+                let own = elements::<Node>((*index).indexprs).nth(at);
+                own.is_some_and(is_same).then(|| &mut *expressions.statistics.add(at))
+            } else {
+                None
+            };
+            let Some(place) = place else { continue };
+            let (tuple, may_know) = *place.get_or_insert_with(|| statistics(root, table, expression));
+            if !tuple.is_null() {
+                data.statsTuple = tuple;
+                data.freefunc = Some(keep);
+                data.acl_ok = may_know;
+            }
+            return true;
+        }
+    }
+    false
+}
+
+/// # Safety
+/// The planner's state, a table of it, and an expression of it.
+unsafe fn statistics(root: *mut PlannerInfo, table: *mut RelOptInfo, expression: *mut Node) -> Statistics {
+    let none = (std::ptr::null_mut(), false);
+    // SAFETY: as above.
+    unsafe {
+        if has_own(expression, table) {
+            return none;
+        }
+        if let Some(time) = IdTime::read(expression) {
+            return times::statistics(root, &time, (*table).tuples.max(1.0)).unwrap_or(none);
+        }
+        let groups = Grouping::read(expression).and_then(|grouping| groups::count(root, table, &grouping));
+        groups.map_or(none, |groups| (times::distinct(groups), true))
+    }
+}
+
+/// Whether somebody had statistics made of an expression: `CREATE STATISTICS ... ON (snowflake_timestamp(id)) FROM orders`.
+///
+/// # Safety
+/// An expression, and a table of the planner.
+unsafe fn has_own(expression: *mut Node, table: *mut RelOptInfo) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        elements::<pg_sys::StatisticExtInfo>((*table).statlist).any(|statistics| {
+            elements::<Node>((*statistics).exprs).any(|one| pg_sys::equal(one.cast(), expression.cast()))
+        })
+    }
+}
+
+/// A tuple may be asked for again while the query is planned, and lives as long as that.
+#[pg_guard]
+unsafe extern "C-unwind" fn keep(_tuple: HeapTuple) {}
+
+/// An index over expressions has no paths.
+#[pg_guard]
+unsafe extern "C-unwind" fn cost(
+    _root: *mut PlannerInfo,
+    _path: *mut pg_sys::IndexPath,
+    _loop_count: f64,
+    _startup: *mut f64,
+    _total: *mut f64,
+    _selectivity: *mut f64,
+    _correlation: *mut f64,
+    _pages: *mut f64,
+) {
+    unreachable!("the planner has made a path over an index that nothing can use");
+}

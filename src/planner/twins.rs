@@ -1,0 +1,271 @@
+//! A btree index on an ID is one on its time, too: `(id, n)` is in the order `(snowflake_timestamp(id), id, n)`. The planner is told
+//! so by a second description of the index, its *twin*, which has the time as one more column before the ID. Which conditions and
+//! joins it serves, and in which order it is read, PostgreSQL finds out by itself, as it does for every index. So the conditions of
+//! the query stay as they are, and what else serves them competes by its cost: an index on the time, partitions, a hash join.
+//!
+//! No path ever leaves here over a twin. PostgreSQL asks an index what a path over it costs as soon as the path is made, and a twin's answer
+//! is to make it a path over the index itself: what was matched with the time becomes bounds of the ID, as a support function of
+//! PostgreSQL derives them. See [`cost`].
+
+use super::clauses::{self, Resolved};
+use super::functions::IdTime;
+use super::nodes::{copy, elements, list, without_labels};
+use super::operators::{Accepts, DATETIME_OPS, INTEGER_OPS};
+use super::rising::Asked;
+use super::statistics::Statistics;
+use super::versions::declared;
+use super::{operators, times, versions};
+use pg_sys::{Cost, IndexOptInfo, IndexPath, Node, PlannerInfo, RelOptInfo, Selectivity};
+use pgrx::prelude::*;
+
+/// A description of an index, for the planner.
+#[repr(C)]
+pub struct Twin {
+    /// What the planner sees. It has a pointer to this, so it comes first.
+    description: IndexOptInfo,
+    /// Where this is: a copy of the description has none of what follows.
+    this: *mut Self,
+    /// The index.
+    pub index: *mut IndexOptInfo,
+    /// Which column of the description is the time; the next one is the ID, which in the index has this number.
+    pub at: usize,
+    /// The time.
+    pub time: IdTime,
+    /// The conditions that became some of the index, by those of the description: pairs of them.
+    pub resolved: *mut pg_sys::List,
+    /// The statistics of the time, once they were asked for.
+    pub statistics: Option<Statistics>,
+    /// The correlation of the index with the table, once it was asked for.
+    correlation: Option<f64>,
+}
+
+impl Twin {
+    /// The twin that an index is, if it is one.
+    ///
+    /// # Safety
+    /// An index as the planner has it.
+    pub unsafe fn of<'a>(index: *mut IndexOptInfo) -> Option<&'a mut Self> {
+        // SAFETY: as above. What asks for its cost here was made here, or is a copy of that.
+        unsafe {
+            let is_ours = (*index).amcostestimate.is_some_and(|function| std::ptr::fn_addr_eq(function, declared(cost)));
+            let twin = index.cast::<Self>();
+            (is_ours && (*twin).this == twin).then(|| &mut *twin)
+        }
+    }
+
+    /// The number that one of the columns has in the index: one less, where it comes after the time. It must not be the time.
+    pub const fn own(&self, column: usize) -> usize {
+        if column > self.at { column - 1 } else { column }
+    }
+
+    /// The family of operators that a key column is ordered by.
+    ///
+    /// # Safety
+    /// The number of a key column.
+    pub unsafe fn family(&self, column: usize) -> pg_sys::Oid {
+        // SAFETY: as above.
+        unsafe { *self.description.opfamily.add(column) }
+    }
+}
+
+/// Adds the twins of a table's indexes.
+///
+/// # Safety
+/// The planner's state, a table of it whose indexes are known, and what the query says of it.
+pub unsafe fn add(root: *mut PlannerInfo, table: *mut RelOptInfo, asked: &Asked) {
+    // SAFETY: as above.
+    unsafe {
+        let other_nulls = !asked.sorted.is_empty() && wants_other_nulls(root);
+        let is_sorted = |time: &IdTime| asked.sorted.iter().any(|it| pg_sys::equal(it.expression.cast(), time.call.cast()));
+        let compared = asked.compared.iter().filter(|time| !is_sorted(time)).map(|time| (*time, time.call));
+        let wanted: Vec<(IdTime, *mut Node)> =
+            asked.sorted.iter().map(|rising| (rising.time, rising.expression)).chain(compared).collect();
+        let mut twins: Vec<*mut Twin> = Vec::new();
+        for index in elements::<IndexOptInfo>((*table).indexlist).filter(|&index| can_have_twin(index)) {
+            for &(time, expression) in &wanted {
+                let id = without_labels(time.id);
+                let Some(at) = column_of(index, id) else { continue };
+                twins.push(twin(index, at, time, expression, false));
+                // Without NULLs, their place in the order does not matter.
+                if other_nulls && versions::is_not_null(root, table, id) {
+                    twins.push(twin(index, at, time, expression, true));
+                }
+            }
+        }
+        if !twins.is_empty() {
+            wanted.iter().for_each(|(time, _)| time.keep_in_plan(root));
+        }
+        for twin in twins {
+            (*table).indexlist = pg_sys::lappend((*table).indexlist, twin.cast());
+        }
+    }
+}
+
+/// # Safety
+/// An index as the planner has it.
+unsafe fn can_have_twin(index: *mut IndexOptInfo) -> bool {
+    let most = pg_sys::INDEX_MAX_KEYS as i32;
+    // SAFETY: as above. What was made here has no order.
+    unsafe {
+        let is_btree = (*index).relam == pg_sys::BTREE_AM_OID && !(*index).sortopfamily.is_null();
+        is_btree && Twin::of(index).is_none() && (*index).ncolumns < most && (*index).nkeycolumns < most
+    }
+}
+
+/// Which key column of an index is this ID.
+///
+/// # Safety
+/// An index as the planner has it, and an expression of its table.
+unsafe fn column_of(index: *mut IndexOptInfo, id: *mut Node) -> Option<usize> {
+    // SAFETY: as above; the arrays have an element for each key column.
+    unsafe {
+        (0..(*index).nkeycolumns as usize).find(|&at| {
+            (*(*index).opfamily.add(at)).to_u32() == INTEGER_OPS
+                && (*(*index).opcintype.add(at)) == pg_sys::INT8OID
+                && pg_sys::match_index_to_operand(id, at as i32, index)
+        })
+    }
+}
+
+/// Whether an order of the query has NULLs where an index has them not, unless it says so.
+///
+/// # Safety
+/// The planner's state.
+unsafe fn wants_other_nulls(root: *mut PlannerInfo) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        elements::<pg_sys::SortGroupClause>((*(*root).parse).sortClause).any(|order| {
+            match operators::of_times((*order).sortop.to_u32()) {
+                Some((Accepts::Less, ..)) => (*order).nulls_first,
+                Some((Accepts::Greater, ..)) => !(*order).nulls_first,
+                _ => false,
+            }
+        })
+    }
+}
+
+/// The twin of an index.
+///
+/// # Safety
+/// An index as the planner has it, the column that is the ID, its time, what rises with that, and whether NULLs are on the other side than
+/// in the index.
+unsafe fn twin(
+    index: *mut IndexOptInfo,
+    at: usize,
+    time: IdTime,
+    ordered_by: *mut Node,
+    other_nulls: bool,
+) -> *mut Twin {
+    // SAFETY: as above. The arrays have an element for each column, or each key column. What PostgreSQL puts into a description of its own is
+    // here, and nothing else.
+    unsafe {
+        let (columns, keys) = ((*index).ncolumns, (*index).nkeycolumns);
+        let mut new: IndexOptInfo = std::ptr::read(index);
+        new.ncolumns = columns + 1;
+        new.nkeycolumns = keys + 1;
+        // 0 stands for an expression.
+        new.indexkeys = with((*index).indexkeys, columns, at, 0);
+        new.canreturn = with((*index).canreturn, columns, at, false);
+        new.opclassoptions = with((*index).opclassoptions, columns, at, std::ptr::null_mut());
+        new.indexcollations = with((*index).indexcollations, keys, at, pg_sys::InvalidOid);
+        new.opfamily = with((*index).opfamily, keys, at, DATETIME_OPS.into());
+        new.opcintype = with((*index).opcintype, keys, at, pg_sys::TIMESTAMPTZOID);
+        new.sortopfamily = with((*index).sortopfamily, keys, at, DATETIME_OPS.into());
+        new.reverse_sort = with((*index).reverse_sort, keys, at, *(*index).reverse_sort.add(at));
+        new.nulls_first = with((*index).nulls_first, keys, at, *(*index).nulls_first.add(at) != other_nulls);
+        // Conditions are matched with these.
+        let before = (0..at).filter(|&at| *(*index).indexkeys.add(at) == 0).count();
+        let mut expressions: Vec<*mut Node> = elements((*index).indexprs).collect();
+        expressions.insert(before, copy(time.call));
+        new.indexprs = list(&expressions);
+        // The rows are ordered by these: the time, or a length of it.
+        let mut entries: Vec<*mut pg_sys::TargetEntry> = elements((*index).indextlist).collect();
+        entries.insert(at, pg_sys::makeTargetEntry(copy(ordered_by).cast(), 0, std::ptr::null_mut(), false));
+        for (at, entry) in entries.iter_mut().enumerate() {
+            *entry = pg_sys::flatCopyTargetEntry(*entry);
+            (**entry).resno = at as i16 + 1;
+        }
+        new.indextlist = list(&entries);
+        // Several IDs may have the same time.
+        new.unique = false;
+        // It is not there: nobody can read the lowest and the highest time from it.
+        new.hypothetical = true;
+        // Several times are several ranges of IDs.
+        new.amsearcharray = false;
+        new.amcostestimate = Some(declared(cost));
+        let twin = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<Twin>();
+        twin.write(Twin {
+            description: new,
+            this: twin,
+            index,
+            at,
+            time,
+            resolved: std::ptr::null_mut(),
+            statistics: None,
+            correlation: None,
+        });
+        twin
+    }
+}
+
+/// A copy of an array with one more element at this place.
+///
+/// # Safety
+/// NULL, or an array of this length.
+unsafe fn with<T: Copy>(array: *mut T, length: i32, at: usize, element: T) -> *mut T {
+    if array.is_null() {
+        return array;
+    }
+    let length = length as usize;
+    // SAFETY: as above; the new array has one element more.
+    unsafe {
+        let new: *mut T = pg_sys::palloc(size_of::<T>() * (length + 1)).cast();
+        new.copy_from_nonoverlapping(array, at);
+        new.add(at).write(element);
+        new.add(at + 1).copy_from_nonoverlapping(array.add(at), length - at);
+        new
+    }
+}
+
+/// What a path over a twin costs, which is made one over the index itself.
+///
+/// What the time is compared with may be known only when the query runs. PostgreSQL's estimate for that is better by the statistics of
+/// the time, where it knows how many rows have the same one, than by those of the ID. So the cost is estimated by the twin. But
+/// where something else than that is read, it is estimated by what is.
+#[pg_guard]
+unsafe extern "C-unwind" fn cost(
+    root: *mut PlannerInfo,
+    path: *mut IndexPath,
+    loop_count: f64,
+    startup: *mut Cost,
+    total: *mut Cost,
+    selectivity: *mut Selectivity,
+    correlation: *mut f64,
+    pages: *mut f64,
+) {
+    // SAFETY: as PostgreSQL calls it, for a path over what has this function.
+    unsafe {
+        let twin = Twin::of((*path).indexinfo).expect("another extension has copied the description of an index");
+        let Resolved { clauses, is_as_described } = clauses::of_index(root, twin, (*path).indexclauses);
+        let declared = (*twin.index).amcostestimate.expect("the function of an access method");
+        let estimate = versions::estimate(declared);
+        let estimate = |path| {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                estimate(root, path, loop_count, startup, total, selectivity, correlation, pages);
+            });
+        };
+        if is_as_described {
+            estimate(path);
+            if twin.at == 0 {
+                // PostgreSQL looks for it among the statistics of the index, which has none of the time.
+                let known = twin.correlation.get_or_insert_with(|| times::correlation(root, twin.index, &twin.time));
+                correlation.write(*known);
+            }
+        }
+        (*path).indexinfo = twin.index;
+        (*path).indexclauses = clauses;
+        if !is_as_described {
+            estimate(path);
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Tables that have members: partitions, children by inheritance, and the parts of a UNION ALL.
+//!
+//! Partitions by ID are pruned by conditions on the ID. So for a table that has members, those are added which follow from conditions on
+//! its times. They say nothing new, and the planner would take a row for twice as rare. So a member gets what it has a use for: one
+//! that has members itself, both; a foreign table, whose server knows only IDs, those on the ID instead; any other, none.
+
+use super::comparisons::Rewriter;
+use super::functions::IdTime;
+use super::nodes::{cast, elements, list, numbers};
+use super::operators::{self, Accepts};
+use super::statistics::Expressions;
+use super::{bounds, comparisons, rising, versions};
+use pg_sys::{AppendRelInfo, List, Node, PlannerInfo, RelOptInfo, RestrictInfo};
+use pgrx::prelude::*;
+use std::ffi::CString;
+
+/// The conditions of a table that has members.
+#[repr(C)]
+pub struct Conditions {
+    /// Those on IDs that were added, in their order.
+    pub implied: *mut List,
+    /// All of them, once the first member is added.
+    all: *mut List,
+    /// Those that its members get.
+    handed_down: *mut List,
+    /// Those of joins, while more are there.
+    of_joins: *mut List,
+    has_more_of_joins: bool,
+}
+
+/// What becomes of a table's conditions on its times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// They stay. Twins of its indexes serve them.
+    Plain,
+    /// The same, and conditions on the ID are added.
+    Both,
+    /// Those on the ID take their place: another server knows only those, and only those may be evaluated before a row is known to be one
+    /// that the user may see.
+    IdsOnly,
+}
+
+/// What becomes of a table's conditions on its times.
+///
+/// # Safety
+/// The planner's state, and a table of it.
+pub unsafe fn use_of(root: *mut PlannerInfo, table: *mut RelOptInfo) -> Use {
+    // SAFETY: as above; the array has an element for each number of a table in the query.
+    unsafe {
+        let entry = *(*root).simple_rte_array.add((*table).relid as usize);
+        if (*entry).rtekind != pg_sys::RTEKind::RTE_RELATION {
+            Use::Plain
+        } else if !(*entry).securityQuals.is_null() || (*entry).relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE {
+            Use::IdsOnly
+        } else if (*entry).inh {
+            Use::Both
+        } else {
+            Use::Plain
+        }
+    }
+}
+
+/// Adds to the conditions of a query what a table has a use for.
+///
+/// # Safety
+/// The planner's state of a query whose expressions are preprocessed, and not distributed yet; and a table of it that is no member.
+pub unsafe fn add_conditions(root: *mut PlannerInfo, table: *mut RelOptInfo) {
+    // SAFETY: as above.
+    unsafe {
+        let which = use_of(root, table);
+        if which != Use::Plain {
+            let added = comparisons::rewrite(root, table, which);
+            if let Some(state) = Expressions::of_table(table) {
+                state.conditions.implied = list(&added);
+            }
+        }
+    }
+}
+
+/// Sees to it that a table that is about to be added to a whole gets the conditions that it has a use for: it gets those that the whole has.
+///
+/// # Safety
+/// The planner's state, and a member that is looked at, and not added yet.
+pub unsafe fn hand_down(root: *mut PlannerInfo, member: *mut RelOptInfo) {
+    // SAFETY: as above.
+    unsafe {
+        let Some((place, whole)) = rising::place(root, member) else { return };
+        let own = match Expressions::of_table(whole) {
+            Some(state) => {
+                let state = &mut state.conditions;
+                if state.all.is_null() {
+                    state.all = (*whole).baserestrictinfo;
+                    state.handed_down = without(state.all, state.implied);
+                }
+                state.handed_down
+            }
+            None => of_whole(whole),
+        };
+        (*whole).baserestrictinfo = match use_of(root, member) {
+            Use::Plain => {
+                let is_child = (*whole).rtekind == pg_sys::RTEKind::RTE_RELATION && (*whole).part_scheme.is_null();
+                let both = || with_implied(root, place, member, own, false);
+                if is_child && is_excluded(root, member, own) { both() } else { own }
+            }
+            Use::Both => with_implied(root, place, member, own, false),
+            Use::IdsOnly => with_implied(root, place, member, own, true),
+        };
+    }
+}
+
+/// The conditions of a whole that are its own, and not of a member that was added before.
+///
+/// # Safety
+/// A table of the planner that has members.
+unsafe fn of_whole(whole: *mut RelOptInfo) -> *mut List {
+    // SAFETY: as above.
+    unsafe {
+        let is_own = |&one: &*mut RestrictInfo| pg_sys::bms_is_subset((*one).clause_relids, (*whole).relids);
+        if elements((*whole).baserestrictinfo).all(|one| is_own(&one)) {
+            return (*whole).baserestrictinfo;
+        }
+        list(&elements((*whole).baserestrictinfo).filter(is_own).collect::<Vec<_>>())
+    }
+}
+
+/// The conditions without those that were added, which come in this order.
+///
+/// # Safety
+/// Conditions of the planner, and expressions.
+unsafe fn without(conditions: *mut List, implied: *mut List) -> *mut List {
+    // SAFETY: as above.
+    unsafe {
+        let implied: Vec<*mut Node> = elements(implied).collect();
+        let mut next = 0;
+        let mut is_own = |condition: *mut Node| {
+            if !compares_ids(condition) {
+                return true;
+            }
+            let is_same = |one: &*mut Node| *one == condition || pg_sys::equal(one.cast(), condition.cast());
+            match implied[next..].iter().position(is_same) {
+                Some(at) => next += at + 1,
+                None => return true,
+            }
+            false
+        };
+        let own: Vec<*mut RestrictInfo> =
+            elements::<RestrictInfo>(conditions).filter(|&one| is_own((*one).clause.cast())).collect();
+        list(&own)
+    }
+}
+
+/// Whether a condition may be one that is made here: a comparison of IDs, or several.
+///
+/// # Safety
+/// A condition.
+unsafe fn compares_ids(condition: *mut Node) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        cast::<pg_sys::BoolExpr>(condition).is_some()
+            || cast::<pg_sys::OpExpr>(condition).is_some_and(|one| operators::bounds_ids(one.opno.to_u32()))
+    }
+}
+
+/// The conditions of a whole, with those for a member that follow from them, or with those in their place.
+///
+/// # Safety
+/// The planner's state, a member and its place, and the conditions of the whole.
+unsafe fn with_implied(
+    root: *mut PlannerInfo,
+    mut place: *mut AppendRelInfo,
+    member: *mut RelOptInfo,
+    conditions: *mut List,
+    instead: bool,
+) -> *mut List {
+    // SAFETY: as above.
+    unsafe {
+        let time_of = |expression| IdTime::read(expression);
+        let rewriter = Rewriter::new(root, &time_of);
+        let (mut all, mut more) = (Vec::new(), Vec::new());
+        for condition in elements::<RestrictInfo>(conditions) {
+            let of_member = pg_sys::adjust_appendrel_attrs(root, (*condition).clause.cast(), 1, &raw mut place);
+            let implied = rewriter.implied(of_member);
+            if !instead || implied.is_empty() {
+                all.push(condition);
+            }
+            more.extend(implied.into_iter().map(|one| {
+                let new = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<RestrictInfo>();
+                new.copy_from_nonoverlapping(condition, 1);
+                (*new).clause = one.cast();
+                (*new).orclause = std::ptr::null_mut();
+                (*new).clause_relids = (*member).relids;
+                new
+            }));
+        }
+        let implied: Vec<*mut Node> = more.iter().map(|&one| (*one).clause.cast()).collect();
+        if let Some(state) = Expressions::of_table(member) {
+            state.conditions.implied = list(&implied);
+        }
+        all.extend(more);
+        list(&all)
+    }
+}
+
+/// Whether a child's CHECK constraints on its IDs exclude all rows that the query asks for. PostgreSQL finds that out if it knows the conditions on the
+/// ID.
+///
+/// # Safety
+/// The planner's state, a child, and the conditions of its parent.
+unsafe fn is_excluded(root: *mut PlannerInfo, child: *mut RelOptInfo, conditions: *mut List) -> bool {
+    // SAFETY: as above; the query has locked its tables. PostgreSQL reads constraints in the same way.
+    unsafe {
+        if pg_sys::constraint_exclusion as u32 == pg_sys::ConstraintExclusionType::CONSTRAINT_EXCLUSION_OFF {
+            return false;
+        }
+        let Some((mut place, _)) = rising::place(root, child) else { return false };
+        let time_of = |expression| IdTime::read(expression);
+        let rewriter = Rewriter::new(root, &time_of);
+        let implied: Vec<*mut Node> = elements::<RestrictInfo>(conditions)
+            .flat_map(|condition| {
+                let clause = (*condition).clause.cast();
+                rewriter.implied(pg_sys::adjust_appendrel_attrs(root, clause, 1, &raw mut place))
+            })
+            .collect();
+        if implied.is_empty() {
+            return false;
+        }
+        let entry = *(*root).simple_rte_array.add((*child).relid as usize);
+        let table = pg_sys::table_open((*entry).relid, pg_sys::NoLock as pg_sys::LOCKMODE);
+        let constraints = (*(*table).rd_att).constr;
+        let count = if constraints.is_null() { 0 } else { (*constraints).num_check as usize };
+        let mut checks = std::ptr::null_mut();
+        for at in 0..count {
+            let check = &*(*constraints).check.add(at);
+            if check.ccvalid {
+                let text = CString::from(std::ffi::CStr::from_ptr(check.ccbin));
+                let expression = pg_sys::stringToNode(text.as_ptr()).cast();
+                let expression = pg_sys::eval_const_expressions(root, expression);
+                let expression = pg_sys::canonicalize_qual(expression.cast(), true);
+                pg_sys::ChangeVarNodes(expression.cast(), 1, (*child).relid as i32, 0);
+                checks = pg_sys::list_concat(checks, pg_sys::make_ands_implicit(expression));
+            }
+        }
+        pg_sys::table_close(table, pg_sys::NoLock as pg_sys::LOCKMODE);
+        !checks.is_null() && pg_sys::predicate_refuted_by(checks, list(&implied), false)
+    }
+}
+
+/// The paths of a partition are made, and those of the whole are next. PostgreSQL looks for conditions of joins that it can prune partitions by
+/// while the query runs; so those on the ID are there meanwhile.
+///
+/// # Safety
+/// The planner's state, and a member whose paths are made.
+pub unsafe fn add_joins(root: *mut PlannerInfo, member: *mut RelOptInfo) {
+    // SAFETY: as above.
+    unsafe {
+        let mut whole = member;
+        while let Some((_, above)) = rising::place(root, whole) {
+            whole = above;
+        }
+        if (*whole).part_scheme.is_null() {
+            return;
+        }
+        let Some(state) = Expressions::of_table(whole).filter(|state| !state.conditions.has_more_of_joins) else { return };
+        let of_whole = |expression| {
+            let is_of_whole = |time: &IdTime| pg_sys::bms_equal(pg_sys::pull_varnos(root, time.id), (*whole).relids);
+            IdTime::read(expression).filter(is_of_whole)
+        };
+        let mut all: Vec<*mut RestrictInfo> = elements((*whole).joininfo).collect();
+        let rewriter = Rewriter::new(root, &of_whole);
+        for condition in elements::<RestrictInfo>((*whole).joininfo) {
+            for implied in rewriter.implied((*condition).clause.cast()) {
+                let new = versions::restriction(root, implied);
+                versions::place_like(new, condition);
+                all.push(new);
+            }
+        }
+        for implied in of_classes(root, whole, &of_whole) {
+            all.push(versions::restriction(root, implied));
+        }
+        for &condition in &all[elements::<RestrictInfo>((*whole).joininfo).len()..] {
+            // They say nothing new.
+            (*condition).norm_selec = 1.0;
+            (*condition).outer_selec = 1.0;
+        }
+        state.conditions.of_joins = (*whole).joininfo;
+        state.conditions.has_more_of_joins = true;
+        (*whole).joininfo = list(&all);
+    }
+}
+
+/// What follows for IDs from classes of equal times.
+///
+/// # Safety
+/// The planner's state, a table of it, and what reads an expression as a time of that.
+unsafe fn of_classes(
+    root: *mut PlannerInfo,
+    whole: *mut RelOptInfo,
+    of_whole: &dyn Fn(*mut Node) -> Option<IdTime>,
+) -> Vec<*mut Node> {
+    let mut all = Vec::new();
+    // SAFETY: as above.
+    unsafe {
+        for number in numbers((*whole).eclass_indexes) {
+            let class: *mut pg_sys::EquivalenceClass = (*(*(*root).eq_classes).elements.add(number)).ptr_value.cast();
+            let times: Vec<IdTime> =
+                versions::members(class).filter_map(|member| of_whole((*member).em_expr.cast())).collect();
+            for time in times {
+                let others = versions::members(class)
+                    .filter(|&other| !pg_sys::bms_overlap((*other).em_relids, (*whole).relids));
+                for other in others {
+                    let expression = (*other).em_expr.cast();
+                    all.extend(
+                        bounds::of_comparison(root, Accepts::Equal, &time, expression, (*other).em_datatype)
+                            .into_iter()
+                            .flatten(),
+                    );
+                }
+            }
+        }
+    }
+    all
+}
+
+/// The paths of a table that has members are made. Conditions of joins are as before, and the others are all there again: PostgreSQL prunes by
+/// them when the query runs.
+///
+/// # Safety
+/// A table of the planner that has members, and whose paths are made.
+pub unsafe fn restore(whole: *mut RelOptInfo) {
+    // SAFETY: as above.
+    unsafe {
+        let Some(state) = Expressions::of_table(whole) else {
+            (*whole).baserestrictinfo = of_whole(whole);
+            return;
+        };
+        let state = &mut state.conditions;
+        if !state.all.is_null() {
+            (*whole).baserestrictinfo = state.all;
+        }
+        if state.has_more_of_joins {
+            (*whole).joininfo = state.of_joins;
+            state.has_more_of_joins = false;
+        }
+    }
+}

@@ -192,8 +192,12 @@ fn constant(id: i64) -> *mut Node {
 pub unsafe fn without_implied(conditions: &[*mut Node], made: &[*mut Node]) -> Vec<*mut Node> {
     // SAFETY: as above.
     let of_made: Vec<Option<Sides>> = made.iter().map(|&one| unsafe { Sides::read(one) }).collect();
-    let bounded: HashSet<Column> =
-        of_made.iter().flatten().filter(|sides| sides.is_lower() && sides.bound != Some(0)).map(|sides| sides.id).collect();
+    let bounded: HashSet<Column> = of_made
+        .iter()
+        .flatten()
+        .filter(|sides| sides.is_lower() && sides.bound != Some(0))
+        .map(|sides| sides.id)
+        .collect();
     let mut known = HashSet::new();
     let mut made = made.iter().zip(of_made).peekable();
     let mut is_needed = |condition: &*mut Node| {

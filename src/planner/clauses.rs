@@ -41,7 +41,37 @@ pub unsafe fn of_index(root: *mut PlannerInfo, twin: &mut Twin, clauses: *mut pg
                 new.push(resolved);
             }
         }
-        Resolved { clauses: list(&new), is_as_described }
+        Resolved { clauses: list(&without_implied(&new)), is_as_described }
+    }
+}
+
+/// The conditions of an index without what follows from others of them.
+///
+/// # Safety
+/// Conditions of an index.
+unsafe fn without_implied(clauses: &[*mut IndexClause]) -> Vec<*mut IndexClause> {
+    // SAFETY: as above.
+    unsafe {
+        let restrictions = |clause: *mut IndexClause| elements::<RestrictInfo>((*clause).indexquals);
+        let condition = |restriction: *mut RestrictInfo| (*restriction).clause.cast::<Node>();
+        let all: Vec<*mut Node> = clauses.iter().flat_map(|&clause| restrictions(clause).map(condition)).collect();
+        let needed = bounds::without_implied(&all, &all);
+        if needed.len() == all.len() {
+            return clauses.to_vec();
+        }
+        let mut needed = needed.into_iter().peekable();
+        let mut is_needed = |one: &*mut RestrictInfo| needed.next_if_eq(&condition(*one)).is_some();
+        let own = |&clause: &*mut IndexClause| {
+            let own: Vec<*mut RestrictInfo> = restrictions(clause).filter(&mut is_needed).collect();
+            if own.is_empty() || own.len() == restrictions(clause).len() {
+                return clause;
+            }
+            let new = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<IndexClause>();
+            new.copy_from_nonoverlapping(clause, 1);
+            (*new).indexquals = list(&own);
+            new
+        };
+        clauses.iter().map(own).collect()
     }
 }
 
@@ -131,11 +161,7 @@ unsafe fn of_time(root: *mut PlannerInfo, time: &IdTime, condition: *mut Node) -
 ///
 /// # Safety
 /// As [`of_time`].
-unsafe fn of_times(
-    root: *mut PlannerInfo,
-    time: &IdTime,
-    comparison: &pg_sys::ScalarArrayOpExpr,
-) -> Option<Bounds> {
+unsafe fn of_times(root: *mut PlannerInfo, time: &IdTime, comparison: &pg_sys::ScalarArrayOpExpr) -> Option<Bounds> {
     // SAFETY: as above; an array of the type that the operator takes.
     unsafe {
         let (accepts, _, other_type) = operators::of_times(comparison.opno.to_u32())?;
@@ -186,7 +212,8 @@ unsafe fn row_until_time(
         let new = cast::<pg_sys::RowCompareExpr>(copy(std::ptr::from_mut(rows).cast()))?;
         versions::set_comparison(new, accepts);
         for at in 0..place {
-            let operator = operators::in_family((*(*new.opnos).elements.add(at)).oid_value, twin.family(columns[at]), accepts)?;
+            let operator =
+                operators::in_family((*(*new.opnos).elements.add(at)).oid_value, twin.family(columns[at]), accepts)?;
             (*(*new.opnos).elements.add(at)).oid_value = operator;
         }
         (*(*new.opnos).elements.add(place)).oid_value = operators::of_ids(accepts);

@@ -140,7 +140,9 @@ impl<'a> Rewriter<'a> {
             let own = copy(condition);
             match self.rewritten(list(&[own]), Place::List) {
                 Some(new) => elements(new).filter(|&one| one != own).collect(),
-                None if cast::<pg_sys::BoolExpr>(own).is_some() && !pg_sys::equal(own.cast(), condition.cast()) => vec![own],
+                None if cast::<pg_sys::BoolExpr>(own).is_some() && !pg_sys::equal(own.cast(), condition.cast()) => {
+                    vec![own]
+                }
                 None => Vec::new(),
             }
         }
@@ -263,7 +265,8 @@ impl<'a> Rewriter<'a> {
             let by_left = || bounds(accepts, time_of(left, left_type)?, right, right_type);
             let by_right = || bounds(accepts.commuted(), time_of(right, right_type)?, left, left_type);
             let found = by_left().or_else(by_right)?;
-            let excludes_nulls = || *self.excludes_nulls.get_or_init(|| excludes_nulls((*(*self.root).parse).jointree.cast()));
+            let excludes_nulls =
+                || *self.excludes_nulls.get_or_init(|| excludes_nulls((*(*self.root).parse).jointree.cast()));
             (place != Place::Alternative || !excludes_nulls()).then_some(found)
         }
     }

@@ -86,10 +86,12 @@ pub unsafe fn has_candidates(root: *mut PlannerInfo, table: *mut RelOptInfo) -> 
     unsafe {
         for_each_compared(root, table, &mut look);
         for_each_sorted(root, &mut look);
-        if let Some((place, parent)) = place(root, table)
-            && (*parent).rtekind == pg_sys::RTEKind::RTE_SUBQUERY
-        {
-            elements::<Node>((*place).translated_vars).for_each(look);
+        let mut member = table;
+        while let Some((place, parent)) = place(root, member) {
+            if (*parent).rtekind == pg_sys::RTEKind::RTE_SUBQUERY {
+                elements::<Node>((*place).translated_vars).for_each(&mut look);
+            }
+            member = parent;
         }
     }
     found
@@ -129,9 +131,8 @@ unsafe fn expressions(root: *mut PlannerInfo, table: *mut RelOptInfo) -> [Vec<*m
     // SAFETY: as above.
     unsafe {
         if let Some((mut place, parent)) = place(root, table) {
-            return expressions(root, parent).map(|of_parent| {
-                of_parent.into_iter().filter_map(|one| of_member(root, &mut place, one)).collect()
-            });
+            return expressions(root, parent)
+                .map(|of_parent| of_parent.into_iter().filter_map(|one| of_member(root, &mut place, one)).collect());
         }
         let is_whole = (*table).rtekind == pg_sys::RTEKind::RTE_SUBQUERY;
         let of_table = |expression| {

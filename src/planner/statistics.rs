@@ -46,7 +46,8 @@ impl Expressions {
     unsafe fn of<'a>(index: *mut IndexOptInfo) -> Option<&'a mut Self> {
         // SAFETY: as above. What has this function was made here, or is a copy of that.
         unsafe {
-            let is_ours = (*index).amcostestimate.is_some_and(|function| std::ptr::fn_addr_eq(function, declared(cost)));
+            let is_ours =
+                (*index).amcostestimate.is_some_and(|function| std::ptr::fn_addr_eq(function, declared(cost)));
             let expressions = index.cast::<Self>();
             (is_ours && (*expressions).this == expressions).then(|| &mut *expressions)
         }
@@ -159,7 +160,10 @@ pub unsafe fn supply(root: *mut PlannerInfo, index: pg_sys::Oid, column: i16, da
                 None
             };
             let Some(place) = place else { continue };
-            let (tuple, may_know) = *place.get_or_insert_with(|| statistics(root, table, expression));
+            // The search for an order of joins may forget what it has allocated.
+            let mut memory = pgrx::PgMemoryContexts::For((*root).planner_cxt);
+            let compute = || memory.switch_to(|_| statistics(root, table, expression));
+            let (tuple, may_know) = *place.get_or_insert_with(compute);
             if !tuple.is_null() {
                 data.statsTuple = tuple;
                 data.freefunc = Some(keep);

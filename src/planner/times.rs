@@ -25,7 +25,7 @@ impl Known {
         // SAFETY: as above.
         unsafe { pg_sys::examine_variable(root, without_labels(id), 0, &raw mut data) };
         let tuple = data.statsTuple;
-        (!tuple.is_null()).then_some(Self { tuple, data })
+        (!tuple.is_null()).then(|| Self { tuple, data })
     }
 
     /// The values and numbers of one kind of statistics.
@@ -68,9 +68,7 @@ impl Drop for Known {
 pub fn constant(timestamptz: i64) -> *mut Node {
     let (value, length) = (pg_sys::Datum::from(timestamptz), size_of::<i64>() as i32);
     // SAFETY: a value that is passed as such.
-    unsafe {
-        pg_sys::makeConst(pg_sys::TIMESTAMPTZOID, -1, pg_sys::InvalidOid, length, value, false, true).cast()
-    }
+    unsafe { pg_sys::makeConst(pg_sys::TIMESTAMPTZOID, -1, pg_sys::InvalidOid, length, value, false, true).cast() }
 }
 
 /// How well the order of an index that begins with an ID agrees with that of the table's rows: from -1 to 1, 0 where that is not known.
@@ -144,7 +142,11 @@ pub unsafe fn sample(root: *mut PlannerInfo, column: *mut Node) -> Vec<i64> {
     // SAFETY: as above.
     let Some(known) = (unsafe { Known::of(root, column) }) else { return Vec::new() };
     let kinds = [pg_sys::STATISTIC_KIND_HISTOGRAM, pg_sys::STATISTIC_KIND_MCV];
-    kinds.into_iter().filter_map(|kind| known.slot(kind, pg_sys::ATTSTATSSLOT_VALUES)).flat_map(|(values, _)| values).collect()
+    kinds
+        .into_iter()
+        .filter_map(|kind| known.slot(kind, pg_sys::ATTSTATSSLOT_VALUES))
+        .flat_map(|(values, _)| values)
+        .collect()
 }
 
 /// `<` and `=` of `timestamptz`, as in PostgreSQL's `pg_operator.dat`.
@@ -230,7 +232,14 @@ impl Row {
         let length = size_of::<i64>() as i32;
         // SAFETY: so many values of this type, which are passed as such.
         let array = unsafe {
-            pg_sys::construct_array(datums.as_mut_ptr(), datums.len() as i32, pg_sys::TIMESTAMPTZOID, length, true, b'd' as _)
+            pg_sys::construct_array(
+                datums.as_mut_ptr(),
+                datums.len() as i32,
+                pg_sys::TIMESTAMPTZOID,
+                length,
+                true,
+                b'd' as _,
+            )
         };
         self.set(pg_sys::Anum_pg_statistic_stavalues1 + at, pg_sys::Datum::from(array));
         if !numbers.is_empty() {
@@ -243,8 +252,7 @@ impl Row {
         // SAFETY: a tuple of the catalog, with all of its columns.
         unsafe {
             let relation = pg_sys::table_open(pg_sys::StatisticRelationId, lock);
-            let tuple =
-                pg_sys::heap_form_tuple((*relation).rd_att, self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
+            let tuple = pg_sys::heap_form_tuple((*relation).rd_att, self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
             pg_sys::table_close(relation, lock);
             tuple
         }

@@ -47,7 +47,8 @@ impl Twin {
     pub unsafe fn of<'a>(index: *mut IndexOptInfo) -> Option<&'a mut Self> {
         // SAFETY: as above. What asks for its cost here was made here, or is a copy of that.
         unsafe {
-            let is_ours = (*index).amcostestimate.is_some_and(|function| std::ptr::fn_addr_eq(function, declared(cost)));
+            let is_ours =
+                (*index).amcostestimate.is_some_and(|function| std::ptr::fn_addr_eq(function, declared(cost)));
             let twin = index.cast::<Self>();
             (is_ours && (*twin).this == twin).then(|| &mut *twin)
         }
@@ -76,7 +77,8 @@ pub unsafe fn add(root: *mut PlannerInfo, table: *mut RelOptInfo, asked: &Asked)
     // SAFETY: as above.
     unsafe {
         let other_nulls = !asked.sorted.is_empty() && wants_other_nulls(root);
-        let is_sorted = |time: &IdTime| asked.sorted.iter().any(|it| pg_sys::equal(it.expression.cast(), time.call.cast()));
+        let is_sorted =
+            |time: &IdTime| asked.sorted.iter().any(|it| pg_sys::equal(it.expression.cast(), time.call.cast()));
         let compared = asked.compared.iter().filter(|time| !is_sorted(time)).map(|time| (*time, time.call));
         let wanted: Vec<(IdTime, *mut Node)> =
             asked.sorted.iter().map(|rising| (rising.time, rising.expression)).chain(compared).collect();

@@ -3,7 +3,8 @@
 use super::nodes::{cast, elements};
 use super::operators::Accepts;
 use pgrx::pg_sys::{
-    self, Cost, EquivalenceClass, EquivalenceMember, IndexPath, Node, PlannerInfo, RelOptInfo, RestrictInfo, Selectivity,
+    self, Cost, EquivalenceClass, EquivalenceMember, IndexPath, Node, PlannerInfo, RelOptInfo, RestrictInfo,
+    Selectivity,
 };
 
 /// A condition, as the planner has those of a query.
@@ -17,7 +18,9 @@ pub unsafe fn restriction(root: *mut PlannerInfo, condition: *mut Node) -> *mut 
     return unsafe { pg_sys::make_restrictinfo(root, condition.cast(), true, false, false, 0, none, none, none) };
     // SAFETY: as above.
     #[cfg(not(any(feature = "pg14", feature = "pg15")))]
-    return unsafe { pg_sys::make_restrictinfo(root, condition.cast(), true, false, false, false, 0, none, none, none) };
+    return unsafe {
+        pg_sys::make_restrictinfo(root, condition.cast(), true, false, false, false, 0, none, none, none)
+    };
 }
 
 /// Has a condition of joins apply where another one does.

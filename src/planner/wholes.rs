@@ -96,7 +96,10 @@ pub unsafe fn hand_down(root: *mut PlannerInfo, member: *mut RelOptInfo) {
             }
             None => of_whole(whole),
         };
-        (*whole).baserestrictinfo = match use_of(root, member) {
+        // What is there for one member alone is taken away before the next one is added; but only tables come here.
+        let which = use_of(root, member);
+        let which = if which != Use::Plain && is_before_query(root, place) { Use::Plain } else { which };
+        (*whole).baserestrictinfo = match which {
             Use::Plain => {
                 let is_child = (*whole).rtekind == pg_sys::RTEKind::RTE_RELATION && (*whole).part_scheme.is_null();
                 let both = || with_implied(root, place, member, own, false);
@@ -108,18 +111,52 @@ pub unsafe fn hand_down(root: *mut PlannerInfo, member: *mut RelOptInfo) {
     }
 }
 
+/// Whether the next member of the same UNION ALL is no table, but a query.
+///
+/// # Safety
+/// The planner's state, and a member's place.
+unsafe fn is_before_query(root: *mut PlannerInfo, place: *mut AppendRelInfo) -> bool {
+    // SAFETY: as above; the array has an element for each number of a table in the query.
+    unsafe {
+        let kind = |number: pg_sys::Index| (**(*root).simple_rte_array.add(number as usize)).rtekind;
+        if kind((*place).parent_relid) != pg_sys::RTEKind::RTE_SUBQUERY {
+            return false;
+        }
+        let mut others = elements::<AppendRelInfo>((*root).append_rel_list).skip_while(|&one| one != place).skip(1);
+        others
+            .find(|&one| (*one).parent_relid == (*place).parent_relid)
+            .is_some_and(|next| kind((*next).child_relid) != pg_sys::RTEKind::RTE_RELATION)
+    }
+}
+
+/// A condition that a whole has for one of its members.
+#[repr(C)]
+struct OfMember {
+    /// What the planner sees. It has a pointer to this, so it comes first.
+    restriction: RestrictInfo,
+    /// The condition of the whole that it takes the place of, or NULL.
+    instead_of: *mut RestrictInfo,
+}
+
 /// The conditions of a whole that are its own, and not of a member that was added before.
 ///
 /// # Safety
 /// A table of the planner that has members.
 unsafe fn of_whole(whole: *mut RelOptInfo) -> *mut List {
-    // SAFETY: as above.
+    // SAFETY: as above. What is not of the whole alone was made here.
     unsafe {
-        let is_own = |&one: &*mut RestrictInfo| pg_sys::bms_is_subset((*one).clause_relids, (*whole).relids);
-        if elements((*whole).baserestrictinfo).all(|one| is_own(&one)) {
+        let is_own = |one: *mut RestrictInfo| pg_sys::bms_is_subset((*one).clause_relids, (*whole).relids);
+        if elements((*whole).baserestrictinfo).all(is_own) {
             return (*whole).baserestrictinfo;
         }
-        list(&elements((*whole).baserestrictinfo).filter(is_own).collect::<Vec<_>>())
+        let mut own: Vec<*mut RestrictInfo> = Vec::new();
+        for one in elements::<RestrictInfo>((*whole).baserestrictinfo) {
+            let before = if is_own(one) { one } else { (*one.cast::<OfMember>()).instead_of };
+            if !before.is_null() && own.last() != Some(&before) {
+                own.push(before);
+            }
+        }
+        list(&own)
     }
 }
 
@@ -184,8 +221,10 @@ unsafe fn with_implied(
                 all.push(condition);
             }
             more.extend(implied.into_iter().map(|one| {
-                let new = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<RestrictInfo>();
-                new.copy_from_nonoverlapping(condition, 1);
+                let new = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<OfMember>();
+                let instead_of = if instead { condition } else { std::ptr::null_mut() };
+                new.write(OfMember { restriction: std::ptr::read(condition), instead_of });
+                let new = &raw mut (*new).restriction;
                 (*new).clause = one.cast();
                 (*new).orclause = std::ptr::null_mut();
                 (*new).clause_relids = (*member).relids;
@@ -260,7 +299,9 @@ pub unsafe fn add_joins(root: *mut PlannerInfo, member: *mut RelOptInfo) {
         if (*whole).part_scheme.is_null() {
             return;
         }
-        let Some(state) = Expressions::of_table(whole).filter(|state| !state.conditions.has_more_of_joins) else { return };
+        let Some(state) = Expressions::of_table(whole).filter(|state| !state.conditions.has_more_of_joins) else {
+            return;
+        };
         let of_whole = |expression| {
             let is_of_whole = |time: &IdTime| pg_sys::bms_equal(pg_sys::pull_varnos(root, time.id), (*whole).relids);
             IdTime::read(expression).filter(is_of_whole)
@@ -305,8 +346,8 @@ unsafe fn of_classes(
             let times: Vec<IdTime> =
                 versions::members(class).filter_map(|member| of_whole((*member).em_expr.cast())).collect();
             for time in times {
-                let others = versions::members(class)
-                    .filter(|&other| !pg_sys::bms_overlap((*other).em_relids, (*whole).relids));
+                let others =
+                    versions::members(class).filter(|&other| !pg_sys::bms_overlap((*other).em_relids, (*whole).relids));
                 for other in others {
                     let expression = (*other).em_expr.cast();
                     all.extend(

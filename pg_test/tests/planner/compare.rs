@@ -78,7 +78,9 @@ fn run(client: &mut Client, query: &Query, way: &'static str) -> Result<Run, Str
     let before = all.len() + explained;
     all.extend(statements.iter().cloned());
     let text = all.join(";\n");
-    let messages = client.simple_query(&text).map_err(|error| {
+    let answer = client.simple_query(&text);
+    let messages = answer.map_err(|error| {
+        assert!(!client.is_closed(), "{way}, the server ends: {error:?}\n{}{text}", settings(query));
         let said = error.as_db_error().map_or_else(|| format!("{error:?}"), |error| format!("{error} ({error:?})"));
         format!("{way}, the query fails: {said}\n{text}")
     })?;

@@ -345,7 +345,7 @@ fn a_truncate_of_everything_leaves_the_record_alone() {
     let before = insert(&mut client);
     let remembered = record(&mut client);
     client.batch_execute(TRUNCATE_ALL).unwrap();
-    assert_eq!(stored(&mut client), []);
+    assert!(stored(&mut client).is_empty());
     let kept = record(&mut client);
     assert_eq!((kept.1, kept.2, kept.3), (remembered.1, remembered.2, true));
     assert!(kept.0 >= remembered.0);

@@ -103,44 +103,50 @@ fn run(client: &mut Client, query: &Query, way: &'static str) -> Result<Run, Str
 
 /// What differs between two ways, if anything does.
 fn difference(one: &Run, other: &Run, order: Order) -> Option<String> {
+    let title = format!("{} / {}", one.way, other.way);
+    let mut pairs = one.results.iter().zip(&other.results).enumerate();
+    pairs.find_map(|(number, (ours, theirs))| {
+        difference_of(ours, theirs, order).map(|difference| format!("{title}: result {number} {difference}"))
+    })
+}
+
+/// What differs between two results, if anything does.
+pub fn difference_of(ours: &[Row], theirs: &[Row], order: Order) -> Option<String> {
     let of = |row: &Row| {
         let columns: Vec<&str> = row.iter().map(|column| column.as_deref().unwrap_or("NULL")).collect();
         columns.join(" | ")
     };
-    let title = format!("{} / {}", one.way, other.way);
-    for (number, (ours, theirs)) in one.results.iter().zip(&other.results).enumerate() {
-        let keys = match order {
-            Order::Any => 0,
-            Order::Keys(keys) => keys,
-            Order::Total => usize::MAX,
-        };
-        let key = |row: &Row| row[..keys.min(row.len())].to_vec();
-        let in_order = ours.iter().zip(theirs).position(|(ours, theirs)| key(ours) != key(theirs));
-        if let Some(at) = in_order {
-            let (ours, theirs) = (of(&ours[at]), of(&theirs[at]));
-            return Some(format!("{title}: result {number} differs in order from row {at} on:\n  {ours}\n  {theirs}"));
-        }
-        let sorted = |rows: &[Row]| {
-            let mut rows = rows.to_vec();
-            rows.sort_unstable();
-            rows
-        };
-        let (ours, theirs) = (sorted(ours), sorted(theirs));
-        if ours != theirs {
-            let only = |these: &[Row], those: &[Row]| {
-                let only: Vec<String> = these.iter().filter(|row| !those.contains(row)).take(5).map(of).collect();
-                only.join("\n  ")
-            };
-            return Some(format!(
-                "{title}: result {number} has {} and {} rows\nonly in the first:\n  {}\nonly in the second:\n  {}",
-                ours.len(),
-                theirs.len(),
-                only(&ours, &theirs),
-                only(&theirs, &ours)
-            ));
-        }
+    let keys = match order {
+        Order::Any => 0,
+        Order::Keys(keys) => keys,
+        Order::Total => usize::MAX,
+    };
+    let key = |row: &Row| row[..keys.min(row.len())].to_vec();
+    let in_order = ours.iter().zip(theirs).position(|(ours, theirs)| key(ours) != key(theirs));
+    if let Some(at) = in_order {
+        let (ours, theirs) = (of(&ours[at]), of(&theirs[at]));
+        return Some(format!("differs in order from row {at} on:\n  {ours}\n  {theirs}"));
     }
-    None
+    let sorted = |rows: &[Row]| {
+        let mut rows = rows.to_vec();
+        rows.sort_unstable();
+        rows
+    };
+    let (ours, theirs) = (sorted(ours), sorted(theirs));
+    if ours == theirs {
+        return None;
+    }
+    let only = |these: &[Row], those: &[Row]| {
+        let only: Vec<String> = these.iter().filter(|row| !those.contains(row)).take(5).map(of).collect();
+        only.join("\n  ")
+    };
+    Some(format!(
+        "has {} and {} rows\nonly in the first:\n  {}\nonly in the second:\n  {}",
+        ours.len(),
+        theirs.len(),
+        only(&ours, &theirs),
+        only(&theirs, &ours)
+    ))
 }
 
 impl Run {

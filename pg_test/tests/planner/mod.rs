@@ -24,6 +24,7 @@ mod sources;
 mod strangers;
 mod tables;
 mod unions;
+mod work;
 
 use compare::Outcome;
 use generator::Generator;

@@ -1,0 +1,86 @@
+//! What a plan did, counted and not timed.
+
+use serde_json::Value;
+
+/// What running a query took.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Work {
+    /// Pages found in or read into the buffers.
+    pub pages: f64,
+    /// Rows that a scan has looked at, whether it returned them or not, and pairs of rows that a join has looked at.
+    pub rows: f64,
+    /// What the planner had estimated.
+    pub cost: f64,
+}
+
+/// As many rows cost as much as a page: PostgreSQL's `seq_page_cost` is 100 times its `cpu_tuple_cost`. Where the weights are the
+/// planner's, what it chooses between at about the same cost is about the same work, if its estimates are right.
+const ROWS_OF_A_PAGE: f64 = 100.0;
+
+/// What may differ by chance: by a hundred rows more, by a few descents of an index, by what is looked up once.
+const SLACK: f64 = 30.0;
+
+/// How many times the work is too much.
+const FACTOR: f64 = 1.5;
+
+impl Work {
+    /// Of the result of `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)`.
+    pub fn of(explained: &str) -> Self {
+        let explained: Value = serde_json::from_str(explained).unwrap();
+        let plan = &explained[0]["Plan"];
+        let mut rows = 0.0;
+        add_rows(plan, &mut rows);
+        let pages = number(plan, "Shared Hit Blocks") + number(plan, "Shared Read Blocks");
+        // With EXECUTE or triggers, too, all is below the first node.
+        Self { pages, rows, cost: number(plan, "Total Cost") }
+    }
+
+    /// In pages.
+    pub fn total(&self) -> f64 {
+        self.pages + self.rows / ROWS_OF_A_PAGE
+    }
+
+    /// Whether this is too much beside another.
+    pub fn exceeds(&self, other: &Self) -> bool {
+        self.total() > FACTOR * other.total() + SLACK
+    }
+}
+
+fn number(node: &Value, field: &str) -> f64 {
+    node[field].as_f64().unwrap_or(0.0)
+}
+
+/// Adds the rows of a node and of those below it. Counts are averages of the node's loops.
+fn add_rows(node: &Value, rows: &mut f64) {
+    let (returned, loops) = (number(node, "Actual Rows"), number(node, "Actual Loops"));
+    let removed: f64 = ["Rows Removed by Filter", "Rows Removed by Index Recheck", "Rows Removed by Join Filter"]
+        .iter()
+        .map(|field| number(node, field))
+        .sum();
+    let kind = node["Node Type"].as_str().unwrap_or_default();
+    *rows += match kind {
+        // Its rows are counted where they are fetched.
+        "Bitmap Index Scan" => 0.0,
+        // What was kept is cheap, but not free where it is read again and again.
+        "Materialize" => returned * (loops - 1.0).max(0.0),
+        _ if node["Relation Name"].is_string() && kind != "ModifyTable" || kind == "CTE Scan" => (returned + removed) * loops,
+        _ => removed * loops,
+    };
+    for below in node["Plans"].as_array().into_iter().flatten() {
+        add_rows(below, rows);
+    }
+}
+
+#[test]
+fn rows_and_pages_are_counted() {
+    let plan = r#"[{"Plan": {"Node Type": "Nested Loop", "Total Cost": 7.5, "Actual Rows": 20, "Actual Loops": 1,
+        "Rows Removed by Join Filter": 30, "Shared Hit Blocks": 12, "Shared Read Blocks": 3, "Plans": [
+        {"Node Type": "Seq Scan", "Relation Name": "a", "Actual Rows": 10, "Actual Loops": 1, "Rows Removed by Filter": 90},
+        {"Node Type": "Materialize", "Actual Rows": 5, "Actual Loops": 10, "Plans": [
+        {"Node Type": "Bitmap Heap Scan", "Relation Name": "b", "Actual Rows": 5, "Actual Loops": 1,
+        "Rows Removed by Index Recheck": 2, "Plans": [{"Node Type": "Bitmap Index Scan", "Actual Rows": 7, "Actual Loops": 1}]}
+        ]}]}, "Planning": {"Shared Hit Blocks": 1000}}]"#;
+    let work = Work::of(plan);
+    assert!((work.pages - 15.0).abs() < 1e-9 && (work.cost - 7.5).abs() < 1e-9);
+    assert!((work.rows - (30.0 + 100.0 + 45.0 + 7.0)).abs() < 1e-9, "{}", work.rows);
+}

@@ -13,6 +13,7 @@ pub struct Item<'a> {
     from: [String; 2],
     time: [String; 2],
     made_by: Vec<String>,
+    has_index_on_time: bool,
 }
 
 /// A finished query.
@@ -33,6 +34,8 @@ pub struct Query {
     pub changes: Option<[String; 2]>,
     /// The statements that made what it reads, with IDs.
     pub made_by: Vec<String>,
+    /// Whether there is an index on the time of what it reads.
+    pub has_index_on_time: bool,
 }
 
 impl Query {
@@ -102,7 +105,8 @@ impl<'a> Draft<'a> {
         let Self { parameters, settings, is_sample, changes, .. } = self;
         let mut made_by: Vec<String> = self.items.iter().flat_map(|item| item.made_by.clone()).collect();
         made_by.dedup();
-        Query { shape, settings, statement, parameters, order, is_sample, changes, made_by }
+        let has_index_on_time = self.items.iter().any(|item| item.has_index_on_time);
+        Query { shape, settings, statement, parameters, order, is_sample, changes, made_by, has_index_on_time }
     }
 
     /// True so many times of 100.
@@ -143,14 +147,14 @@ impl<'a> Draft<'a> {
         let (dot, decoded) = (format!("{alias}."), self.chance(20));
         let from = Way::BOTH.map(|way| format!("{} AS {alias}", table.named(way)));
         let time = Way::BOTH.map(|way| if decoded { table.decoded(way, &dot) } else { table.time(way, &dot) });
-        self.items.push(Item { alias, table, from, time, made_by: table.made_by.clone() });
+        self.items.push(Item { alias, table, from, time, made_by: table.made_by.clone(), has_index_on_time: table.has_index_on_time() });
     }
 
     /// Adds the view of a table.
     pub fn view_item(&mut self, alias: &'static str) {
         let table = self.table();
         let from = Way::BOTH.map(|way| format!("{}_v AS {alias}", table.named(way)));
-        self.items.push(Item { alias, table, from, time: created(alias), made_by: table.made_by.clone() });
+        self.items.push(Item { alias, table, from, time: created(alias), made_by: table.made_by.clone(), has_index_on_time: table.has_index_on_time() });
     }
 
     /// Adds a UNION ALL.
@@ -159,8 +163,9 @@ impl<'a> Draft<'a> {
         let members = &self.schema.unions[number];
         let table = &self.schema.tables[members[self.rng.usize(..members.len())]];
         let made_by = members.iter().flat_map(|&member| self.schema.tables[member].made_by.clone()).collect();
+        let has_index_on_time = members.iter().any(|&member| self.schema.tables[member].has_index_on_time());
         let from = Way::BOTH.map(|way| format!("all_{number}{} AS {alias}", way.suffix()));
-        self.items.push(Item { alias, table, from, time: created(alias), made_by });
+        self.items.push(Item { alias, table, from, time: created(alias), made_by, has_index_on_time });
     }
 
     /// Adds a table, of whose rows a sample is read.
@@ -170,7 +175,7 @@ impl<'a> Draft<'a> {
         let sample = format!("TABLESAMPLE {method} ({percent}) REPEATABLE ({})", self.rng.u8(..));
         let from = Way::BOTH.map(|way| format!("{} AS {alias} {sample}", table.named(way)));
         let time = Way::BOTH.map(|way| table.time(way, &format!("{alias}.")));
-        self.items.push(Item { alias, table, from, time, made_by: table.made_by.clone() });
+        self.items.push(Item { alias, table, from, time, made_by: table.made_by.clone(), has_index_on_time: table.has_index_on_time() });
         self.is_sample = true;
     }
 

@@ -119,6 +119,11 @@ fn one(rng: &mut Rng, table: &Table, base: i64) -> Index {
 }
 
 impl Index {
+    /// Whether it has the time as an expression.
+    pub fn is_on_time(&self) -> bool {
+        self.keys.iter().any(|(key, _)| matches!(key, Key::Time | Key::Decoded))
+    }
+
     /// The statements that create it. With a column for the time, an index on the ID has an image on the column beside it.
     pub fn statements(&self, table: &Table, way: Way, children: &[String]) -> Vec<String> {
         let on: Vec<String> = match self.on_children {

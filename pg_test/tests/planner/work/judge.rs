@@ -2,7 +2,7 @@
 
 use super::super::compare::{self, Row};
 use super::draft::Query;
-use super::exceptions;
+use super::exceptions::{self, Case};
 use super::measure::Work;
 use super::Way;
 use postgres::{Client, SimpleQueryMessage};
@@ -25,12 +25,20 @@ struct Run {
     plan: String,
 }
 
+/// A way: its name, the form of the tables, and what is set.
+type Set = (&'static str, Way, &'static str);
+
 /// With the parameter, without it, and with a column in place of it.
-const WAYS: [(&str, Way, &str); 3] = [
-    ("plan_by_time on", Way::Ids, "on"),
-    ("plan_by_time off", Way::Ids, "off"),
-    ("a column for the time", Way::Column, "off"),
+const WAYS: [Set; 3] = [
+    ("plan_by_time on", Way::Ids, "pg_snowflake.plan_by_time = on"),
+    ("plan_by_time off", Way::Ids, OFF),
+    ("a column for the time", Way::Column, OFF),
 ];
+
+const OFF: &str = "pg_snowflake.plan_by_time = off";
+
+/// As PostgreSQL would use an index on an expression: it cannot take the expression's value from there, and fetches the row.
+const FROM_ROWS: Set = ("a column, without index-only scans", Way::Column, "enable_indexonlyscan = off");
 
 /// Judges a query. With `off_only`, the parameter is never on: then there is nothing to find.
 ///
@@ -38,9 +46,8 @@ const WAYS: [(&str, Way, &str); 3] = [
 /// With a report where rows or work are not as they should be.
 pub fn judge(client: &mut Client, query: &Query, off_only: bool, show: bool) -> Result<Verdict, String> {
     let mut runs = Vec::new();
-    for (title, way, state) in WAYS {
-        let state = if off_only { "off" } else { state };
-        runs.push(run(client, query, title, way, state)?);
+    for (title, way, set) in WAYS {
+        runs.push(run(client, query, (title, way, if off_only { OFF } else { set }))?);
     }
     let all = |runs: &[Run]| -> String { runs.iter().map(Run::report).collect() };
     if show {
@@ -61,10 +68,14 @@ pub fn judge(client: &mut Client, query: &Query, off_only: bool, show: bool) -> 
         let differs = (on.work.cost - off.work.cost).abs() > 1e-6;
         return Ok(Verdict::Agrees { differs, saves: off.work.exceeds(&on.work) });
     }
-    let case = exceptions::Case { query, on: &on.work, off: &off.work, column: &column.work, plan: &on.plan };
+    let from_rows = run(client, query, FROM_ROWS)?;
+    let case = Case { query, on: &on.work, off: &off.work, from_rows: &from_rows.work };
     if let Some(reason) = exceptions::reason(&case) {
         return Ok(Verdict::Excepted(reason));
     }
+    runs.push(from_rows);
+    let [on, off, column, _] = &runs[..] else { unreachable!() };
+    let best = if query.is_sample || off.work.total() < column.work.total() { off } else { column };
     let too_much = format!("{} does the work of {:.0} pages, {} of {:.0}", on.title, on.work.total(), best.title, best.work.total());
     Err(format!("{too_much}\n\n{}{}", about(query), all(&runs)))
 }
@@ -88,8 +99,8 @@ impl Run {
     }
 }
 
-fn run(client: &mut Client, query: &Query, title: &'static str, way: Way, state: &str) -> Result<Run, String> {
-    let mut begin = format!("BEGIN; SET LOCAL pg_snowflake.plan_by_time = {state}");
+fn run(client: &mut Client, query: &Query, (title, way, set): Set) -> Result<Run, String> {
+    let mut begin = format!("BEGIN; SET LOCAL {set}");
     for (name, value) in &query.settings {
         write!(begin, "; SET LOCAL {name} = '{value}'").unwrap();
     }

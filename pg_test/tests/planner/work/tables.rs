@@ -62,6 +62,10 @@ impl Table {
         format!("{}{}", self.name, way.suffix())
     }
 
+    pub fn has_index_on_time(&self) -> bool {
+        self.indexes.iter().any(Index::is_on_time)
+    }
+
     /// The time of an ID, as a call.
     pub fn call(&self, function: &str, argument: &str) -> String {
         match self.layout {

@@ -10,6 +10,7 @@
 //! A query is made from the seed and its number alone, and so are the tables, of which there are new ones every 150 queries. Times
 //! are relative to the hour in which the test began.
 
+mod cases;
 mod conditions;
 mod draft;
 mod exceptions;

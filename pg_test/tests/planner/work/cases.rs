@@ -118,6 +118,7 @@ fn the_last_row_before_is_looked_up_by_tenant_and_time() {
     let mut case = Case::new(&[
         TABLE,
         KEY,
+        COLUMN_INDEX,
         "CREATE INDEX ON r (tenant, snowflake_timestamp(id)); CREATE INDEX ON r_column (tenant, created_at)",
         "CREATE TABLE nothing AS SELECT at, CASE WHEN n % 2 = 0 THEN tenant ELSE 77 END AS tenant, n FROM few",
     ]);
@@ -135,6 +136,7 @@ fn the_last_row_before_is_looked_up_by_tenant_and_id() {
     let mut case = Case::new(&[
         TABLE,
         KEY,
+        COLUMN_INDEX,
         "CREATE INDEX ON r (tenant, id); CREATE INDEX ON r_column (tenant, created_at, id)",
         "CREATE TABLE nothing AS SELECT at, CASE WHEN n % 2 = 0 THEN tenant ELSE 77 END AS tenant, n FROM few",
     ]);

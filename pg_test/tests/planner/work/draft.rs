@@ -94,17 +94,37 @@ impl<'a> Draft<'a> {
         Self { schema, rng, items: Vec::new(), parameters, settings, is_sample: false, changes: None, may_use_now: true }
     }
 
+    /// Has constants in place of parameters.
+    pub fn has_no_parameters(&mut self) {
+        self.parameters = None;
+    }
+
+    /// Puts the items into a text, in one of the two forms.
+    pub fn put(&self, text: &str, way: Way) -> String {
+        self.items.iter().fold(text.to_owned(), |text, item| {
+            text.replace(&format!("‹{}›", item.alias), &item.from[way as usize])
+                .replace(&format!("‹{}.t›", item.alias), &item.time[way as usize])
+        })
+    }
+
+    /// The settings, as SQL.
+    pub fn set_local(&self) -> String {
+        let lines: Vec<_> = self.settings.iter().map(|(name, value)| format!("SET LOCAL {name} = '{value}'")).collect();
+        lines.join("; ")
+    }
+
+    /// The statements that made the items, with IDs.
+    pub fn made_by(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.items.iter().flat_map(|item| item.made_by.clone()).collect();
+        all.dedup();
+        all
+    }
+
     /// Ends the query.
     pub fn finish(self, shape: &'static str, statement: &str, order: Order) -> Query {
-        let statement = [Way::Ids, Way::Column].map(|way| {
-            self.items.iter().fold(statement.to_owned(), |text, item| {
-                text.replace(&format!("‹{}›", item.alias), &item.from[way as usize])
-                    .replace(&format!("‹{}.t›", item.alias), &item.time[way as usize])
-            })
-        });
+        let statement = Way::BOTH.map(|way| self.put(statement, way));
+        let made_by = self.made_by();
         let Self { parameters, settings, is_sample, changes, .. } = self;
-        let mut made_by: Vec<String> = self.items.iter().flat_map(|item| item.made_by.clone()).collect();
-        made_by.dedup();
         let has_index_on_time = self.items.iter().any(|item| item.has_index_on_time);
         Query { shape, settings, statement, parameters, order, is_sample, changes, made_by, has_index_on_time }
     }

@@ -19,6 +19,7 @@ mod judge;
 mod measure;
 mod queries;
 mod tables;
+mod truth;
 
 use super::number;
 use draft::Draft;
@@ -26,6 +27,7 @@ use fastrand::Rng;
 use judge::Verdict;
 use postgres::Client;
 use snowflake_test::Cluster;
+use snowflake_test::check::wait_for;
 use std::collections::BTreeMap;
 use std::env;
 use tables::Schema;
@@ -69,6 +71,15 @@ fn cluster() -> Cluster {
         .set("shared_buffers = 256MB")
         .set("max_worker_processes = 32")
         .start()
+}
+
+/// A new session, after a query that failed and may have crashed the server.
+fn session_after(cluster: &Cluster, failed: &Client) -> Client {
+    let ends = |what: &str| cluster.log().matches(what).count();
+    if failed.is_closed() {
+        wait_for("the server is up again", || ends("terminated by signal") <= ends("server processes terminated"));
+    }
+    cluster.client_once_up("postgres")
 }
 
 /// The tables of a query.
@@ -116,8 +127,7 @@ fn the_same_work() {
             Err(report) => {
                 println!("SEED={seed}, query {number} ({}): {report}", query.shape);
                 shapes.entry(query.shape).or_default()[1] += 1;
-                // The server may have crashed.
-                client = cluster.client_once_up("postgres");
+                client = session_after(&cluster, &client);
                 failed += 1;
                 if failed >= failures {
                     break;

@@ -17,50 +17,66 @@ pub enum Verdict {
 }
 
 /// One way to run a query.
-struct Run {
+pub struct Run {
     title: &'static str,
     statement: String,
     rows: Vec<Row>,
-    work: Work,
+    pub work: Work,
     plan: String,
 }
 
-/// A way: its name, the form of the tables, and what is set.
-type Set = (&'static str, Way, &'static str);
+/// A way: its name, the form of the tables, and whether the parameter is on.
+#[derive(Clone, Copy)]
+struct Kind {
+    title: &'static str,
+    way: Way,
+    state: &'static str,
+}
 
-/// With the parameter, without it, and with a column in place of it.
-const WAYS: [Set; 3] = [
-    ("plan_by_time on", Way::Ids, "pg_snowflake.plan_by_time = on"),
-    ("plan_by_time off", Way::Ids, OFF),
-    ("a column for the time", Way::Column, OFF),
-];
+const ON: Kind = Kind { title: "plan_by_time on", way: Way::Ids, state: "on" };
+const OFF: Kind = Kind { title: "plan_by_time off", way: Way::Ids, state: "off" };
+const COLUMN: Kind = Kind { title: "a column for the time", way: Way::Column, state: "off" };
 
-const OFF: &str = "pg_snowflake.plan_by_time = off";
+/// What exceptions may ask.
+pub struct Session<'a> {
+    client: &'a mut Client,
+    query: &'a Query,
+}
 
-/// As PostgreSQL would use an index on an expression: it cannot take the expression's value from there, and fetches the row.
-const FROM_ROWS: Set = ("a column, without index-only scans", Way::Column, "enable_indexonlyscan = off");
+impl Session<'_> {
+    /// Runs the query with a column for the time, and with this turned off.
+    ///
+    /// # Errors
+    /// Where it fails.
+    pub fn column(&mut self, without: &str) -> Result<Run, String> {
+        run(self.client, self.query, COLUMN, without)
+    }
+
+    /// Runs the query with the parameter on, and with this turned off.
+    ///
+    /// # Errors
+    /// Where it fails.
+    pub fn on(&mut self, without: &str) -> Result<Run, String> {
+        run(self.client, self.query, ON, without)
+    }
+}
 
 /// Judges a query. With `off_only`, the parameter is never on: then there is nothing to find.
 ///
 /// # Errors
 /// With a report where rows or work are not as they should be.
 pub fn judge(client: &mut Client, query: &Query, off_only: bool, show: bool) -> Result<Verdict, String> {
-    let mut runs = Vec::new();
-    for (title, way, set) in WAYS {
-        runs.push(run(client, query, (title, way, if off_only { OFF } else { set }))?);
-    }
-    let all = |runs: &[Run]| -> String { runs.iter().map(Run::report).collect() };
+    let [on, off, column] = [if off_only { OFF } else { ON }, OFF, COLUMN].map(|kind| run(client, query, kind, ""));
+    let runs = [on?, off?, column?];
+    let all = || runs.iter().map(Run::report).collect::<String>();
     if show {
-        println!("{}", all(&runs));
+        println!("{}", all());
     }
-    let [on, off, column] = &runs[..] else { unreachable!() };
-    for other in [off, column] {
-        // Rows of a sample depend on where they are.
-        if query.is_sample && std::ptr::eq(other, column) {
-            continue;
-        }
+    let [on, off, column] = &runs;
+    // Rows of a sample depend on where they are.
+    for other in [Some(off), (!query.is_sample).then_some(column)].into_iter().flatten() {
         if let Some(difference) = compare::difference_of(&on.rows, &other.rows, query.order) {
-            return Err(format!("{} / {}: {difference}\n\n{}{}", on.title, other.title, about(query), all(&runs)));
+            return Err(format!("{} / {}: {difference}\n\n{}{}", on.title, other.title, about(query), all()));
         }
     }
     let best = if off_only || query.is_sample || off.work.total() < column.work.total() { off } else { column };
@@ -68,16 +84,13 @@ pub fn judge(client: &mut Client, query: &Query, off_only: bool, show: bool) -> 
         let differs = (on.work.cost - off.work.cost).abs() > 1e-6;
         return Ok(Verdict::Agrees { differs, saves: off.work.exceeds(&on.work) });
     }
-    let from_rows = run(client, query, FROM_ROWS)?;
-    let case = Case { query, on: &on.work, off: &off.work, from_rows: &from_rows.work };
-    if let Some(reason) = exceptions::reason(&case) {
+    let again = &mut Session { client, query };
+    let mut case = Case { query, on: &on.work, off: &off.work, column: &column.work, again };
+    if let Some(reason) = exceptions::reason(&mut case)? {
         return Ok(Verdict::Excepted(reason));
     }
-    runs.push(from_rows);
-    let [on, off, column, _] = &runs[..] else { unreachable!() };
-    let best = if query.is_sample || off.work.total() < column.work.total() { off } else { column };
-    let too_much = format!("{} does the work of {:.0} pages, {} of {:.0}", on.title, on.work.total(), best.title, best.work.total());
-    Err(format!("{too_much}\n\n{}{}", about(query), all(&runs)))
+    let (title, too_much, enough) = (best.title, on.work.total(), best.work.total());
+    Err(format!("on, it does the work of {too_much:.0} pages, {title} of {enough:.0}\n\n{}{}", about(query), all()))
 }
 
 /// What the query is about.
@@ -99,8 +112,11 @@ impl Run {
     }
 }
 
-fn run(client: &mut Client, query: &Query, (title, way, set): Set) -> Result<Run, String> {
-    let mut begin = format!("BEGIN; SET LOCAL {set}");
+fn run(client: &mut Client, query: &Query, Kind { title, way, state }: Kind, without: &str) -> Result<Run, String> {
+    let mut begin = format!("BEGIN; SET LOCAL pg_snowflake.plan_by_time = {state}");
+    if !without.is_empty() {
+        write!(begin, "; SET LOCAL {without} = off").unwrap();
+    }
     for (name, value) in &query.settings {
         write!(begin, "; SET LOCAL {name} = '{value}'").unwrap();
     }

@@ -17,11 +17,15 @@ pub struct Work {
 /// planner's, what it chooses between at about the same cost is about the same work, if its estimates are right.
 const ROWS_OF_A_PAGE: f64 = 100.0;
 
-/// What may differ by chance: by a hundred rows more, by a few descents of an index, by what is looked up once.
-const SLACK: f64 = 30.0;
+/// What may differ by chance: a dozen descents of an index, a hundred rows more, what is looked up once. The tables have from 100 to 500 pages
+/// and rows in proportion, so a scan of a whole one is well above.
+const SLACK: f64 = 40.0;
 
 /// How many times the work is too much.
 const FACTOR: f64 = 1.5;
+
+/// How close are the estimated costs of two plans that PostgreSQL holds for equally good.
+const TIE: f64 = 1.1;
 
 impl Work {
     /// Of the result of `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)`.
@@ -38,6 +42,11 @@ impl Work {
     /// In pages.
     pub fn total(&self) -> f64 {
         self.pages + self.rows / ROWS_OF_A_PAGE
+    }
+
+    /// Whether the planner had to find this about as good as another, or better.
+    pub fn is_estimated_as(&self, other: &Self) -> bool {
+        self.cost <= TIE * other.cost
     }
 
     /// Whether this is too much beside another.

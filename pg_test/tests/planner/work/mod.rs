@@ -2,7 +2,7 @@
 //! at no more pages and rows than with it off, and than with the time as a column of its own whose indexes are those on the ID and
 //! on the time. It knows nothing of how the planner's hooks work.
 //!
-//! * `QUERIES=20000`: how many; 600 by default
+//! * `QUERIES=20000`: how many; 300 by default
 //! * `SEED=7`: which; 1 by default
 //! * `ONLY=123`: only the query of this number, with its plans and work
 //! * `FAILURES=20`: ends after so many failures; 1 by default
@@ -104,7 +104,7 @@ impl Tables {
 
 #[test]
 fn the_same_work() {
-    let (queries, seed, only) = (number("QUERIES").unwrap_or(600), number("SEED").unwrap_or(1), number("ONLY"));
+    let (queries, seed, only) = (number("QUERIES").unwrap_or(300), number("SEED").unwrap_or(1), number("ONLY"));
     let failures = number("FAILURES").unwrap_or(1);
     // To test the test: it finds nothing then.
     let off_only = env::var_os("OFF_ONLY").is_some();

@@ -150,7 +150,7 @@ fn check(client: &mut Client, claim: &Claim) -> Result<i64, String> {
 
 #[test]
 fn a_condition_is_the_same_in_where_and_in_select() {
-    let (queries, seed, only) = (number("QUERIES").unwrap_or(600), number("SEED").unwrap_or(1), number("ONLY"));
+    let (queries, seed, only) = (number("QUERIES").unwrap_or(300), number("SEED").unwrap_or(1), number("ONLY"));
     let failures = number("FAILURES").unwrap_or(1);
     let cluster = cluster();
     let mut client = cluster.client();

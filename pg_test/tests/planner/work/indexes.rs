@@ -95,7 +95,7 @@ fn one(rng: &mut Rng, table: &Table, base: i64) -> Index {
     let rows = match rng.u8(..20) {
         0 => Rows::LowN,
         1 => Rows::SinceTime(since),
-        2 => Rows::SinceId(since),
+        2 if set.contains(&Id) && !set.contains(&Time) => Rows::SinceId(since),
         _ => Rows::All,
     };
     // IDs are unique, but a partitioned table says so only where they are its key.

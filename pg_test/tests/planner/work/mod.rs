@@ -14,6 +14,7 @@ mod cases;
 mod conditions;
 mod draft;
 mod exceptions;
+mod growth;
 mod indexes;
 mod judge;
 mod measure;
@@ -65,12 +66,13 @@ fn generator(seed: u64, number: u64) -> Rng {
 
 /// A server on which the same statements do the same work again.
 fn cluster() -> Cluster {
-    Cluster::options()
-        .set("autovacuum = off")
-        .set("jit = off")
-        .set("shared_buffers = 256MB")
-        .set("max_worker_processes = 32")
-        .start()
+    cluster_with(&[])
+}
+
+/// The same, with further settings.
+fn cluster_with(settings: &[&str]) -> Cluster {
+    let all = ["autovacuum = off", "jit = off", "shared_buffers = 256MB", "max_worker_processes = 32"];
+    all.iter().chain(settings).fold(Cluster::options(), |options, line| options.set(line)).start()
 }
 
 /// A new session, after a query that failed and may have crashed the server.

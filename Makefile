@@ -20,7 +20,8 @@ BUILT = $(TARGET)/$(subst dev,debug,$(PROFILE))
 STAGE = $(TARGET)/install
 TOOLS = $(shell . scripts/tools && echo $$tools)
 
-.PHONY: help deps deps-test deps-clients build install uninstall demo test test-all test-assertions test-clients test-clusters soak model simulation \
+.PHONY: help deps deps-test deps-clients build install uninstall demo test test-all test-assertions test-clients test-clusters \
+	random-queries soak model simulation \
 	bench microbench lint advisories versions docs dist deb test-packages clean
 .NOTPARALLEL:
 
@@ -63,6 +64,11 @@ test-clients: deps-clients install ## the examples of clients, in examples/, wit
 
 test-clusters: ## Patroni, active-active, cascades, PgBouncer, on PostgreSQL 17 or later; FAILOVERS=20 for as many, ONLY=patroni for some
 	@FAILOVERS='$(FAILOVERS)' ONLY='$(ONLY)' scripts/test-clusters
+
+random-queries: deps-test install ## rows, work and truth of QUERIES=20000 random queries for each of SEEDS="1 2 3", which takes hours
+	@for seed in $(or $(SEEDS),1 2 3); do \
+		QUERIES=$(or $(QUERIES),20000) SEED=$$seed $(CARGO) test $(shell scripts/cargo-flags tests) --test main -- --nocapture \
+			planner::the_same_rows planner::work::the_same_work planner::work::truth:: || exit; done
 
 soak: deps-test install ## faults at random, for MINUTES=5 from SEED; REGISTRY=etcd (postgres, redis) with leases
 	@SEED='$(SEED)' MINUTES='$(MINUTES)' REGISTRY='$(REGISTRY)' $(CARGO) run -q --locked -p snowflake_test --bin soak

@@ -2,7 +2,7 @@
 //! tables.
 //!
 //! * `QUICK=1`: a short run of less than a minute, with rough figures
-//! * `ONLY=analytics,planning`: only these of the measures, which have the names of the modules in `measures`
+//! * `ONLY=analytics,planning`: only these of the measures, which have the names of the modules in `measures`, with hyphens
 //! * `RESULTS=directory`: where `results.md`, `results.json` and the charts go; `target/bench` by default
 
 mod charts;

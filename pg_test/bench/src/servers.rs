@@ -22,7 +22,7 @@ pub struct Servers {
 }
 
 /// The configuration of every server.
-const SETTINGS: [&str; 9] = [
+const SETTINGS: [&str; 10] = [
     "fsync = on",
     "max_connections = 250",
     "shared_buffers = 1GB",
@@ -31,6 +31,8 @@ const SETTINGS: [&str; 9] = [
     "autovacuum = off",
     "jit = off",
     "pg_snowflake.worker_id = 1",
+    // For thousands of partitions.
+    "max_locks_per_transaction = 256",
     contenders::SETTINGS,
 ];
 

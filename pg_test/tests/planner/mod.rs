@@ -6,7 +6,7 @@
 //! * `ONLY=123`: only the query of this number, with its plans and the numbers of its rows
 //! * `FAILURES=20`: ends after so many failures; 1 by default
 //!
-//! Further tests: numbers that are no IDs are never included ([`strangers`]), plans that are kept are right ([`kept`]), and nothing is evaluated for a row that a
+//! Further tests: no query does more work, nor takes longer to plan ([`work`]), numbers that are no IDs are never included ([`strangers`]), plans that are kept are right ([`kept`]), and nothing is evaluated for a row that a
 //! view hides ([`barriers`]).
 //!
 //! A query is made from the seed and its number alone. What it says of the current time depends on when the test began.

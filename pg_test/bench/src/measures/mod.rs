@@ -9,6 +9,7 @@ mod growth;
 mod inserts;
 mod once;
 mod planning;
+mod planning_growth;
 
 use crate::contenders::Contender;
 use crate::plan::Plan;
@@ -17,7 +18,7 @@ use crate::servers::Servers;
 
 /// A group of results.
 pub struct Measure {
-    /// The module that it belongs to, by which it is chosen.
+    /// The module that it belongs to, with a hyphen between words: by which it is chosen.
     pub name: &'static str,
     /// Measures it.
     pub group: fn(&Servers, &Plan, &[Contender]) -> Group,
@@ -28,7 +29,7 @@ const fn measure(name: &'static str, group: fn(&Servers, &Plan, &[Contender]) ->
 }
 
 /// All of them, in the order in which they are measured. Those of the same name may depend on each other.
-pub const ALL: [Measure; 15] = [
+pub const ALL: [Measure; 16] = [
     measure("calls", calls::one_call),
     measure("calls", |servers, plan, _| calls::batch(servers, plan)),
     measure("ceiling", |servers, plan, _| ceiling::ceiling(servers, plan)),
@@ -41,6 +42,7 @@ pub const ALL: [Measure; 15] = [
     measure("analytics", |servers, plan, _| analytics::costs(servers, plan)),
     measure("planning", |servers, plan, _| planning::planning(servers, plan)),
     measure("planning", |servers, plan, _| planning::by_time(servers, plan)),
+    measure("planning-growth", |servers, plan, _| planning_growth::growth(servers, plan)),
     measure("growth", |servers, plan, _| growth::databases(servers, plan)),
     measure("growth", |servers, plan, _| growth::connections(servers, plan)),
     measure("once", |servers, plan, _| once::once(servers, plan)),

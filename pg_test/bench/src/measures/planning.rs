@@ -14,7 +14,7 @@ const TABLES: usize = 10;
 const ROWS: u32 = 10_000;
 
 /// `pg_snowflake.plan_by_time`.
-const WAYS: [&str; 2] = ["on", "off"];
+pub const WAYS: [&str; 2] = ["on", "off"];
 
 /// By its name, what is only planned.
 const PLANNED: [&str; 2] = ["planning one row by its key", "planning a join of 10 tables"];

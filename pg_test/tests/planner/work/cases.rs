@@ -107,7 +107,10 @@ fn in_with_a_list_asks_the_key() {
     }
     let list: Vec<_> = (1..=20).map(|day| format!("'2026-01-{day:02}'")).collect();
     case.does_no_more(&format!("SELECT count(*) FROM ‹r› WHERE ‹t› IN ({})", list.join(", ")));
-    case.does_no_more(&format!("SELECT count(*) FROM ‹r› WHERE ‹t› = ANY ('{{{}}}')", list.join(", ").replace('\'', "")));
+    case.does_no_more(&format!(
+        "SELECT count(*) FROM ‹r› WHERE ‹t› = ANY ('{{{}}}')",
+        list.join(", ").replace('\'', "")
+    ));
 }
 
 /// B: what an equality returns is few rows, however many a range would.
@@ -115,7 +118,9 @@ fn in_with_a_list_asks_the_key() {
 fn a_join_by_equal_times_asks_the_key_for_each_row() {
     let mut case = Case::new(&[TABLE, KEY, COLUMN_INDEX]);
     case.does_no_more("SELECT count(*), sum(r.n) FROM newest JOIN ‹r› ON ‹t› = newest.at");
-    case.does_no_more("SELECT count(*), sum(r.n) FROM newest LEFT JOIN ‹r› ON ‹t› = newest.at AND r.tenant = newest.tenant");
+    case.does_no_more(
+        "SELECT count(*), sum(r.n) FROM newest LEFT JOIN ‹r› ON ‹t› = newest.at AND r.tenant = newest.tenant",
+    );
     case.does_no_more(
         "SELECT count(*), sum(r.n) FROM (SELECT * FROM newest ORDER BY at DESC LIMIT 5) AS newest JOIN ‹r› ON newest.at = ‹t›",
     );
@@ -201,7 +206,8 @@ fn partitions(key: &str, column: &str) -> String {
 }
 
 fn bounds(table: &str, by_id: bool) -> String {
-    let ends = [1, 8, 15, 23, 32].map(|day| if day > 31 { "'2026-02-01'".to_owned() } else { format!("'2026-01-{day:02}'") });
+    let ends =
+        [1, 8, 15, 23, 32].map(|day| if day > 31 { "'2026-02-01'".to_owned() } else { format!("'2026-01-{day:02}'") });
     let ends = ends.map(|end| if by_id { format!("snowflake_min_id({end})") } else { end });
     let range = |(number, pair): (usize, &[String])| {
         format!("; CREATE TABLE {table}_{number} PARTITION OF {table} FOR VALUES FROM ({}) TO ({})", pair[0], pair[1])
@@ -213,7 +219,9 @@ fn bounds(table: &str, by_id: bool) -> String {
 #[test]
 fn an_index_on_the_time_of_partitions_is_used() {
     let indexes: String = (0..4)
-        .map(|n| format!("; CREATE INDEX ON r_{n} (snowflake_timestamp(id)); CREATE INDEX ON r_column_{n} (created_at)"))
+        .map(|n| {
+            format!("; CREATE INDEX ON r_{n} (snowflake_timestamp(id)); CREATE INDEX ON r_column_{n} (created_at)")
+        })
         .collect();
     let mut case = Case::new(&[&(partitions("id", "created_at") + &indexes)]);
     NEWEST_AND_RANGES.iter().for_each(|query| case.does_no_more(query));
@@ -317,7 +325,8 @@ fn partitions_of_tenants_by_the_time_are_pruned() {
             }
             text += ";";
         }
-        text += "INSERT INTO r TABLE made; INSERT INTO r_column SELECT id, tenant, n, snowflake_timestamp(id) FROM made";
+        text +=
+            "INSERT INTO r TABLE made; INSERT INTO r_column SELECT id, tenant, n, snowflake_timestamp(id) FROM made";
         let mut case = Case::new(&[&text]);
         PRUNED.iter().for_each(|query| case.does_no_more(query));
     }

@@ -133,9 +133,8 @@ impl Draft<'_> {
     /// As some tools write them.
     fn very_many(&mut self, alias: &str) -> String {
         let lowest = self.schema.base - SPAN;
-        let parts: Vec<_> = (0..600)
-            .map(|number| format!("‹{alias}.t› >= '{}+00'", written(lowest + number * HOUR)))
-            .collect();
+        let parts: Vec<_> =
+            (0..600).map(|number| format!("‹{alias}.t› >= '{}+00'", written(lowest + number * HOUR))).collect();
         parts.join(" AND ")
     }
 

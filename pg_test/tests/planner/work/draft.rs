@@ -91,7 +91,16 @@ impl<'a> Draft<'a> {
             settings.push(("enable_partitionwise_join", "on"));
             settings.push(("enable_partitionwise_aggregate", "on"));
         }
-        Self { schema, rng, items: Vec::new(), parameters, settings, is_sample: false, changes: None, may_use_now: true }
+        Self {
+            schema,
+            rng,
+            items: Vec::new(),
+            parameters,
+            settings,
+            is_sample: false,
+            changes: None,
+            may_use_now: true,
+        }
     }
 
     /// Has constants in place of parameters.
@@ -167,14 +176,28 @@ impl<'a> Draft<'a> {
         let (dot, decoded) = (format!("{alias}."), self.chance(20));
         let from = Way::BOTH.map(|way| format!("{} AS {alias}", table.named(way)));
         let time = Way::BOTH.map(|way| if decoded { table.decoded(way, &dot) } else { table.time(way, &dot) });
-        self.items.push(Item { alias, table, from, time, made_by: table.made_by.clone(), has_index_on_time: table.has_index_on_time() });
+        self.items.push(Item {
+            alias,
+            table,
+            from,
+            time,
+            made_by: table.made_by.clone(),
+            has_index_on_time: table.has_index_on_time(),
+        });
     }
 
     /// Adds the view of a table.
     pub fn view_item(&mut self, alias: &'static str) {
         let table = self.table();
         let from = Way::BOTH.map(|way| format!("{}_v AS {alias}", table.named(way)));
-        self.items.push(Item { alias, table, from, time: created(alias), made_by: table.made_by.clone(), has_index_on_time: table.has_index_on_time() });
+        self.items.push(Item {
+            alias,
+            table,
+            from,
+            time: created(alias),
+            made_by: table.made_by.clone(),
+            has_index_on_time: table.has_index_on_time(),
+        });
     }
 
     /// Adds a UNION ALL.
@@ -195,7 +218,14 @@ impl<'a> Draft<'a> {
         let sample = format!("TABLESAMPLE {method} ({percent}) REPEATABLE ({})", self.rng.u8(..));
         let from = Way::BOTH.map(|way| format!("{} AS {alias} {sample}", table.named(way)));
         let time = Way::BOTH.map(|way| table.time(way, &format!("{alias}.")));
-        self.items.push(Item { alias, table, from, time, made_by: table.made_by.clone(), has_index_on_time: table.has_index_on_time() });
+        self.items.push(Item {
+            alias,
+            table,
+            from,
+            time,
+            made_by: table.made_by.clone(),
+            has_index_on_time: table.has_index_on_time(),
+        });
         self.is_sample = true;
     }
 

@@ -53,7 +53,18 @@ fn fetched(case: &mut Case) -> Result<bool, String> {
 
 /// What is chosen between at nearly the same cost depends on a page more or less.
 fn tied(case: &mut Case) -> Result<bool, String> {
-    for kind in ["seqscan", "indexscan", "indexonlyscan", "bitmapscan", "nestloop", "hashjoin", "mergejoin", "sort", "hashagg", "memoize"] {
+    for kind in [
+        "seqscan",
+        "indexscan",
+        "indexonlyscan",
+        "bitmapscan",
+        "nestloop",
+        "hashjoin",
+        "mergejoin",
+        "sort",
+        "hashagg",
+        "memoize",
+    ] {
         let other: Run = case.again.on(&format!("enable_{kind}"))?;
         let best = if case.off.total() < case.column.total() { case.off } else { case.column };
         if other.work.is_estimated_as(case.on) && !other.work.exceeds(best) {

@@ -34,7 +34,8 @@ impl Session {
     fn new() -> Self {
         let cluster = super::cluster_with(&["max_locks_per_transaction = 1024"]);
         let mut client = cluster.client();
-        let major: i32 = snowflake_test::value(&mut client, "SELECT current_setting('server_version_num')::integer / 10000");
+        let major: i32 =
+            snowflake_test::value(&mut client, "SELECT current_setting('server_version_num')::integer / 10000");
         Self { _cluster: cluster, client, has_memory: major >= 17 }
     }
 
@@ -126,26 +127,32 @@ fn planning_grows_with_the_number_of_partitions_that_are_joined() {
     for (name, count) in [("small", 50), ("large", 50 * LARGER)] {
         session.run(&(partitions(&format!("{name}_a"), count) + ";" + &partitions(&format!("{name}_b"), count)));
     }
-    let join = "SELECT count(*) FROM parts_a AS a JOIN parts_b AS b ON snowflake_timestamp(a.id) = snowflake_timestamp(b.id)";
+    let join =
+        "SELECT count(*) FROM parts_a AS a JOIN parts_b AS b ON snowflake_timestamp(a.id) = snowflake_timestamp(b.id)";
     session.grows_with_the_size(join, &join.replace("parts", "small"), &join.replace("parts", "large"));
 }
 
 #[test]
 fn planning_grows_with_the_number_of_members() {
     let mut session = Session::new();
-    let member = |number: u32, layout: &str| format!("SELECT id, snowflake_timestamp(id{layout}) AS t FROM member_{number}");
+    let member =
+        |number: u32, layout: &str| format!("SELECT id, snowflake_timestamp(id{layout}) AS t FROM member_{number}");
     session.run(&format!(
         "DO $$ BEGIN FOR i IN 0..{} LOOP EXECUTE format('CREATE TABLE member_%s (id bigint PRIMARY KEY)', i); END LOOP; END $$",
         50 * LARGER
     ));
     for other in ["", ", 'sonyflake'"] {
         let mut all = |name: &str, count: u32| {
-            let members: Vec<_> = (0..count).map(|number| member(number, if number == 3 { other } else { "" })).collect();
+            let members: Vec<_> =
+                (0..count).map(|number| member(number, if number == 3 { other } else { "" })).collect();
             session.run(&format!("CREATE OR REPLACE VIEW {name} AS {}", members.join(" UNION ALL ")));
         };
         all("small", 50);
         all("large", 50 * LARGER);
-        for query in ["SELECT * FROM parts WHERE t >= '2026-01-01' AND t < '2026-02-01'", "SELECT * FROM parts ORDER BY t DESC LIMIT 10"] {
+        for query in [
+            "SELECT * FROM parts WHERE t >= '2026-01-01' AND t < '2026-02-01'",
+            "SELECT * FROM parts ORDER BY t DESC LIMIT 10",
+        ] {
             let title = format!("{query}, one of them {other}");
             session.grows_with_the_size(&title, &query.replace("parts", "small"), &query.replace("parts", "large"));
         }
@@ -162,7 +169,8 @@ fn planning_grows_with_the_number_of_conditions() {
     );
     for joined in [" AND ", " OR "] {
         let query = |count: u32| {
-            let all: Vec<_> = (0..count).map(|n| format!("{T} >= timestamptz '2026-01-01+00' + {n} * interval '1 s'")).collect();
+            let all: Vec<_> =
+                (0..count).map(|n| format!("{T} >= timestamptz '2026-01-01+00' + {n} * interval '1 s'")).collect();
             format!("SELECT count(*) FROM r WHERE {}", all.join(joined))
         };
         session.grows_with_the_size(&format!("conditions with{joined}"), &query(75), &query(75 * LARGER));

@@ -1,10 +1,10 @@
 //! Runs a query in all ways, and compares the rows and the work.
 
 use super::super::compare::{self, Row};
+use super::Way;
 use super::draft::Query;
 use super::exceptions::{self, Case};
 use super::measure::Work;
-use super::Way;
 use postgres::{Client, SimpleQueryMessage};
 use std::fmt::Write as _;
 

@@ -72,7 +72,9 @@ fn add_rows(node: &Value, rows: &mut f64) {
         "Bitmap Index Scan" => 0.0,
         // What was kept is cheap, but not free where it is read again and again.
         "Materialize" => returned * (loops - 1.0).max(0.0),
-        _ if node["Relation Name"].is_string() && kind != "ModifyTable" || kind == "CTE Scan" => (returned + removed) * loops,
+        _ if node["Relation Name"].is_string() && kind != "ModifyTable" || kind == "CTE Scan" => {
+            (returned + removed) * loops
+        }
         _ => removed * loops,
     };
     for below in node["Plans"].as_array().into_iter().flatten() {

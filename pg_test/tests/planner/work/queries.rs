@@ -63,7 +63,11 @@ impl<'a> Draft<'a> {
 
     fn limit(&mut self) -> String {
         let limit = self.one_of(&[1, 3, 10, 50, 300]);
-        if self.chance(15) { format!("LIMIT {limit} OFFSET {}", self.one_of(&[5, 100])) } else { format!("LIMIT {limit}") }
+        if self.chance(15) {
+            format!("LIMIT {limit} OFFSET {}", self.one_of(&[5, 100]))
+        } else {
+            format!("LIMIT {limit}")
+        }
     }
 
     fn newest(mut self) -> Query {
@@ -120,7 +124,9 @@ impl<'a> Draft<'a> {
             1 => (format!("SELECT max(‹a.t›) FROM ‹a›{filter}"), Order::Total),
             2 => (format!("SELECT ‹a.t›, a.id FROM ‹a›{filter} ORDER BY ‹a.t›, a.id LIMIT 100"), Order::Total),
             _ => (
-                format!("SELECT date_bin('1 day', ‹a.t›, '2026-01-01+00') AS day, count(*) FROM ‹a›{filter} GROUP BY 1"),
+                format!(
+                    "SELECT date_bin('1 day', ‹a.t›, '2026-01-01+00') AS day, count(*) FROM ‹a›{filter} GROUP BY 1"
+                ),
                 Order::Any,
             ),
         };
@@ -172,14 +178,11 @@ impl<'a> Draft<'a> {
     /// For each instant, the last row before it.
     fn last_before(mut self) -> Query {
         self.item("a");
-        let (tenant, join) = (
-            self.one_of(&["", "a.tenant = p.tenant AND "]),
-            self.one_of(&["CROSS JOIN LATERAL", "LEFT JOIN LATERAL"]),
-        );
+        let (tenant, join) =
+            (self.one_of(&["", "a.tenant = p.tenant AND "]), self.one_of(&["CROSS JOIN LATERAL", "LEFT JOIN LATERAL"]));
         let on = if join.starts_with("LEFT") { " ON true" } else { "" };
         let (comparison, down) = self.one_of(&[("<=", " DESC"), ("<", " DESC"), (">=", ""), (">", "")]);
-        let (order, list) =
-            self.one_of(&[("", "‹a.t› AS t, 0 AS i"), (", a.id{down}", "‹a.t› AS t, a.id AS i")]);
+        let (order, list) = self.one_of(&[("", "‹a.t› AS t, 0 AS i"), (", a.id{down}", "‹a.t› AS t, a.id AS i")]);
         let order = order.replace("{down}", down);
         let not_null = if down.is_empty() { "" } else { " AND ‹a.t› IS NOT NULL" };
         let not_null = if self.chance(20) { not_null } else { "" };
@@ -202,7 +205,11 @@ impl<'a> Draft<'a> {
                 _ => String::new(),
             };
             let on = format!("‹a.t› = p.at{}", also.replace("{}", "p"));
-            let from = if self.rng.bool() { format!("‹a› {join} {probes} ON {on}") } else { format!("{probes} {join} ‹a› ON {on}") };
+            let from = if self.rng.bool() {
+                format!("‹a› {join} {probes} ON {on}")
+            } else {
+                format!("{probes} {join} ‹a› ON {on}")
+            };
             let text = format!("SELECT count(*), sum(a.n), sum(p.k), count(p.k) FROM {from}{filter}");
             return self.finish("equal times", &text, Order::Total);
         }
@@ -256,7 +263,9 @@ impl<'a> Draft<'a> {
             0 => format!("SELECT DISTINCT ‹a.t› FROM ‹a›{filter} ORDER BY 1{down} LIMIT 20"),
             1 => format!("SELECT DISTINCT ON (‹a.t›) ‹a.t›, a.id FROM ‹a›{filter} ORDER BY ‹a.t›{down}, a.id LIMIT 20"),
             2 => format!("SELECT count(DISTINCT ‹a.t›) FROM ‹a›{filter}"),
-            _ => format!("SELECT DISTINCT ON (a.tenant) a.tenant, ‹a.t› FROM ‹a›{filter} ORDER BY a.tenant, ‹a.t›{down}"),
+            _ => {
+                format!("SELECT DISTINCT ON (a.tenant) a.tenant, ‹a.t› FROM ‹a›{filter} ORDER BY a.tenant, ‹a.t›{down}")
+            }
         };
         self.finish("distinct", &text, Order::Total)
     }
@@ -272,7 +281,9 @@ impl<'a> Draft<'a> {
         ]);
         let text = match self.rng.u8(..3) {
             0 if list.contains("row_number") || list.contains("rank") => {
-                format!("SELECT t, id, w FROM (SELECT {list} FROM ‹a›{filter}) AS numbered WHERE w <= 3 AND id IS NOT NULL")
+                format!(
+                    "SELECT t, id, w FROM (SELECT {list} FROM ‹a›{filter}) AS numbered WHERE w <= 3 AND id IS NOT NULL"
+                )
             }
             1 => format!("SELECT count(*), count(w) FROM (SELECT {list} FROM ‹a›{filter}) AS numbered"),
             _ => format!("SELECT count(*), max(w) FROM (SELECT {list} FROM ‹a›{filter}) AS numbered"),
@@ -306,7 +317,9 @@ impl<'a> Draft<'a> {
         let text = match self.rng.u8(..4) {
             0 => format!("SELECT u.t FROM ({first} UNION ALL {second}) AS u ORDER BY u.t DESC LIMIT 10"),
             1 => format!("SELECT max(u.t), min(u.t) FROM ({first} UNION ALL {second}) AS u"),
-            2 => format!("SELECT u.t, u.id FROM ({first} UNION ALL {second}) AS u WHERE {whole} ORDER BY u.t, u.id LIMIT 10"),
+            2 => format!(
+                "SELECT u.t, u.id FROM ({first} UNION ALL {second}) AS u WHERE {whole} ORDER BY u.t, u.id LIMIT 10"
+            ),
             _ => format!("SELECT count(*), sum(u.n) FROM ({first} UNION ALL {second}) AS u WHERE {whole}"),
         };
         self.finish("UNION ALL", &text, Order::Total)
@@ -319,11 +332,9 @@ impl<'a> Draft<'a> {
             0 => format!("UPDATE ‹a› SET n = n + 1 WHERE {condition} RETURNING a.id"),
             1 => format!("DELETE FROM ‹a› WHERE {condition} RETURNING a.id"),
             2 => "DELETE FROM ‹a› USING few AS p WHERE ‹a.t› = p.at RETURNING a.id".to_owned(),
-            _ => {
-                "UPDATE ‹a› SET n = p.k FROM few AS p WHERE ‹a.t› >= p.at AND ‹a.t› < p.at + interval '1 minute' \
+            _ => "UPDATE ‹a› SET n = p.k FROM few AS p WHERE ‹a.t› >= p.at AND ‹a.t› < p.at + interval '1 minute' \
                  AND a.tenant = p.tenant RETURNING a.id"
-                    .to_owned()
-            }
+                .to_owned(),
         };
         self.finish("change", &text, Order::Any)
     }
@@ -331,7 +342,8 @@ impl<'a> Draft<'a> {
     /// A subquery for each row.
     fn scalar(mut self) -> Query {
         self.item("a");
-        let (tenant, function) = (self.one_of(&["", "a.tenant = p.tenant AND "]), self.one_of(&["max", "min", "count"]));
+        let (tenant, function) =
+            (self.one_of(&["", "a.tenant = p.tenant AND "]), self.one_of(&["max", "min", "count"]));
         let comparison = self.one_of(&["<", ">=", "="]);
         let text = format!(
             "SELECT p.k, (SELECT {function}(‹a.t›) FROM ‹a› WHERE {tenant}‹a.t› {comparison} p.at) FROM few AS p"

@@ -197,7 +197,8 @@ impl Schema {
 
     /// The four ranges of time that tables are divided into.
     fn pieces(&self) -> [[i64; 2]; 4] {
-        [0, 1, 2, 3].map(|piece| [0, 1].map(|end| self.base - SPAN + (piece + end) * SPAN / 4 + end * (piece / 3) * DAY))
+        [0, 1, 2, 3]
+            .map(|piece| [0, 1].map(|end| self.base - SPAN + (piece + end) * SPAN / 4 + end * (piece / 3) * DAY))
     }
 
     /// The statements that create a table and its parts.
@@ -351,7 +352,8 @@ fn rows(rng: &mut Rng, table: &Table, base: i64) -> String {
     let grain = draw(rng, &["0.001", "0.001", "1", "60", "600", "3600"]);
     // How much more of the rows are recent.
     let power = draw(rng, &["1", "1", "1", "3"]);
-    let order = draw(rng, &["at, i", "at, i", "r2, i", "tenant, at, i", "at DESC, i", "at + interval '6 hours' * r2, i"]);
+    let order =
+        draw(rng, &["at, i", "at, i", "r2, i", "tenant, at, i", "at DESC, i", "at + interval '6 hours' * r2, i"]);
     let (pad, seed) = (draw(rng, &[10, 60, 150]), rng.i32(..));
     let random = |number: i32| {
         format!("(hashint8extended(i, {}) & 1073741823) / 1073741824.0::float8", seed.wrapping_add(number))
@@ -360,7 +362,11 @@ fn rows(rng: &mut Rng, table: &Table, base: i64) -> String {
     let start = written(base - SPAN);
     let bits = if table.layout == Some("cockroach") { 32767 } else { 0x3f_ffff };
     let id = table.call("snowflake_min_id", "at");
-    let id = if table.nullable { format!("CASE WHEN r4 > 0.03 THEN {id} | (i & {bits}) END") } else { format!("{id} | (i & {bits})") };
+    let id = if table.nullable {
+        format!("CASE WHEN r4 > 0.03 THEN {id} | (i & {bits}) END")
+    } else {
+        format!("{id} | (i & {bits})")
+    };
     format!(
         "SELECT {id} AS id, tenant, n, repeat('x', {pad}) AS pad FROM ( \
          SELECT i, {r2} AS r2, {r4} AS r4, floor({TENANTS} * {r3})::integer AS tenant, \

@@ -60,7 +60,8 @@ impl Draft<'_> {
         let depth = self.one_of(&[0, 1, 1, 2]);
         let p = self.truth(depth, |draft| draft.condition("a"));
         let filter = if self.chance(30) { format!("{} AND ", self.range("a")) } else { String::new() };
-        let also = if filter.is_empty() { String::new() } else { format!(" WHERE {}", filter.trim_end_matches(" AND ")) };
+        let also =
+            if filter.is_empty() { String::new() } else { format!(" WHERE {}", filter.trim_end_matches(" AND ")) };
         let [count, n] = ["count(*)", "coalesce(sum(n), 0)"].map(|sum| {
             let part = |test: &str| format!("SELECT {sum} FROM ‹a› WHERE {filter}{test}");
             Claim {
@@ -97,7 +98,9 @@ impl Draft<'_> {
             parts: vec![pairs(&format!("({p})")), pairs(&format!("NOT ({p})")), pairs(&format!("({p}) IS NULL"))],
             whole: format!("SELECT count(*) FROM {few} JOIN ‹a› ON {on}"),
         };
-        let tested = format!("SELECT p.k, coalesce(bool_or({on} AND ({p})), false) AS found FROM {few} CROSS JOIN ‹a› GROUP BY p.k");
+        let tested = format!(
+            "SELECT p.k, coalesce(bool_or({on} AND ({p})), false) AS found FROM {few} CROSS JOIN ‹a› GROUP BY p.k"
+        );
         let selected = Claim {
             of: "ON of an outer join and SELECT",
             parts: vec![
@@ -115,9 +118,7 @@ impl Draft<'_> {
         let of_tenant = Claim {
             of: "WHERE above an outer join, and SELECT",
             parts: vec![format!("SELECT count(*) FROM {few} LEFT JOIN ‹a› ON a.tenant = {tenant} WHERE ({p})")],
-            whole: format!(
-                "SELECT coalesce(sum(({p})::integer), 0) FROM {few} LEFT JOIN ‹a› ON a.tenant = {tenant}"
-            ),
+            whole: format!("SELECT coalesce(sum(({p})::integer), 0) FROM {few} LEFT JOIN ‹a› ON a.tenant = {tenant}"),
         };
         vec![each, selected, there, of_tenant]
     }

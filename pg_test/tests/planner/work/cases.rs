@@ -332,6 +332,27 @@ fn partitions_of_tenants_by_the_time_are_pruned() {
     }
 }
 
+/// Below a UNION ALL, what is known when the query is planned prunes partitions by the ID.
+#[test]
+fn partitions_of_members_are_pruned() {
+    let mut text = String::new();
+    for number in 0..2 {
+        let parts = partitions("id", "created_at").replace("r_column", &format!("c{number}"));
+        let parts =
+            parts.replace("INTO r ", &format!("INTO r{number} ")).replace("TABLE r ", &format!("TABLE r{number} "));
+        text += &(parts.replace("r_", &format!("r{number}_")).replace("OF r ", &format!("OF r{number} ")) + ";");
+    }
+    let all = |name: &str, table: &str, time: &str| {
+        let member = |n| format!("SELECT id, tenant, n, {time} AS created_at FROM {table}{n}");
+        format!("CREATE VIEW {name} AS {}", [0, 1].map(member).join(" UNION ALL "))
+    };
+    text += &(all("r", "r", "snowflake_timestamp(id)") + ";" + &all("r_column", "c", "created_at"));
+    let mut case = Case::new(&[&text]);
+    for query in PRUNED.iter().filter(|query| !query.contains("SELECT min")) {
+        case.does_no_more(&query.replace("‹t›", "r.created_at"));
+    }
+}
+
 /// A page is as far as the one before, however deep it is.
 #[test]
 fn a_deep_page_reads_few_rows() {

@@ -13,7 +13,7 @@ pub struct Item<'a> {
     from: [String; 2],
     time: [String; 2],
     made_by: Vec<String>,
-    has_index_on_time: bool,
+    reads: Reads,
 }
 
 /// A finished query.
@@ -34,8 +34,32 @@ pub struct Query {
     pub changes: Option<[String; 2]>,
     /// The statements that made what it reads, with IDs.
     pub made_by: Vec<String>,
-    /// Whether there is an index on the time of what it reads.
+    pub reads: Reads,
+}
+
+/// What is there for a query to use.
+#[derive(Clone, Copy, Default)]
+pub struct Reads {
+    /// An index on the time.
     pub has_index_on_time: bool,
+    /// An index on the ID that serves ranges, or partitions by it.
+    pub has_ids: bool,
+    /// Several tables as one.
+    pub is_union: bool,
+}
+
+impl Reads {
+    fn of(table: &Table) -> Self {
+        Self { has_index_on_time: table.has_index_on_time(), has_ids: table.has_ids(), is_union: false }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            has_index_on_time: self.has_index_on_time || other.has_index_on_time,
+            has_ids: self.has_ids || other.has_ids,
+            is_union: self.is_union || other.is_union,
+        }
+    }
 }
 
 impl Query {
@@ -134,8 +158,9 @@ impl<'a> Draft<'a> {
         let statement = Way::BOTH.map(|way| self.put(statement, way));
         let made_by = self.made_by();
         let Self { parameters, settings, is_sample, changes, .. } = self;
-        let has_index_on_time = self.items.iter().any(|item| item.has_index_on_time);
-        Query { shape, settings, statement, parameters, order, is_sample, changes, made_by, has_index_on_time }
+        let mut reads = self.items.iter().fold(Reads::default(), |reads, item| reads.and(item.reads));
+        reads.is_union |= shape == "UNION ALL";
+        Query { shape, settings, statement, parameters, order, is_sample, changes, made_by, reads }
     }
 
     /// True so many times of 100.
@@ -176,14 +201,7 @@ impl<'a> Draft<'a> {
         let (dot, decoded) = (format!("{alias}."), self.chance(20));
         let from = Way::BOTH.map(|way| format!("{} AS {alias}", table.named(way)));
         let time = Way::BOTH.map(|way| if decoded { table.decoded(way, &dot) } else { table.time(way, &dot) });
-        self.items.push(Item {
-            alias,
-            table,
-            from,
-            time,
-            made_by: table.made_by.clone(),
-            has_index_on_time: table.has_index_on_time(),
-        });
+        self.items.push(Item { alias, table, from, time, made_by: table.made_by.clone(), reads: Reads::of(table) });
     }
 
     /// Adds the view of a table.
@@ -196,7 +214,7 @@ impl<'a> Draft<'a> {
             from,
             time: created(alias),
             made_by: table.made_by.clone(),
-            has_index_on_time: table.has_index_on_time(),
+            reads: Reads::of(table),
         });
     }
 
@@ -206,9 +224,11 @@ impl<'a> Draft<'a> {
         let members = &self.schema.unions[number];
         let table = &self.schema.tables[members[self.rng.usize(..members.len())]];
         let made_by = members.iter().flat_map(|&member| self.schema.tables[member].made_by.clone()).collect();
-        let has_index_on_time = members.iter().any(|&member| self.schema.tables[member].has_index_on_time());
+        let mut reads =
+            members.iter().fold(Reads::default(), |reads, &member| reads.and(Reads::of(&self.schema.tables[member])));
+        reads.is_union = true;
         let from = Way::BOTH.map(|way| format!("all_{number}{} AS {alias}", way.suffix()));
-        self.items.push(Item { alias, table, from, time: created(alias), made_by, has_index_on_time });
+        self.items.push(Item { alias, table, from, time: created(alias), made_by, reads });
     }
 
     /// Adds a table, of whose rows a sample is read.
@@ -218,14 +238,7 @@ impl<'a> Draft<'a> {
         let sample = format!("TABLESAMPLE {method} ({percent}) REPEATABLE ({})", self.rng.u8(..));
         let from = Way::BOTH.map(|way| format!("{} AS {alias} {sample}", table.named(way)));
         let time = Way::BOTH.map(|way| table.time(way, &format!("{alias}.")));
-        self.items.push(Item {
-            alias,
-            table,
-            from,
-            time,
-            made_by: table.made_by.clone(),
-            has_index_on_time: table.has_index_on_time(),
-        });
+        self.items.push(Item { alias, table, from, time, made_by: table.made_by.clone(), reads: Reads::of(table) });
         self.is_sample = true;
     }
 

@@ -1,25 +1,26 @@
 //! What may do more work with the parameter on, each with its reason.
 
-use super::draft::Query;
 use super::judge::{Run, Session};
 use super::measure::Work;
 
 /// A query that does too much.
-pub struct Case<'a> {
-    pub query: &'a Query,
+pub struct Case<'a, 'q> {
     pub on: &'a Work,
     pub off: &'a Work,
     pub column: &'a Work,
     /// Runs it again, in one of the ways, with something set.
-    pub again: &'a mut Session<'a>,
+    pub again: &'a mut Session<'q>,
 }
 
 /// An exception: its reason, and whether it is this one.
 type Exception = (&'static str, fn(&mut Case) -> Result<bool, String>);
 
-const EXCEPTIONS: [Exception; 3] = [
+const EXCEPTIONS: [Exception; 6] = [
+    ("nothing is on the ID, and PostgreSQL knows less of an expression than of a column", only_expressions),
     ("PostgreSQL does as much with a column, where its estimates mislead it", misled),
     ("PostgreSQL fetches the row where an index has an expression and not the column", fetched),
+    ("partitions by the ID are merged, which looks into each", merged),
+    ("below a UNION ALL, PostgreSQL prunes partitions at run time by conditions on its columns alone", pruned_later),
     ("PostgreSQL estimates that a plan which does less costs about the same", tied),
 ];
 
@@ -36,6 +37,11 @@ pub fn reason(case: &mut Case) -> Result<Option<&'static str>, String> {
     Ok(None)
 }
 
+/// There is nothing that the hooks could use.
+fn only_expressions(case: &mut Case) -> Result<bool, String> {
+    Ok(!case.again.reads().has_ids && !case.on.exceeds(case.off))
+}
+
 /// With the indexes of the ID and those of the time, there is more to choose from than without the hooks, and more to be wrong about: such as
 /// that the rows for a LIMIT are spread evenly. That is so where the time is a column with the same indexes, too.
 fn misled(case: &mut Case) -> Result<bool, String> {
@@ -44,10 +50,28 @@ fn misled(case: &mut Case) -> Result<bool, String> {
 
 /// An index on a column is enough for an index-only scan; one on an expression is not, as PostgreSQL asks it for the column.
 fn fetched(case: &mut Case) -> Result<bool, String> {
-    if !case.query.has_index_on_time || case.on.exceeds(case.off) {
+    if !case.again.reads().has_index_on_time || case.on.exceeds(case.off) {
         return Ok(false);
     }
     let column = case.again.column("enable_indexonlyscan")?;
+    Ok(!case.on.exceeds(&column.work))
+}
+
+/// Partitions by a column come one after the other in its order, and a LIMIT ends the scan in the first. The order by an expression is not that
+/// of partitions by another one.
+fn merged(case: &mut Case) -> Result<bool, String> {
+    // A descent of a small index, and the row.
+    const OF_EACH: f64 = 4.0;
+    let without = Work { pages: case.on.pages - OF_EACH * case.on.merged, ..*case.on };
+    Ok(case.on.merged > 0.0 && !case.on.exceeds(case.off) && !without.exceeds(case.column))
+}
+
+/// What is known when the query is planned prunes there, too: see `cases.rs`.
+fn pruned_later(case: &mut Case) -> Result<bool, String> {
+    if !case.again.reads().is_union || case.on.exceeds(case.off) {
+        return Ok(false);
+    }
+    let column = case.again.column("enable_partition_pruning")?;
     Ok(!case.on.exceeds(&column.work))
 }
 

@@ -124,6 +124,11 @@ impl Index {
         self.keys.iter().any(|(key, _)| matches!(key, Key::Time | Key::Decoded))
     }
 
+    /// Whether it has ranges of the ID.
+    pub fn is_on_id(&self) -> bool {
+        self.method != "hash" && self.keys.iter().any(|(key, _)| *key == Key::Id)
+    }
+
     /// The statements that create it. With a column for the time, an index on the ID has an image on the column beside it.
     pub fn statements(&self, table: &Table, way: Way, children: &[String]) -> Vec<String> {
         let on: Vec<String> = match self.on_children {

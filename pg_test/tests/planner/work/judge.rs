@@ -2,7 +2,7 @@
 
 use super::super::compare::{self, Row};
 use super::Way;
-use super::draft::Query;
+use super::draft::{Query, Reads};
 use super::exceptions::{self, Case};
 use super::measure::Work;
 use postgres::{Client, SimpleQueryMessage};
@@ -16,16 +16,7 @@ pub enum Verdict {
     Excepted(&'static str),
 }
 
-/// One way to run a query.
-pub struct Run {
-    title: &'static str,
-    statement: String,
-    rows: Vec<Row>,
-    pub work: Work,
-    plan: String,
-}
-
-/// A way: its name, the form of the tables, and whether the parameter is on.
+/// A way to run a query: its name, the form of the tables, and whether the parameter is on.
 #[derive(Clone, Copy)]
 struct Kind {
     title: &'static str,
@@ -37,122 +28,161 @@ const ON: Kind = Kind { title: "plan_by_time on", way: Way::Ids, state: "on" };
 const OFF: Kind = Kind { title: "plan_by_time off", way: Way::Ids, state: "off" };
 const COLUMN: Kind = Kind { title: "a column for the time", way: Way::Column, state: "off" };
 
-/// What exceptions may ask.
+/// What one way gives.
+pub struct Run {
+    kind: Kind,
+    rows: Vec<Row>,
+    pub work: Work,
+}
+
+/// Runs one query.
 pub struct Session<'a> {
     client: &'a mut Client,
     query: &'a Query,
 }
 
+/// Judges a query. With `off_only`, the parameter is never on: then there is nothing to find.
+///
+/// # Errors
+/// With a report where rows or work are not as they should be. The session is of no more use then.
+pub fn judge(client: &mut Client, query: &Query, off_only: bool, show: bool) -> Result<Verdict, String> {
+    let mut session = Session { client, query };
+    // `now()` is the same in all ways. What a change leaves is removed after each, which takes a transaction of its own.
+    if query.changes.is_none() {
+        session.ask("BEGIN")?;
+    }
+    let on = session.run(if off_only { OFF } else { ON }, "")?;
+    let off = session.run(OFF, "")?;
+    let column = session.run(COLUMN, "")?;
+    if show {
+        println!("{}", session.report(&[&on, &off, &column]));
+    }
+    // Rows of a sample depend on where they are.
+    for other in [Some(&off), (!query.is_sample).then_some(&column)].into_iter().flatten() {
+        if let Some(difference) = compare::difference_of(&on.rows, &other.rows, query.order) {
+            let titles = format!("{} / {}", on.kind.title, other.kind.title);
+            return Err(format!("{titles}: {difference}\n\n{}", session.report(&[&on, &off, &column])));
+        }
+    }
+    let best = if off_only || query.is_sample || off.work.total() < column.work.total() { &off } else { &column };
+    let verdict = if on.work.exceeds(&best.work) {
+        let mut case = Case { on: &on.work, off: &off.work, column: &column.work, again: &mut session };
+        let Some(reason) = exceptions::reason(&mut case)? else {
+            let (title, too_much, enough) = (best.kind.title, on.work.total(), best.work.total());
+            let found = format!("on, it does the work of {too_much:.0} pages, {title} of {enough:.0}");
+            return Err(format!("{found}\n\n{}", session.report(&[&on, &off, &column])));
+        };
+        Verdict::Excepted(reason)
+    } else {
+        let differs = (on.work.cost - off.work.cost).abs() > 1e-6;
+        Verdict::Agrees { differs, saves: off.work.exceeds(&on.work) }
+    };
+    if query.changes.is_none() {
+        session.ask("ROLLBACK")?;
+    }
+    Ok(verdict)
+}
+
 impl Session<'_> {
-    /// Runs the query with a column for the time, and with this turned off.
+    /// What the query reads.
+    pub fn reads(&self) -> Reads {
+        self.query.reads
+    }
+
+    /// Runs the query with a column for the time, and with a parameter turned off.
     ///
     /// # Errors
     /// Where it fails.
     pub fn column(&mut self, without: &str) -> Result<Run, String> {
-        run(self.client, self.query, COLUMN, without)
+        self.run(COLUMN, without)
     }
 
-    /// Runs the query with the parameter on, and with this turned off.
+    /// Runs the query with `plan_by_time` on, and another parameter turned off.
     ///
     /// # Errors
     /// Where it fails.
     pub fn on(&mut self, without: &str) -> Result<Run, String> {
-        run(self.client, self.query, ON, without)
+        self.run(ON, without)
     }
-}
 
-/// Judges a query. With `off_only`, the parameter is never on: then there is nothing to find.
-///
-/// # Errors
-/// With a report where rows or work are not as they should be.
-pub fn judge(client: &mut Client, query: &Query, off_only: bool, show: bool) -> Result<Verdict, String> {
-    let [on, off, column] = [if off_only { OFF } else { ON }, OFF, COLUMN].map(|kind| run(client, query, kind, ""));
-    let runs = [on?, off?, column?];
-    let all = || runs.iter().map(Run::report).collect::<String>();
-    if show {
-        println!("{}", all());
-    }
-    let [on, off, column] = &runs;
-    // Rows of a sample depend on where they are.
-    for other in [Some(off), (!query.is_sample).then_some(column)].into_iter().flatten() {
-        if let Some(difference) = compare::difference_of(&on.rows, &other.rows, query.order) {
-            return Err(format!("{} / {}: {difference}\n\n{}{}", on.title, other.title, about(query), all()));
-        }
-    }
-    let best = if off_only || query.is_sample || off.work.total() < column.work.total() { off } else { column };
-    if !on.work.exceeds(&best.work) {
-        let differs = (on.work.cost - off.work.cost).abs() > 1e-6;
-        return Ok(Verdict::Agrees { differs, saves: off.work.exceeds(&on.work) });
-    }
-    let again = &mut Session { client, query };
-    let mut case = Case { query, on: &on.work, off: &off.work, column: &column.work, again };
-    if let Some(reason) = exceptions::reason(&mut case)? {
-        return Ok(Verdict::Excepted(reason));
-    }
-    let (title, too_much, enough) = (best.title, on.work.total(), best.work.total());
-    Err(format!("on, it does the work of {too_much:.0} pages, {title} of {enough:.0}\n\n{}{}", about(query), all()))
-}
-
-/// What the query is about.
-fn about(query: &Query) -> String {
-    let made: String = query.made_by.iter().map(|line| format!("{line};\n")).collect();
-    made + &query.settings.iter().map(|(name, value)| format!("SET {name} = '{value}';\n")).collect::<String>()
-}
-
-impl Run {
-    fn report(&self) -> String {
-        let Work { pages, rows, cost } = self.work;
-        format!(
-            "-- {}: {} rows; looked at {pages} pages and {rows} rows, at an estimated cost of {cost}\n{}\n{}\n\n",
-            self.title,
-            self.rows.len(),
-            self.statement,
-            self.plan
-        )
-    }
-}
-
-fn run(client: &mut Client, query: &Query, Kind { title, way, state }: Kind, without: &str) -> Result<Run, String> {
-    let mut begin = format!("BEGIN; SET LOCAL pg_snowflake.plan_by_time = {state}");
-    if !without.is_empty() {
-        write!(begin, "; SET LOCAL {without} = off").unwrap();
-    }
-    for (name, value) in &query.settings {
-        write!(begin, "; SET LOCAL {name} = '{value}'").unwrap();
-    }
-    let (prepare, statement) = query.statements(way);
-    let in_full = prepare.iter().map(|text| format!("{text};\n")).collect::<String>() + &statement + ";";
-    let mut ask = |text: &str| {
-        client.simple_query(text).map_err(|error| {
+    fn ask(&mut self, text: &str) -> Result<Vec<Row>, String> {
+        let messages = self.client.simple_query(text).map_err(|error| {
             let said = error.as_db_error().map_or_else(|| format!("{error:?}"), |error| format!("{error} ({error:?})"));
-            format!("{title}: {said}\n{}{begin};\n{in_full}", about(query))
-        })
-    };
-    ask(&begin)?;
-    if let Some(prepare) = &prepare {
-        ask(prepare)?;
+            format!("{said}\n{}{text};\n", self.about())
+        })?;
+        let row = |message| match message {
+            SimpleQueryMessage::Row(row) => {
+                Some((0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect())
+            }
+            _ => None,
+        };
+        Ok(messages.into_iter().filter_map(row).collect())
     }
-    // A change is undone before the statement runs again.
-    ask("SAVEPOINT before")?;
-    let explained = rows(ask(&format!("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {statement}"))?);
-    ask("ROLLBACK TO before")?;
-    let plan = rows(ask(&format!("EXPLAIN {statement}"))?);
-    let returned = rows(ask(&statement)?);
-    ask("ROLLBACK")?;
-    if prepare.is_some() {
-        ask("DEALLOCATE ALL")?;
+
+    /// The tables, as statements, and the settings.
+    fn about(&self) -> String {
+        let made: String = self.query.made_by.iter().map(|line| format!("{line};\n")).collect();
+        made + &self.query.settings.iter().map(|(name, value)| format!("SET {name} = '{value}';\n")).collect::<String>()
     }
-    if let Some(changed) = &query.changes {
-        ask(&format!("VACUUM {}", changed[way as usize]))?;
+
+    /// Begins a way, and prepares the statement.
+    fn begin(&mut self, Kind { way, state, .. }: Kind, without: &str) -> Result<(), String> {
+        let mut begin = if self.query.changes.is_some() { "BEGIN" } else { "SAVEPOINT way" }.to_owned();
+        write!(begin, "; SET LOCAL pg_snowflake.plan_by_time = {state}").unwrap();
+        for (name, value) in &self.query.settings {
+            write!(begin, "; SET LOCAL {name} = '{value}'").unwrap();
+        }
+        if !without.is_empty() {
+            write!(begin, "; SET LOCAL {without} = off").unwrap();
+        }
+        self.ask(&begin)?;
+        if let Some(prepare) = self.query.statements(way).0 {
+            self.ask(&prepare)?;
+        }
+        // A change is undone before the statement runs again.
+        self.ask("SAVEPOINT before").map(drop)
     }
-    let lines = |rows: Vec<Row>| rows.into_iter().flatten().flatten().collect::<Vec<_>>().join("\n");
-    Ok(Run { title, statement: in_full, rows: returned, work: Work::of(&lines(explained)), plan: lines(plan) })
+
+    fn end(&mut self, kind: Kind) -> Result<(), String> {
+        self.ask(if self.query.changes.is_some() { "ROLLBACK" } else { "ROLLBACK TO way" })?;
+        self.ask("DEALLOCATE ALL")?;
+        if let Some(changed) = &self.query.changes {
+            self.ask(&format!("VACUUM {}", changed[kind.way as usize]))?;
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, kind: Kind, without: &str) -> Result<Run, String> {
+        let statement = self.query.statements(kind.way).1;
+        self.begin(kind, without)?;
+        let explained = self.ask(&format!("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {statement}"))?;
+        self.ask("ROLLBACK TO before")?;
+        let rows = self.ask(&statement)?;
+        self.end(kind)?;
+        Ok(Run { kind, rows, work: Work::of(&lines(explained)) })
+    }
+
+    /// What was run, how it is planned, and what it did.
+    fn report(&mut self, runs: &[&Run]) -> String {
+        let mut report = self.about();
+        for Run { kind, rows, work } in runs {
+            let (prepare, statement) = self.query.statements(kind.way);
+            let plan = self.begin(*kind, "").and_then(|()| self.ask(&format!("EXPLAIN {statement}")));
+            let plan = plan.map_or_else(|error| error, lines);
+            let (Work { pages, rows: seen, cost, .. }, returned) = (work, rows.len());
+            writeln!(
+                report,
+                "-- {}: {returned} rows; looked at {pages} pages and {seen} rows, at an estimated cost of {cost}",
+                kind.title
+            )
+            .unwrap();
+            writeln!(report, "{}{statement};\n{plan}\n", prepare.map(|text| text + ";\n").unwrap_or_default()).unwrap();
+            let _ = self.end(*kind);
+        }
+        report
+    }
 }
 
-fn rows(messages: Vec<SimpleQueryMessage>) -> Vec<Row> {
-    let row = |message| match message {
-        SimpleQueryMessage::Row(row) => Some((0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect()),
-        _ => None,
-    };
-    messages.into_iter().filter_map(row).collect()
+fn lines(rows: Vec<Row>) -> String {
+    rows.into_iter().flatten().flatten().collect::<Vec<_>>().join("\n")
 }

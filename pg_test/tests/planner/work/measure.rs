@@ -9,6 +9,8 @@ pub struct Work {
     pub pages: f64,
     /// Rows that a scan has looked at, whether it returned them or not, and pairs of rows that a join has looked at.
     pub rows: f64,
+    /// Scans that a Merge Append began.
+    pub merged: f64,
     /// What the planner had estimated.
     pub cost: f64,
 }
@@ -32,11 +34,11 @@ impl Work {
     pub fn of(explained: &str) -> Self {
         let explained: Value = serde_json::from_str(explained).unwrap();
         let plan = &explained[0]["Plan"];
-        let mut rows = 0.0;
-        add_rows(plan, &mut rows);
+        let (mut rows, mut merged) = (0.0, 0.0);
+        add(plan, false, &mut rows, &mut merged);
         let pages = number(plan, "Shared Hit Blocks") + number(plan, "Shared Read Blocks");
         // With EXECUTE or triggers, too, all is below the first node.
-        Self { pages, rows, cost: number(plan, "Total Cost") }
+        Self { pages, rows, merged, cost: number(plan, "Total Cost") }
     }
 
     /// In pages.
@@ -59,8 +61,8 @@ fn number(node: &Value, field: &str) -> f64 {
     node[field].as_f64().unwrap_or(0.0)
 }
 
-/// Adds the rows of a node and of those below it. Counts are averages of the node's loops.
-fn add_rows(node: &Value, rows: &mut f64) {
+/// Adds the rows of a node and of those below it, and the scans that are merged. Counts are averages of the node's loops.
+fn add(node: &Value, is_merged: bool, rows: &mut f64, merged: &mut f64) {
     let (returned, loops) = (number(node, "Actual Rows"), number(node, "Actual Loops"));
     let removed: f64 = ["Rows Removed by Filter", "Rows Removed by Index Recheck", "Rows Removed by Join Filter"]
         .iter()
@@ -77,8 +79,11 @@ fn add_rows(node: &Value, rows: &mut f64) {
         }
         _ => removed * loops,
     };
+    if is_merged && node["Relation Name"].is_string() {
+        *merged += loops;
+    }
     for below in node["Plans"].as_array().into_iter().flatten() {
-        add_rows(below, rows);
+        add(below, is_merged || kind == "Merge Append", rows, merged);
     }
 }
 

@@ -66,6 +66,12 @@ impl Table {
         self.indexes.iter().any(Index::is_on_time)
     }
 
+    /// Whether it has anything on the ID that serves its ranges.
+    pub fn has_ids(&self) -> bool {
+        let by_id = [Division::ById, Division::TenantThenId, Division::IdThenTenant].contains(&self.division);
+        by_id || self.indexes.iter().any(Index::is_on_id)
+    }
+
     /// The time of an ID, as a call.
     pub fn call(&self, function: &str, argument: &str) -> String {
         match self.layout {

@@ -111,7 +111,7 @@ const T: &str = "snowflake_timestamp(id)";
 #[test]
 fn planning_grows_with_the_number_of_partitions() {
     let mut session = Session::new();
-    session.run(&(partitions("small", 125) + ";" + &partitions("large", 125 * LARGER)));
+    session.run(&(partitions("small", 250) + ";" + &partitions("large", 250 * LARGER)));
     for query in [
         format!("SELECT * FROM parts ORDER BY {T} DESC LIMIT 10"),
         format!("SELECT * FROM parts WHERE {T} >= '2025-02-01' AND {T} < now() + interval '10 years'"),

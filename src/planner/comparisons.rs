@@ -189,12 +189,16 @@ impl<'a> Rewriter<'a> {
                 }
             }
             // For most queries, this is all.
-            if !elements::<Node>(conditions).any(|condition| is_candidate(condition)) {
+            let is_candidate =
+                |condition| cast::<pg_sys::BoolExpr>(condition).is_none() && is_candidate_within(condition);
+            if !elements::<Node>(conditions).any(is_candidate) {
                 return None;
             }
             let (mut new, mut made) = (Vec::new(), Vec::new());
             for condition in elements::<Node>(conditions) {
-                match cast::<pg_sys::OpExpr>(condition).and_then(|operation| self.bounds(operation, place)) {
+                let of_null = || cast::<pg_sys::NullTest>(condition).and_then(|test| self.of_null(test));
+                let of_bounds = cast::<pg_sys::OpExpr>(condition).and_then(|operation| self.bounds(operation, place));
+                match of_bounds.or_else(of_null) {
                     Some(bounds) => {
                         new.extend(&bounds);
                         made.extend(bounds);
@@ -235,6 +239,25 @@ impl<'a> Rewriter<'a> {
                 // The planner has moved every NOT inwards that it could.
                 _ => {}
             }
+        }
+    }
+
+    /// `id IS NULL` for a time that is NULL. (`id IS NOT NULL` is not made: see [`excludes_nulls`].)
+    ///
+    /// # Safety
+    /// A condition of the query.
+    unsafe fn of_null(&self, test: &mut pg_sys::NullTest) -> Option<Vec<*mut Node>> {
+        // SAFETY: as above.
+        unsafe {
+            let is_null = test.nulltesttype == pg_sys::NullTestType::IS_NULL;
+            let time = (self.time_of)(test.arg.cast()).filter(|time| is_null && is_column(time.id))?;
+            if !time.may_be_called() {
+                return None;
+            }
+            time.keep_in_plan(self.root);
+            let new = copy(std::ptr::from_mut(test).cast());
+            (*new.cast::<pg_sys::NullTest>()).arg = copy(without_labels(time.id)).cast();
+            Some(vec![new])
         }
     }
 
@@ -316,21 +339,14 @@ unsafe fn is_candidate_within(node: *mut Node) -> bool {
         if let Some(combination) = cast::<pg_sys::BoolExpr>(node) {
             return elements::<Node>(combination.args).any(|condition| is_candidate_within(condition));
         }
+        if let Some(test) = cast::<pg_sys::NullTest>(node) {
+            return functions::may_be_ours(test.arg.cast());
+        }
         cast::<pg_sys::OpExpr>(node).is_some_and(|operation| {
             operators::of_times(operation.opno.to_u32()).is_some()
                 && elements::<Node>(operation.args).any(|side| functions::may_be_ours(side))
         })
     }
-}
-
-/// Whether an expression compares times.
-///
-/// # Safety
-/// An expression.
-unsafe fn is_candidate(expression: *mut Node) -> bool {
-    // SAFETY: as above.
-    unsafe { cast::<pg_sys::OpExpr>(expression) }
-        .is_some_and(|operation| operators::of_times(operation.opno.to_u32()).is_some())
 }
 
 /// Whether a condition of the query is `id IS NOT NULL`, as the planner itself adds to `SELECT max(id)`. Beside it, no OR of

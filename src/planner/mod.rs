@@ -150,7 +150,7 @@ unsafe extern "C-unwind" fn finish(root: *mut pg_sys::PlannerInfo, table: *mut p
     unsafe {
         let has_members = (**(*root).simple_rte_array.add((*table).relid as usize)).inh;
         if has_members {
-            wholes::restore(table);
+            wholes::restore(root, table);
         } else {
             filters::rewrite(root, table);
             wholes::add_joins(root, table);
@@ -168,7 +168,7 @@ unsafe extern "C-unwind" fn on_statistics(
 ) -> bool {
     // SAFETY: as PostgreSQL calls it.
     unsafe {
-        if statistics::supply(root, index, column, &mut *data) {
+        if statistics::supply(root, index, column, data) {
             return true;
         }
         match PREVIOUS_STATISTICS_HOOK.get() {

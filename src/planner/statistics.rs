@@ -66,9 +66,9 @@ impl Expressions {
             (0..columns).for_each(|at| memory.add(at).write(None));
             let description = &mut (*index).description;
             description.type_ = pg_sys::NodeTag::T_IndexOptInfo;
-            // Others may look for a name. The table has no index of this number more than once that could be read.
-            let first = elements::<IndexOptInfo>((*table).indexlist).next();
-            description.indexoid = first.map_or(pg_sys::InvalidOid, |index| (*index).indexoid);
+            // Others may look for its name: so it has that of another index, where there is one that `supply` is not asked about.
+            let named = elements::<IndexOptInfo>((*table).indexlist).find(|&index| (*index).indexprs.is_null());
+            description.indexoid = named.map_or(pg_sys::InvalidOid, |index| (*index).indexoid);
             description.rel = table;
             description.ncolumns = columns as i32;
             description.nkeycolumns = columns as i32;
@@ -118,7 +118,7 @@ pub unsafe fn add(root: *mut PlannerInfo, table: *mut RelOptInfo, asked: &Asked,
         let has_twin = |time: &IdTime| {
             elements::<IndexOptInfo>((*table).indexlist)
                 .filter_map(|index| Twin::of(index))
-                .any(|twin| pg_sys::equal(twin.time.call.cast(), time.call.cast()))
+                .any(|twin| (*twin.index).indexprs.is_null() && pg_sys::equal(twin.time.call.cast(), time.call.cast()))
         };
         let times = asked.compared.iter().filter(|time| !has_twin(time)).map(|time| time.call);
         let mut expressions: Vec<*mut Node> = times.collect();
@@ -139,15 +139,22 @@ pub unsafe fn add(root: *mut PlannerInfo, table: *mut RelOptInfo, asked: &Asked,
 
 /// Supplies the statistics of an expression that the planner has found in an index. Returns whether the index was made here.
 ///
+/// What estimates the cost of an index asks, too: about the expressions that the index has in the catalog, and then `data` may be memory that
+/// nothing was written to. So nothing is answered for an index that has any.
+///
 /// # Safety
 /// As the planner calls its hook for the statistics of an expression of an index, with the index's number and the column's.
-pub unsafe fn supply(root: *mut PlannerInfo, index: pg_sys::Oid, column: i16, data: &mut VariableStatData) -> bool {
-    let (table, expression) = (data.rel, data.var);
-    if table.is_null() || expression.is_null() {
-        return false;
-    }
+pub unsafe fn supply(root: *mut PlannerInfo, index: pg_sys::Oid, column: i16, data: *mut VariableStatData) -> bool {
     // SAFETY: as above.
     unsafe {
+        if index != pg_sys::InvalidOid && !has_columns_alone(index) {
+            return false;
+        }
+        let data = &mut *data;
+        let (table, expression) = (data.rel, data.var);
+        if table.is_null() || expression.is_null() {
+            return false;
+        }
         let is_same = |of_index: *mut Node| pg_sys::equal(of_index.cast(), expression.cast());
         for index in elements::<IndexOptInfo>((*table).indexlist).filter(|&one| (*one).indexoid == index) {
             let place: Option<&mut Option<Statistics>> = if let Some(twin) = Twin::of(index) {
@@ -173,6 +180,22 @@ pub unsafe fn supply(root: *mut PlannerInfo, index: pg_sys::Oid, column: i16, da
         }
     }
     false
+}
+
+/// Whether an index of the catalog has no expressions.
+fn has_columns_alone(index: pg_sys::Oid) -> bool {
+    let cache = pg_sys::SysCacheIdentifier::INDEXRELID as _;
+    // SAFETY: a look-up in the catalog.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
+        if tuple.is_null() {
+            return false;
+        }
+        let mut is_null = true;
+        pg_sys::SysCacheGetAttr(cache, tuple, pg_sys::Anum_pg_index_indexprs as _, &raw mut is_null);
+        pg_sys::ReleaseSysCache(tuple);
+        is_null
+    }
 }
 
 /// # Safety

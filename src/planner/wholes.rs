@@ -194,6 +194,7 @@ unsafe fn compares_ids(condition: *mut Node) -> bool {
     // SAFETY: as above.
     unsafe {
         cast::<pg_sys::BoolExpr>(condition).is_some()
+            || cast::<pg_sys::NullTest>(condition).is_some()
             || cast::<pg_sys::OpExpr>(condition).is_some_and(|one| operators::bounds_ids(one.opno.to_u32()))
     }
 }
@@ -366,12 +367,12 @@ unsafe fn of_classes(
 /// them when the query runs.
 ///
 /// # Safety
-/// A table of the planner that has members, and whose paths are made.
-pub unsafe fn restore(whole: *mut RelOptInfo) {
+/// The planner's state, and a table of it that has members, and whose paths are made.
+pub unsafe fn restore(root: *mut PlannerInfo, whole: *mut RelOptInfo) {
     // SAFETY: as above.
     unsafe {
         let Some(state) = Expressions::of_table(whole) else {
-            (*whole).baserestrictinfo = of_whole(whole);
+            (*whole).baserestrictinfo = with_those_of_members(root, whole);
             return;
         };
         let state = &mut state.conditions;
@@ -382,5 +383,28 @@ pub unsafe fn restore(whole: *mut RelOptInfo) {
             (*whole).joininfo = state.of_joins;
             state.has_more_of_joins = false;
         }
+    }
+}
+
+/// The conditions of a UNION ALL, and those that its members have got.
+///
+/// # Safety
+/// As [`restore`].
+unsafe fn with_those_of_members(root: *mut PlannerInfo, whole: *mut RelOptInfo) -> *mut List {
+    // SAFETY: as above.
+    unsafe {
+        let mut all: Vec<*mut RestrictInfo> = elements(of_whole(whole)).collect();
+        let own = all.len();
+        for place in elements::<AppendRelInfo>((*root).append_rel_list) {
+            let member = *(*root).simple_rel_array.add((*place).child_relid as usize);
+            if (*place).parent_relid != (*whole).relid || member.is_null() || (*member).part_scheme.is_null() {
+                continue;
+            }
+            if let Some(state) = Expressions::of_table(member) {
+                let implied = elements::<Node>(state.conditions.implied);
+                all.extend(implied.map(|condition| versions::restriction(root, condition)));
+            }
+        }
+        if all.len() == own { of_whole(whole) } else { list(&all) }
     }
 }

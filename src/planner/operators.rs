@@ -9,6 +9,18 @@ pub const INTEGER_OPS: u32 = 1976;
 /// The same for `timestamptz`: `datetime_ops`.
 pub const DATETIME_OPS: u32 = 434;
 
+/// The family that does for `timestamptz` what this one does for `bigint`; `None` where the operators of this one do not compare.
+pub const fn of_times_like(family: u32) -> Option<u32> {
+    match family {
+        INTEGER_OPS => Some(DATETIME_OPS),
+        // BRIN's integer_minmax_ops and datetime_minmax_ops
+        4054 => Some(4059),
+        // BRIN's integer_minmax_multi_ops and datetime_minmax_multi_ops
+        4602 => Some(4605),
+        _ => None,
+    }
+}
+
 /// What a comparison accepts on its left side, relative to its right side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepts {

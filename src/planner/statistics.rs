@@ -41,9 +41,11 @@ impl Expressions {
         unsafe { elements::<IndexOptInfo>((*table).indexlist).find_map(|index| Self::of(index)) }
     }
 
+    /// What an index is, if it was made here.
+    ///
     /// # Safety
     /// An index as the planner has it.
-    unsafe fn of<'a>(index: *mut IndexOptInfo) -> Option<&'a mut Self> {
+    pub unsafe fn of<'a>(index: *mut IndexOptInfo) -> Option<&'a mut Self> {
         // SAFETY: as above. What has this function was made here, or is a copy of that.
         unsafe {
             let is_ours =

@@ -1,4 +1,4 @@
-//! A btree index on an ID is one on its time, too: `(id, n)` is in the order `(snowflake_timestamp(id), id, n)`. The planner is told
+//! An index on an ID is one on its time, too: of a btree, `(id, n)` is in the order `(snowflake_timestamp(id), id, n)`. The planner is told
 //! so by a second description of the index, its *twin*, which has the time as one more column before the ID. Which conditions and
 //! joins it serves, and in which order it is read, PostgreSQL finds out by itself, as it does for every index. So the conditions of
 //! the query stay as they are, and what else serves them competes by its cost: an index on the time, partitions, a hash join.
@@ -10,9 +10,9 @@
 use super::clauses::{self, Resolved};
 use super::functions::IdTime;
 use super::nodes::{copy, elements, list, without_labels};
-use super::operators::{Accepts, DATETIME_OPS, INTEGER_OPS};
+use super::operators::{Accepts, DATETIME_OPS};
 use super::rising::Asked;
-use super::statistics::Statistics;
+use super::statistics::{Expressions, Statistics};
 use super::versions::declared;
 use super::{operators, times, versions};
 use pg_sys::{Cost, IndexOptInfo, IndexPath, Node, PlannerInfo, RelOptInfo, Selectivity};
@@ -110,10 +110,15 @@ pub unsafe fn add(root: *mut PlannerInfo, table: *mut RelOptInfo, asked: &Asked)
 /// An index as the planner has it.
 unsafe fn can_have_twin(index: *mut IndexOptInfo) -> bool {
     let most = pg_sys::INDEX_MAX_KEYS as i32;
-    // SAFETY: as above. What was made here has no order.
+    // SAFETY: as above.
     unsafe {
-        let is_btree = (*index).relam == pg_sys::BTREE_AM_OID && !(*index).sortopfamily.is_null();
-        is_btree && Twin::of(index).is_none() && (*index).ncolumns < most && (*index).nkeycolumns < most
+        let is_ordered = (*index).relam == pg_sys::BTREE_AM_OID && !(*index).sortopfamily.is_null();
+        let has_ranges = (*index).relam == pg_sys::BRIN_AM_OID;
+        (is_ordered || has_ranges)
+            && Twin::of(index).is_none()
+            && Expressions::of(index).is_none()
+            && (*index).ncolumns < most
+            && (*index).nkeycolumns < most
     }
 }
 
@@ -125,7 +130,7 @@ unsafe fn column_of(index: *mut IndexOptInfo, id: *mut Node) -> Option<usize> {
     // SAFETY: as above; the arrays have an element for each key column.
     unsafe {
         (0..(*index).nkeycolumns as usize).find(|&at| {
-            (*(*index).opfamily.add(at)).to_u32() == INTEGER_OPS
+            operators::of_times_like((*(*index).opfamily.add(at)).to_u32()).is_some()
                 && (*(*index).opcintype.add(at)) == pg_sys::INT8OID
                 && pg_sys::match_index_to_operand(id, at as i32, index)
         })
@@ -188,11 +193,14 @@ unsafe fn twin(index: *mut IndexOptInfo, at: usize, time: IdTime, ordered_by: *m
         new.canreturn = with((*index).canreturn, columns, at, false);
         new.opclassoptions = with((*index).opclassoptions, columns, at, std::ptr::null_mut());
         new.indexcollations = with((*index).indexcollations, keys, at, pg_sys::InvalidOid);
-        new.opfamily = with((*index).opfamily, keys, at, DATETIME_OPS.into());
+        let family = operators::of_times_like((*(*index).opfamily.add(at)).to_u32()).unwrap_or(DATETIME_OPS);
+        new.opfamily = with((*index).opfamily, keys, at, family.into());
         new.opcintype = with((*index).opcintype, keys, at, pg_sys::TIMESTAMPTZOID);
         new.sortopfamily = with((*index).sortopfamily, keys, at, DATETIME_OPS.into());
-        new.reverse_sort = with((*index).reverse_sort, keys, at, *(*index).reverse_sort.add(at));
-        new.nulls_first = with((*index).nulls_first, keys, at, *(*index).nulls_first.add(at) != other.nulls);
+        // Only what is in an order has these.
+        let of_id = |array: *mut bool| !array.is_null() && *array.add(at);
+        new.reverse_sort = with((*index).reverse_sort, keys, at, of_id((*index).reverse_sort));
+        new.nulls_first = with((*index).nulls_first, keys, at, of_id((*index).nulls_first) != other.nulls);
         // Conditions are matched with these.
         let before = (0..at).filter(|&at| *(*index).indexkeys.add(at) == 0).count();
         let mut expressions: Vec<*mut Node> = elements((*index).indexprs).collect();
@@ -273,6 +281,8 @@ unsafe extern "C-unwind" fn cost(
     unsafe {
         let twin = Twin::of((*path).indexinfo).expect("another extension has copied the description of an index");
         let Resolved { clauses, is_as_described } = clauses::of_index(root, twin, (*path).indexclauses);
+        // Of other indexes than btrees, PostgreSQL asks for statistics in a way that cannot be told from another.
+        let is_as_described = is_as_described && !twin.description.sortopfamily.is_null();
         let declared = (*twin.index).amcostestimate.expect("the function of an access method");
         let estimate = versions::estimate(declared);
         let estimate = |path| {

@@ -6,7 +6,7 @@
 use super::comparisons::Rewriter;
 use super::functions::IdTime;
 use super::nodes::{copy, elements, list, without_labels};
-use super::{bounds, rising};
+use super::{bounds, lists, rising};
 use pg_sys::{Node, NodeTag, Path, PlannerInfo, RelOptInfo, RestrictInfo};
 use pgrx::prelude::*;
 
@@ -26,9 +26,14 @@ pub unsafe fn rewrite(root: *mut PlannerInfo, table: *mut RelOptInfo) {
             IdTime::read(expression).filter(is_of_table)
         };
         let rewriter = Rewriter::new(root, &of_table);
-        let (mut all, mut made) = (Vec::new(), Vec::new());
+        let (mut all, mut made, mut is_changed) = (Vec::new(), Vec::new(), false);
         for restriction in elements::<RestrictInfo>((*table).baserestrictinfo) {
             let condition: *mut Node = (*restriction).clause.cast();
+            if let Some(list) = lists::gathered(condition) {
+                all.push((restriction, list));
+                is_changed = true;
+                continue;
+            }
             let implied = rewriter.implied(condition);
             if implied.is_empty() {
                 all.push((restriction, condition));
@@ -36,7 +41,7 @@ pub unsafe fn rewrite(root: *mut PlannerInfo, table: *mut RelOptInfo) {
             all.extend(implied.iter().map(|&one| (restriction, one)));
             made.extend(implied);
         }
-        if made.is_empty() {
+        if made.is_empty() && !is_changed {
             return;
         }
         let conditions: Vec<*mut Node> = all.iter().map(|&(_, condition)| condition).collect();

@@ -12,6 +12,7 @@ mod comparisons;
 mod filters;
 mod functions;
 mod groups;
+mod lists;
 mod nodes;
 mod operators;
 mod rising;
@@ -131,11 +132,12 @@ unsafe extern "C-unwind" fn on_paths(
 ) {
     // SAFETY: as PostgreSQL calls it.
     unsafe {
-        if let Some(Some(previous)) = PREVIOUS_PATHS_HOOK.get() {
-            previous(root, table, index, entry);
-        }
+        // Before the hooks of others: a column store, too, may know what to do with conditions on the ID.
         if settings::plan_by_time() && ((*entry).inh || statistics::is_prepared(table)) {
             finish(root, table);
+        }
+        if let Some(Some(previous)) = PREVIOUS_PATHS_HOOK.get() {
+            previous(root, table, index, entry);
         }
     }
 }

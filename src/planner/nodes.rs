@@ -27,6 +27,7 @@ macro_rules! tagged {
 }
 
 tagged!(
+    ArrayExpr = T_ArrayExpr,
     BoolExpr = T_BoolExpr,
     Const = T_Const,
     FromExpr = T_FromExpr,

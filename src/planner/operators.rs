@@ -92,12 +92,15 @@ pub const fn bounds_ids(operator: u32) -> bool {
     operator == AT_LEAST.operator || operator == ABOVE.operator || operator == AT_MOST.operator || operator == BELOW
 }
 
+/// `=` of `timestamptz`.
+pub const EQUAL_TIMES: u32 = 1320;
+
 /// What an operator compares, and the types of its sides, one of which is `timestamptz`; `None` where it compares something else.
 pub const fn of_times(operator: u32) -> Option<(Accepts, Oid, Oid)> {
     use Accepts::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
     const BY_NUMBER: [Accepts; 5] = [Less, LessOrEqual, Equal, GreaterOrEqual, Greater];
     let (first, left, right) = match operator {
-        1320 => return Some((Equal, TIMESTAMPTZOID, TIMESTAMPTZOID)),
+        EQUAL_TIMES => return Some((Equal, TIMESTAMPTZOID, TIMESTAMPTZOID)),
         1322 => return Some((Less, TIMESTAMPTZOID, TIMESTAMPTZOID)),
         1323 => return Some((LessOrEqual, TIMESTAMPTZOID, TIMESTAMPTZOID)),
         1324 => return Some((Greater, TIMESTAMPTZOID, TIMESTAMPTZOID)),

@@ -151,6 +151,15 @@ unsafe fn expressions(root: *mut PlannerInfo, table: *mut RelOptInfo) -> [Vec<*m
     }
 }
 
+/// Whether an expression is the time of an ID of this table.
+///
+/// # Safety
+/// The planner's state, and an expression of its query.
+pub unsafe fn is_time_of(root: *mut PlannerInfo, expression: *mut Node, table: pg_sys::Index) -> bool {
+    // SAFETY: as above.
+    unsafe { IdTime::read(expression).is_some_and(|time| is_of_table(root, without_labels(time.id), table)) }
+}
+
 /// Whether an expression is of this table alone, and not made NULL by an outer join.
 ///
 /// # Safety

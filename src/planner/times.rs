@@ -2,7 +2,7 @@
 
 use super::functions::IdTime;
 use super::nodes::{copy, list, without_labels};
-use super::operators::ABOVE;
+use super::operators::{ABOVE, EQUAL_TIMES};
 use super::statistics::Statistics;
 use crate::time::timestamptz;
 use pg_sys::{IndexOptInfo, Node, PlannerInfo, VariableStatData};
@@ -113,7 +113,7 @@ pub unsafe fn statistics(root: *mut PlannerInfo, time: &IdTime, rows: f64) -> Op
         if let Some((ids, shares)) = known.slot(pg_sys::STATISTIC_KIND_MCV, both) {
             let (instants, shares) = merged(&layout, &ids, &shares);
             if !instants.is_empty() {
-                row.add(pg_sys::STATISTIC_KIND_MCV, EQUAL, &instants, &shares);
+                row.add(pg_sys::STATISTIC_KIND_MCV, EQUAL_TIMES, &instants, &shares);
             }
         }
         // At most one for each tick.
@@ -149,9 +149,8 @@ pub unsafe fn sample(root: *mut PlannerInfo, column: *mut Node) -> Vec<i64> {
         .collect()
 }
 
-/// `<` and `=` of `timestamptz`, as in PostgreSQL's `pg_operator.dat`.
+/// `<` of `timestamptz`, as in PostgreSQL's `pg_operator.dat`.
 const LESS: u32 = 1322;
-const EQUAL: u32 = 1320;
 
 fn instant(layout: &Layout, id: i64) -> Option<i64> {
     layout.timestamp(id).ok().map(timestamptz::to_datum)

@@ -256,6 +256,20 @@ unsafe fn with<T: Copy>(array: *mut T, length: i32, at: usize, element: T) -> *m
     }
 }
 
+/// Whether rows that are read by a path may be dropped.
+///
+/// # Safety
+/// A path over an index.
+unsafe fn has_filter(path: *mut IndexPath) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let length = |list: *mut pg_sys::List| elements::<Node>(list).len();
+        let parameters = (*path).path.param_info;
+        let of_joins = if parameters.is_null() { 0 } else { length((*parameters).ppi_clauses) };
+        length((*(*path).indexinfo).indrestrictinfo) + of_joins > length((*path).indexclauses)
+    }
+}
+
 /// An order is mostly wanted for its first rows. PostgreSQL takes it that those which a condition accepts are spread evenly, and will be found soon.
 /// Where somebody has made an index on the time, as for `WHERE tenant = $1 ORDER BY created_at LIMIT 1`, that is what it is for; so
 /// an order by the ID must cost much less to be preferred.
@@ -303,7 +317,7 @@ unsafe extern "C-unwind" fn cost(
         if !is_as_described {
             estimate(path);
         }
-        if twin.has_rival && !(*path).path.pathkeys.is_null() {
+        if twin.has_rival && !(*path).path.pathkeys.is_null() && has_filter(path) {
             startup.write(*startup * DOUBT);
             total.write(*total * DOUBT);
         }

@@ -9,7 +9,7 @@ use super::functions::IdTime;
 use super::nodes::{cast, elements, list, numbers};
 use super::operators::{self, Accepts};
 use super::statistics::Expressions;
-use super::{bounds, comparisons, rising, versions};
+use super::{bounds, comparisons, lists, rising, versions};
 use pg_sys::{AppendRelInfo, List, Node, PlannerInfo, RelOptInfo, RestrictInfo};
 use pgrx::prelude::*;
 use std::ffi::CString;
@@ -68,6 +68,7 @@ pub unsafe fn add_conditions(root: *mut PlannerInfo, table: *mut RelOptInfo) {
     // SAFETY: as above.
     unsafe {
         let which = use_of(root, table);
+        lists::spread(root, (*table).relid);
         if which != Use::Plain {
             let added = comparisons::rewrite(root, table, which);
             if let Some(state) = Expressions::of_table(table) {
@@ -98,12 +99,19 @@ pub unsafe fn hand_down(root: *mut PlannerInfo, member: *mut RelOptInfo) {
         };
         // What is there for one member alone is taken away before the next one is added; but only tables come here.
         let which = use_of(root, member);
-        let which = if which != Use::Plain && is_before_query(root, place) { Use::Plain } else { which };
+        let is_alone = (*whole).rtekind == pg_sys::RTEKind::RTE_SUBQUERY && is_before_query(root, place);
         (*whole).baserestrictinfo = match which {
+            _ if is_alone => own,
             Use::Plain => {
                 let is_child = (*whole).rtekind == pg_sys::RTEKind::RTE_RELATION && (*whole).part_scheme.is_null();
-                let both = || with_implied(root, place, member, own, false);
-                if is_child && is_excluded(root, member, own) { both() } else { own }
+                let is_part = (*whole).rtekind == pg_sys::RTEKind::RTE_SUBQUERY;
+                if is_child && is_excluded(root, member, own) {
+                    with_implied(root, place, member, own, false)
+                } else if is_part {
+                    with_alternatives(root, place, member, own)
+                } else {
+                    own
+                }
             }
             Use::Both => with_implied(root, place, member, own, false),
             Use::IdsOnly => with_implied(root, place, member, own, true),
@@ -136,6 +144,31 @@ struct OfMember {
     restriction: RestrictInfo,
     /// The condition of the whole that it takes the place of, or NULL.
     instead_of: *mut RestrictInfo,
+}
+
+impl OfMember {
+    /// A condition of a member, by one of the whole.
+    ///
+    /// # Safety
+    /// A member, a condition of the whole that it is about to be added to, and an expression of the member.
+    unsafe fn new(
+        member: *mut RelOptInfo,
+        condition: *mut RestrictInfo,
+        expression: *mut Node,
+        instead: bool,
+    ) -> *mut RestrictInfo {
+        // SAFETY: as above.
+        unsafe {
+            let new = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<Self>();
+            let instead_of = if instead { condition } else { std::ptr::null_mut() };
+            new.write(Self { restriction: std::ptr::read(condition), instead_of });
+            let new = &raw mut (*new).restriction;
+            (*new).clause = expression.cast();
+            (*new).orclause = std::ptr::null_mut();
+            (*new).clause_relids = (*member).relids;
+            new
+        }
+    }
 }
 
 /// The conditions of a whole that are its own, and not of a member that was added before.
@@ -221,22 +254,42 @@ unsafe fn with_implied(
             if !instead || implied.is_empty() {
                 all.push(condition);
             }
-            more.extend(implied.into_iter().map(|one| {
-                let new = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<OfMember>();
-                let instead_of = if instead { condition } else { std::ptr::null_mut() };
-                new.write(OfMember { restriction: std::ptr::read(condition), instead_of });
-                let new = &raw mut (*new).restriction;
-                (*new).clause = one.cast();
-                (*new).orclause = std::ptr::null_mut();
-                (*new).clause_relids = (*member).relids;
-                new
-            }));
+            more.extend(implied.into_iter().map(|one| OfMember::new(member, condition, one, instead)));
         }
         let implied: Vec<*mut Node> = more.iter().map(|&one| (*one).clause.cast()).collect();
         if let Some(state) = Expressions::of_table(member) {
             state.conditions.implied = list(&implied);
         }
         all.extend(more);
+        list(&all)
+    }
+}
+
+/// The conditions of a UNION ALL, with an OR for a member in place of each list of its times.
+///
+/// # Safety
+/// As [`with_implied`].
+unsafe fn with_alternatives(
+    root: *mut PlannerInfo,
+    mut place: *mut AppendRelInfo,
+    member: *mut RelOptInfo,
+    conditions: *mut List,
+) -> *mut List {
+    // SAFETY: as above.
+    unsafe {
+        let is_list = |one: *mut RestrictInfo| cast::<pg_sys::ScalarArrayOpExpr>((*one).clause.cast()).is_some();
+        if !elements::<RestrictInfo>(conditions).any(is_list) {
+            return conditions;
+        }
+        let mut all = Vec::new();
+        for condition in elements::<RestrictInfo>(conditions) {
+            let mut of_member = || pg_sys::adjust_appendrel_attrs(root, (*condition).clause.cast(), 1, &raw mut place);
+            let alternatives =
+                if is_list(condition) { lists::alternatives(root, of_member(), (*member).relid) } else { None };
+            all.push(alternatives.map_or(condition, |alternatives| {
+                OfMember::new(member, condition, lists::any_of(&alternatives), true)
+            }));
+        }
         list(&all)
     }
 }

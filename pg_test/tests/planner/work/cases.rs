@@ -372,6 +372,42 @@ fn a_deep_page_reads_few_rows() {
     case.does_no_more("SELECT count(*) FROM ‹r› WHERE (‹t›, r.id) >= ('2026-01-29', 0)");
 }
 
+/// Any index on the ID serves ranges of its time, if it serves those of numbers.
+#[test]
+fn indexes_of_all_kinds_on_the_id_serve_ranges() {
+    for (index, image) in [
+        ("USING brin (id)", "USING brin (created_at)"),
+        ("(id) WHERE id >= snowflake_min_id('2026-01-09')", "(created_at, id) WHERE created_at >= '2026-01-09'"),
+        ("(n, id)", "(n, created_at, id)"),
+        ("(id DESC NULLS LAST) INCLUDE (n)", "(created_at DESC NULLS LAST, id DESC NULLS LAST) INCLUDE (n)"),
+    ] {
+        let mut case = Case::new(&[TABLE, &format!("CREATE INDEX ON r {index}; CREATE INDEX ON r_column {image}")]);
+        for query in [
+            "SELECT count(*), sum(n) FROM ‹r› WHERE ‹t› >= '2026-01-10' AND ‹t› < '2026-01-10 01:00:00'",
+            "SELECT count(*), sum(n) FROM ‹r› WHERE ‹t› = '2026-01-10'",
+            "SELECT count(*), sum(n) FROM ‹r› WHERE n < 90000 AND ‹t› > '2026-01-29 22:00:00'",
+        ] {
+            case.does_no_more(query);
+        }
+    }
+}
+
+/// Partitions by the ID, for what is known only when the query runs.
+#[test]
+fn partitions_by_the_id_are_pruned_for_each_row() {
+    for index in ["", "; CREATE INDEX ON r (snowflake_timestamp(id)); CREATE INDEX ON r_column (created_at)"] {
+        let mut case = Case::new(&[&(partitions("id", "created_at") + index)]);
+        for query in [
+            "SELECT p.n, (SELECT count(*) FROM ‹r› WHERE ‹t› = p.at) FROM few AS p",
+            "SELECT p.n, (SELECT count(*) FROM ‹r› WHERE ‹t› >= p.at AND ‹t› < p.at + interval '1 hour') FROM few AS p",
+            "SELECT count(*), sum(n) FROM ‹r› WHERE ‹t› >= (SELECT min(at) FROM newest)",
+            "SELECT count(*), sum(n) FROM ‹r› WHERE ‹t› >= '2026-01-29'::timestamp",
+        ] {
+            case.does_no_more(query);
+        }
+    }
+}
+
 /// A BRIN index asks for statistics of an expression in a way of its own.
 #[test]
 fn a_brin_index_on_an_expression_is_planned() {

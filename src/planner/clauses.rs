@@ -75,7 +75,7 @@ unsafe fn without_implied(clauses: &[*mut IndexClause]) -> Vec<*mut IndexClause>
     }
 }
 
-/// What a condition became before; it most probably has the same number as then.
+/// What a condition became before. It most probably has the same number as then; what has the next number was not there yet.
 ///
 /// # Safety
 /// As [`of_index`].
@@ -83,12 +83,12 @@ unsafe fn known(twin: &Twin, number: usize, clause: *mut IndexClause) -> Option<
     // SAFETY: as above; pairs of conditions.
     unsafe {
         let count = elements::<IndexClause>(twin.resolved).len() / 2;
-        let pair = |at: usize| {
-            let pairs = (*twin.resolved).elements;
-            [2 * at, 2 * at + 1].map(|at| (*pairs.add(at)).ptr_value.cast::<IndexClause>())
-        };
-        let first = (number < count).then_some(number);
-        first.into_iter().chain(0..count).map(pair).find(|[known, _]| *known == clause).map(|[_, resolved]| resolved)
+        if number >= count {
+            return None;
+        }
+        let element = |at: usize| (*(*twin.resolved).elements.add(at)).ptr_value.cast::<IndexClause>();
+        let at = std::iter::once(number).chain(0..count).find(|at| element(2 * at) == clause)?;
+        Some(element(2 * at + 1))
     }
 }
 

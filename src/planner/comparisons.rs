@@ -32,6 +32,8 @@ pub struct Rewriter<'a> {
     root: *mut PlannerInfo,
     /// Reads an expression as the time of an ID; `None` where it is something else.
     time_of: &'a dyn Fn(*mut Node) -> Option<IdTime>,
+    /// Whether an equality with the time of another table is rewritten, too. A hash or merge join needs it as it is.
+    of_joins: bool,
     /// Whether the query has a condition `id IS NOT NULL`, once that was looked for.
     excludes_nulls: OnceCell<bool>,
 }
@@ -69,7 +71,16 @@ impl<'a> Rewriter<'a> {
     /// # Safety
     /// The planner's state of a query whose expressions are preprocessed.
     pub unsafe fn new(root: *mut PlannerInfo, time_of: &'a dyn Fn(*mut Node) -> Option<IdTime>) -> Self {
-        Self { root, time_of, excludes_nulls: OnceCell::new() }
+        Self { root, time_of, of_joins: false, excludes_nulls: OnceCell::new() }
+    }
+
+    /// One that rewrites conditions of joins by equal times, too.
+    ///
+    /// # Safety
+    /// As [`Self::new`].
+    pub unsafe fn of_joins(root: *mut PlannerInfo, time_of: &'a dyn Fn(*mut Node) -> Option<IdTime>) -> Self {
+        // SAFETY: as above.
+        Self { of_joins: true, ..unsafe { Self::new(root, time_of) } }
     }
 
     /// Adds what follows from conditions on a table alone.
@@ -281,8 +292,9 @@ impl<'a> Rewriter<'a> {
             let bounds =
                 |accepts, time, other, of_type| bounds::of_comparison(self.root, accepts, &time, other, of_type);
             let is_equality = accepts == Accepts::Equal;
-            // A hash or merge join needs an equality. And its side would be evaluated twice.
-            if is_equality && (of_different_tables(self.root, left, right) || has_subplan(left) || has_subplan(right)) {
+            let is_join = is_equality && !self.of_joins && of_different_tables(self.root, left, right);
+            // Its other side would be evaluated twice.
+            if is_join || is_equality && (has_subplan(left) || has_subplan(right)) {
                 return None;
             }
             let by_left = || bounds(accepts, time_of(left, left_type)?, right, right_type);

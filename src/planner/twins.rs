@@ -106,6 +106,15 @@ pub unsafe fn add(root: *mut PlannerInfo, table: *mut RelOptInfo, asked: &Asked)
     }
 }
 
+/// Whether a table has an index that has a twin.
+///
+/// # Safety
+/// A table of the planner.
+pub unsafe fn has_any(table: *mut RelOptInfo) -> bool {
+    // SAFETY: as above.
+    unsafe { elements::<IndexOptInfo>((*table).indexlist).any(|index| Twin::of(index).is_some()) }
+}
+
 /// # Safety
 /// An index as the planner has it.
 unsafe fn can_have_twin(index: *mut IndexOptInfo) -> bool {

@@ -9,7 +9,7 @@ use super::functions::IdTime;
 use super::nodes::{cast, elements, list, numbers};
 use super::operators::{self, Accepts};
 use super::statistics::Expressions;
-use super::{bounds, comparisons, lists, rising, versions};
+use super::{bounds, comparisons, lists, rising, twins, versions};
 use pg_sys::{AppendRelInfo, List, Node, PlannerInfo, RelOptInfo, RestrictInfo};
 use pgrx::prelude::*;
 use std::ffi::CString;
@@ -68,7 +68,9 @@ pub unsafe fn add_conditions(root: *mut PlannerInfo, table: *mut RelOptInfo) {
     // SAFETY: as above.
     unsafe {
         let which = use_of(root, table);
-        lists::spread(root, (*table).relid);
+        if which == Use::Both || twins::has_any(table) {
+            lists::spread(root, (*table).relid);
+        }
         if which != Use::Plain {
             let added = comparisons::rewrite(root, table, which);
             if let Some(state) = Expressions::of_table(table) {
@@ -278,7 +280,7 @@ unsafe fn with_alternatives(
     // SAFETY: as above.
     unsafe {
         let is_list = |one: *mut RestrictInfo| cast::<pg_sys::ScalarArrayOpExpr>((*one).clause.cast()).is_some();
-        if !elements::<RestrictInfo>(conditions).any(is_list) {
+        if !twins::has_any(member) || !elements::<RestrictInfo>(conditions).any(is_list) {
             return conditions;
         }
         let mut all = Vec::new();
@@ -361,7 +363,7 @@ pub unsafe fn add_joins(root: *mut PlannerInfo, member: *mut RelOptInfo) {
             IdTime::read(expression).filter(is_of_whole)
         };
         let mut all: Vec<*mut RestrictInfo> = elements((*whole).joininfo).collect();
-        let rewriter = Rewriter::new(root, &of_whole);
+        let rewriter = Rewriter::of_joins(root, &of_whole);
         for condition in elements::<RestrictInfo>((*whole).joininfo) {
             for implied in rewriter.implied((*condition).clause.cast()) {
                 let new = versions::restriction(root, implied);

@@ -233,22 +233,42 @@ impl<'a> Rewriter<'a> {
                     }
                 }
                 pg_sys::BoolExprType::OR_EXPR => {
-                    for (at, alternative) in elements::<Node>(combination.args).enumerate() {
-                        if let Some(combination) = cast::<pg_sys::BoolExpr>(alternative) {
-                            self.rewrite_combination(combination);
-                        } else if let Some(bounds) = cast::<pg_sys::OpExpr>(alternative)
-                            .and_then(|operation| self.bounds(operation, Place::Alternative))
-                        {
-                            let new = match bounds[..] {
-                                [only] => only,
-                                _ => pg_sys::make_andclause(list(&bounds)).cast(),
-                            };
-                            (*(*combination.args).elements.add(at)).ptr_value = new.cast();
-                        }
-                    }
+                    let alternatives: Vec<*mut Node> = elements::<Node>(combination.args).collect();
+                    let new: Vec<*mut Node> = alternatives.into_iter().flat_map(|one| self.alternatives(one)).collect();
+                    combination.args = list(&new);
                 }
                 // The planner has moved every NOT inwards that it could.
                 _ => {}
+            }
+        }
+    }
+
+    /// An alternative of an OR, rewritten: mostly one, and more where it is an OR itself. A combination has two parts at least, and no OR is a
+    /// part of an OR.
+    ///
+    /// # Safety
+    /// A condition of the query.
+    unsafe fn alternatives(&self, alternative: *mut Node) -> Vec<*mut Node> {
+        // SAFETY: as above.
+        unsafe {
+            if let Some(combination) = cast::<pg_sys::BoolExpr>(alternative) {
+                self.rewrite_combination(combination);
+                let parts: Vec<*mut Node> = elements(combination.args).collect();
+                return match (combination.boolop, &parts[..]) {
+                    (pg_sys::BoolExprType::AND_EXPR, &[only]) => self.alternatives(only),
+                    (pg_sys::BoolExprType::OR_EXPR, _) => parts,
+                    _ => vec![alternative],
+                };
+            }
+            let of_null = || cast::<pg_sys::NullTest>(alternative).and_then(|test| self.of_null(test));
+            let of_bounds =
+                cast::<pg_sys::OpExpr>(alternative).and_then(|operation| self.bounds(operation, Place::Alternative));
+            match of_bounds.or_else(of_null) {
+                None => vec![alternative],
+                Some(bounds) => match bounds[..] {
+                    [only] => vec![only],
+                    _ => vec![pg_sys::make_andclause(list(&bounds)).cast()],
+                },
             }
         }
     }

@@ -15,6 +15,7 @@ mod groups;
 mod lists;
 mod nodes;
 mod operators;
+mod predicates;
 mod rising;
 mod statistics;
 mod times;
@@ -114,7 +115,7 @@ unsafe extern "C-unwind" fn prepare(root: *mut pg_sys::PlannerInfo, table: *mut 
         if !has_members {
             twins::add(root, table, &asked);
         }
-        statistics::add(root, table, &asked, has_members);
+        statistics::add(root, table, &asked, wholes::use_of(root, table) == wholes::Use::Both);
         if is_member {
             wholes::hand_down(root, table);
         } else {

@@ -126,6 +126,18 @@ pub fn of_ids(accepts: Accepts) -> Oid {
     operator.into()
 }
 
+/// In which way an operator compares two IDs; `None` where it does something else.
+pub const fn of_two_ids(operator: u32) -> Option<Accepts> {
+    match operator {
+        BELOW => Some(Accepts::Less),
+        414 => Some(Accepts::LessOrEqual),
+        410 => Some(Accepts::Equal),
+        415 => Some(Accepts::GreaterOrEqual),
+        413 => Some(Accepts::Greater),
+        _ => None,
+    }
+}
+
 /// The operator of the same family and types that compares in another way.
 ///
 /// # Safety

@@ -114,7 +114,7 @@ pub unsafe fn is_prepared(table: *mut RelOptInfo) -> bool {
 ///
 /// # Safety
 /// The planner's state, a table of it whose twins are known, and what the query says of it.
-pub unsafe fn add(root: *mut PlannerInfo, table: *mut RelOptInfo, asked: &Asked, has_members: bool) {
+pub unsafe fn add(root: *mut PlannerInfo, table: *mut RelOptInfo, asked: &Asked, has_conditions: bool) {
     // SAFETY: as above.
     unsafe {
         let has_twin = |time: &IdTime| {
@@ -129,7 +129,7 @@ pub unsafe fn add(root: *mut PlannerInfo, table: *mut RelOptInfo, asked: &Asked,
             let wanted = entries.filter(|&entry| (*entry).ressortgroupref > 0);
             expressions.extend(wanted.map(|entry| (*entry).expr.cast()).filter(|&one| groups::is_about(one, table)));
         }
-        if expressions.is_empty() && has_members && !asked.compared.is_empty() {
+        if expressions.is_empty() && has_conditions && !asked.compared.is_empty() {
             expressions.push(asked.compared[0].call);
         }
         // PostgreSQL's arrays have room for so many columns of an index.

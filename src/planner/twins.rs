@@ -14,7 +14,7 @@ use super::operators::{Accepts, DATETIME_OPS};
 use super::rising::Asked;
 use super::statistics::{Expressions, Statistics};
 use super::versions::declared;
-use super::{operators, times, versions};
+use super::{operators, predicates, times, versions};
 use pg_sys::{Cost, IndexOptInfo, IndexPath, Node, PlannerInfo, RelOptInfo, Selectivity};
 use pgrx::prelude::*;
 
@@ -215,6 +215,9 @@ unsafe fn twin(index: *mut IndexOptInfo, at: usize, time: IdTime, ordered_by: *m
         let mut expressions: Vec<*mut Node> = elements((*index).indexprs).collect();
         expressions.insert(before, copy(time.call));
         new.indexprs = list(&expressions);
+        if !(*index).indpred.is_null() {
+            new.indpred = predicates::with_times((*index).indpred, &time);
+        }
         // The rows are ordered by these: the time, or a length of it.
         let mut entries: Vec<*mut pg_sys::TargetEntry> = elements((*index).indextlist).collect();
         entries.insert(at, pg_sys::makeTargetEntry(copy(ordered_by).cast(), 0, std::ptr::null_mut(), false));

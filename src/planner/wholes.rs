@@ -52,7 +52,7 @@ pub unsafe fn use_of(root: *mut PlannerInfo, table: *mut RelOptInfo) -> Use {
             Use::Plain
         } else if !(*entry).securityQuals.is_null() || (*entry).relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE {
             Use::IdsOnly
-        } else if (*entry).inh {
+        } else if (*entry).inh || is_extended_later(entry) {
             Use::Both
         } else {
             Use::Plain
@@ -78,6 +78,16 @@ pub unsafe fn add_conditions(root: *mut PlannerInfo, table: *mut RelOptInfo) {
             }
         }
     }
+}
+
+/// Whether a table has children that PostgreSQL does not add: the query asks for ONLY the table, or an extension adds its children by itself, as
+/// TimescaleDB does.
+///
+/// # Safety
+/// A table of the query.
+unsafe fn is_extended_later(entry: *mut pg_sys::RangeTblEntry) -> bool {
+    // SAFETY: as above.
+    unsafe { (*entry).relkind as u8 == pg_sys::RELKIND_RELATION && pg_sys::has_subclass((*entry).relid) }
 }
 
 /// Sees to it that a table that is about to be added to a whole gets the conditions that it has a use for: it gets those that the whole has.

@@ -63,6 +63,11 @@ impl Reads {
 }
 
 impl Query {
+    /// The statement, with IDs.
+    pub fn text(&self) -> &str {
+        &self.statement[0]
+    }
+
     /// The statements to run before the query itself, and that.
     pub fn statements(&self, way: Way) -> (Option<String>, String) {
         let statement = &self.statement[way as usize];

@@ -15,11 +15,13 @@ pub struct Case<'a, 'q> {
 /// An exception: its reason, and whether it is this one.
 type Exception = (&'static str, fn(&mut Case) -> Result<bool, String>);
 
-const EXCEPTIONS: [Exception; 6] = [
+const EXCEPTIONS: [Exception; 8] = [
     ("nothing is on the ID, and PostgreSQL knows less of an expression than of a column", only_expressions),
     ("PostgreSQL does as much with a column, where its estimates mislead it", misled),
     ("PostgreSQL fetches the row where an index has an expression and not the column", fetched),
     ("partitions by the ID are merged, which looks into each", merged),
+    ("partitions by the ID are not joined one by one by equal times", joined_as_a_whole),
+    ("the elements of an array are not known when the query is planned", of_unknown_times),
     ("below a UNION ALL, PostgreSQL prunes partitions at run time by conditions on its columns alone", pruned_later),
     ("PostgreSQL estimates that a plan which does less costs about the same", tied),
 ];
@@ -64,6 +66,20 @@ fn merged(case: &mut Case) -> Result<bool, String> {
     const OF_EACH: f64 = 4.0;
     let without = Work { pages: case.on.pages - OF_EACH * case.on.merged, ..*case.on };
     Ok(case.on.merged > 0.0 && !case.on.exceeds(case.off) && !without.exceeds(case.column))
+}
+
+/// PostgreSQL joins the partitions of two tables one by one where their keys are what is equal.
+fn joined_as_a_whole(case: &mut Case) -> Result<bool, String> {
+    if case.on.exceeds(case.off) {
+        return Ok(false);
+    }
+    let column = case.again.column("enable_partitionwise_join")?;
+    Ok(column.work.total() > case.column.total() && !case.on.exceeds(&column.work))
+}
+
+/// Each time is a range of IDs of its own, and how many there are must be known for a scan of each.
+fn of_unknown_times(case: &mut Case) -> Result<bool, String> {
+    Ok(case.again.text().contains("ANY (ARRAY(SELECT") && !case.on.exceeds(case.off))
 }
 
 /// What is known when the query is planned prunes there, too: see `cases.rs`.

@@ -89,6 +89,11 @@ impl Session<'_> {
         self.query.reads
     }
 
+    /// The query, as the generator has made it.
+    pub fn text(&self) -> &str {
+        self.query.text()
+    }
+
     /// Runs the query with a column for the time, and with a parameter turned off.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ STAGE = $(TARGET)/install
 TOOLS = $(shell . scripts/tools && echo $$tools)
 
 .PHONY: help deps deps-test deps-clients build install uninstall demo test test-all test-assertions test-clients test-clusters \
-	random-queries soak model simulation \
+	test-extensions random-queries soak model simulation \
 	bench microbench lint advisories versions docs dist deb test-packages clean
 .NOTPARALLEL:
 
@@ -112,6 +112,9 @@ test-all: deps-test ## `make test` on every PostgreSQL major; RUN="16 17" for so
 test-assertions: deps-test ## the planner's tests and PostgreSQL's own regression tests, on a PostgreSQL with assertions, which is built once
 	@scripts/deps assertions
 	@scripts/test-assertions
+
+test-extensions: deps-test ## beside hypopg, pg_hint_plan, pg_qualstats, TimescaleDB and more, on a PostgreSQL that is fetched with them; ONLY=hints for some
+	@QUERIES='$(QUERIES)' ONLY='$(ONLY)' scripts/test-extensions
 
 docs: ## the book of docs/, into target/book
 	@scripts/deps docs

@@ -118,6 +118,10 @@ impl Options {
         let cluster = self.create();
         cluster.start();
         cluster.client().batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+        for name in variable("EXTENSIONS").split_whitespace() {
+            // In a session of its own, as some must be created by its first statement.
+            cluster.client().batch_execute(&format!("CREATE EXTENSION {name} CASCADE")).unwrap();
+        }
         cluster
     }
 
@@ -132,12 +136,27 @@ impl Options {
              wal_log_hints = on\nwal_keep_size = 256MB\nlogging_collector = off\n"
             .to_owned();
         if self.preload {
-            configuration.push_str("shared_preload_libraries = 'pg_snowflake'\npg_snowflake.worker_id = 1\n");
+            writeln!(configuration, "shared_preload_libraries = '{}'\npg_snowflake.worker_id = 1", libraries())
+                .unwrap();
         }
         configuration.push_str(&self.configuration);
+        configuration.push_str(&variable("CONFIGURATION"));
         cluster.append("postgresql.conf", &configuration);
         cluster
     }
+}
+
+/// What is preloaded: the library, after those that the variable `PRELOAD_BEFORE` names, and before those of `PRELOAD_AFTER`. So any
+/// test can be run beside libraries of others. `EXTENSIONS` names those of their extensions that are created, and `CONFIGURATION` has lines for
+/// postgresql.conf.
+fn libraries() -> String {
+    let names = [variable("PRELOAD_BEFORE"), "pg_snowflake".to_owned(), variable("PRELOAD_AFTER")];
+    names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// A variable of the tests' environment, which may be absent.
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_default()
 }
 
 /// A PostgreSQL cluster that belongs to one test.

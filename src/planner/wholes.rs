@@ -116,16 +116,17 @@ pub unsafe fn hand_down(root: *mut PlannerInfo, member: *mut RelOptInfo) {
             _ if is_alone => own,
             Use::Plain => {
                 let is_child = (*whole).rtekind == pg_sys::RTEKind::RTE_RELATION && (*whole).part_scheme.is_null();
-                let is_part = (*whole).rtekind == pg_sys::RTEKind::RTE_SUBQUERY;
+                let own = if twins::has_any(member) { with_alternatives(root, place, member, own) } else { own };
                 if is_child && is_excluded(root, member, own) {
                     with_implied(root, place, member, own, false)
-                } else if is_part {
-                    with_alternatives(root, place, member, own)
                 } else {
                     own
                 }
             }
-            Use::Both => with_implied(root, place, member, own, false),
+            Use::Both => {
+                let own = with_alternatives(root, place, member, own);
+                with_implied(root, place, member, own, false)
+            }
             Use::IdsOnly => with_implied(root, place, member, own, true),
         };
     }
@@ -277,7 +278,8 @@ unsafe fn with_implied(
     }
 }
 
-/// The conditions of a UNION ALL, with an OR for a member in place of each list of its times.
+/// The conditions of a whole, with an OR for a member in place of each list of its times. (Those of a table are ORs before its conditions are
+/// distributed.)
 ///
 /// # Safety
 /// As [`with_implied`].
@@ -290,7 +292,7 @@ unsafe fn with_alternatives(
     // SAFETY: as above.
     unsafe {
         let is_list = |one: *mut RestrictInfo| cast::<pg_sys::ScalarArrayOpExpr>((*one).clause.cast()).is_some();
-        if !twins::has_any(member) || !elements::<RestrictInfo>(conditions).any(is_list) {
+        if !elements::<RestrictInfo>(conditions).any(is_list) {
             return conditions;
         }
         let mut all = Vec::new();

@@ -1,6 +1,7 @@
 //! Numbers that are no IDs of the layout have no time. Decoding them is an error; so without the planner's help, a query
 //! over them fails, or not, as the order of its conditions has it. With it, a query may succeed, but such a number counts
-//! as one without a time: it passes no condition that a NULL would not pass. Rows with IDs are all there.
+//! as one without a time: it passes no condition that a NULL would not pass, and with an ID that is not NULL, it does not pass `IS NULL`.
+//! Rows with IDs are all there.
 
 use super::compare::{self, Row, Run};
 use super::generator::{Generator, Order};
@@ -48,7 +49,14 @@ fn numbers_that_are_no_ids_are_not_included() {
         match (on, off) {
             (Ok(on), off) => {
                 succeeded += usize::from(off.is_err());
-                assert_eq!(included(&on), included(&twin), "{number}: {}{}", on.report(), twin.report());
+                let (ours, mut theirs) = (included(&on), included(&twin));
+                if condition.contains("IS NULL") {
+                    // The column is NULL for such a number, and the ID is not.
+                    for (ours, theirs) in ours.iter().zip(&mut theirs) {
+                        theirs.retain(|row| ours.contains(row) || !is_strange(row));
+                    }
+                }
+                assert_eq!(ours, theirs, "{number}: {}{}", on.report(), twin.report());
             }
             (Err(on), Err(off)) => {
                 failed += 1;
@@ -59,6 +67,11 @@ fn numbers_that_are_no_ids_are_not_included() {
     }
     println!("{succeeded} queries succeed only with the parameter, {failed} fail with and without");
     assert!(succeeded > 100);
+}
+
+/// Whether a row has a number that is no ID of one of the layouts.
+fn is_strange(row: &Row) -> bool {
+    row[0].as_ref().is_some_and(|id| NEVER.contains(&format!("({id})")) || NOT_OWN.contains(&format!("({id})")))
 }
 
 fn included(run: &Run) -> Vec<Vec<Row>> {

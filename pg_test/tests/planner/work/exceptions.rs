@@ -47,7 +47,7 @@ fn only_expressions(case: &mut Case) -> Result<bool, String> {
 /// With the indexes of the ID and those of the time, there is more to choose from than without the hooks, and more to be wrong about: such as
 /// that the rows for a LIMIT are spread evenly. That is so where the time is a column with the same indexes, too.
 fn misled(case: &mut Case) -> Result<bool, String> {
-    Ok(!case.on.exceeds(case.column) && case.on.is_estimated_as(case.off))
+    Ok(!case.on.exceeds(case.column) && (case.on.cost <= case.off.cost || case.on.is_estimated_as(case.off)))
 }
 
 /// An index on a column is enough for an index-only scan; one on an expression is not, as PostgreSQL asks it for the column.

@@ -1,8 +1,12 @@
 //! Extensions of others beside ours, each with their libraries loaded before ours and after it: what they decide, show and count is as without
 //! ours, and a query returns the same rows. `make test-extensions` runs these tests on a PostgreSQL that has the extensions.
 
+mod columnar;
+mod compression;
 mod hints;
+mod hypertables;
 mod hypothetical;
+mod queries;
 mod statistics;
 
 use postgres::{Client, SimpleQueryMessage};

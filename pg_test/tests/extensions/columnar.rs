@@ -85,8 +85,8 @@ fn groups_of_rows_are_left_out_by_the_time() {
         let query = "SELECT count(*), sum(value) FROM bare WHERE snowflake_timestamp(id) >= '2026-01-06 12:00+00' AND snowflake_timestamp(id) < '2026-01-07+00'";
         assert_eq!(same_rows(&mut client, query), ["144 | 238392"]);
         let removed = |client: &mut Client| {
-            let plan = rows(client, &format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) {query}"))
-                .join("\n");
+            let plan =
+                rows(client, &format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) {query}")).join("\n");
             let removed = plan.split("Columnar Chunk Groups Removed by Filter: ").nth(1).map(str::to_owned);
             removed.map_or(0, |text| text.split_whitespace().next().unwrap().parse::<u32>().unwrap())
         };

@@ -69,9 +69,7 @@ fn policies_and_aggregates_are_in_units_of_ids() {
         create(&mut client);
         execute(
             &mut client,
-            "CREATE FUNCTION id_now() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT snowflake_min_id(now())';
-             SELECT set_integer_now_func('metrics', 'id_now');
-             CREATE MATERIALIZED VIEW daily WITH (timescaledb.continuous) AS
+            "CREATE MATERIALIZED VIEW daily WITH (timescaledb.continuous) AS
              SELECT time_bucket(snowflake_min_id('2026-01-02+00') - snowflake_min_id('2026-01-01+00'), id) AS day, count(*), sum(value)
              FROM metrics GROUP BY 1 WITH NO DATA",
         );

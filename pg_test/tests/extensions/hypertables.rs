@@ -1,8 +1,9 @@
-//! TimescaleDB: a hypertable whose chunks are ranges of snowflake IDs. What docs/operations.md says of it.
+//! TimescaleDB: a hypertable whose chunks are ranges of snowflake IDs. What docs/partitions.md says of it.
 
 use super::queries::{ROWS, create_plain, return_the_same};
 use super::{assert_plan, beside_with, execute, plan, rows, same_rows};
 use postgres::Client;
+use snowflake_test::check::refused;
 use snowflake_test::{Cluster, value};
 
 /// Runs a test on a server with TimescaleDB, in both orders.
@@ -10,18 +11,21 @@ pub fn with_hypertables(test: impl Fn(&Cluster)) {
     beside_with("timescaledb", "timescaledb", |options| options.set("timescaledb.telemetry_level = off"), test);
 }
 
+/// The statements that docs/partitions.md has: the first lines of its section that are indented.
+fn documented() -> String {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/partitions.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let section = page.split("\n## TimescaleDB\n").nth(1).unwrap();
+    let indented =
+        section.lines().skip_while(|line| !line.starts_with("    ")).take_while(|line| line.starts_with("    "));
+    indented.collect::<Vec<_>>().join("\n")
+}
+
 /// A hypertable with a chunk a day, of 14 days.
 pub fn create(client: &mut Client) {
     create_plain(client);
-    execute(
-        client,
-        &format!(
-            "CREATE TABLE metrics (id bigint PRIMARY KEY DEFAULT snowflake_next(), device integer, value double precision);
-             SELECT create_hypertable('metrics', 'id', chunk_time_interval => snowflake_min_id('2026-01-02+00') - snowflake_min_id('2026-01-01+00'));
-             INSERT INTO metrics {ROWS};
-             VACUUM ANALYZE"
-        ),
-    );
+    execute(client, &documented());
+    execute(client, &format!("INSERT INTO metrics {ROWS}; VACUUM ANALYZE"));
 }
 
 /// The days of the chunks that a query may read, as its plan has them.
@@ -86,6 +90,11 @@ fn chunks_are_excluded_by_the_time() {
             assert_eq!(days(&mut client, &query), expected, "{query}");
             same_rows(&mut client, &query);
         }
+        // Several times are left alone.
+        let several =
+            "SELECT count(*) FROM metrics_by_time WHERE created_at IN ('2026-01-07 00:05+00', '2026-01-08 00:05+00')";
+        assert_eq!(days(&mut client, several).len(), 14);
+        assert_eq!(same_rows(&mut client, several), ["2"]);
         // Without the hooks, none.
         execute(&mut client, "SET pg_snowflake.plan_by_time = off");
         assert_eq!(
@@ -186,11 +195,6 @@ fn its_functions_take_the_time() {
         );
         assert_eq!(days(&mut client, query), [12, 13, 14]);
         // Old chunks are named, and dropped, by an ID.
-        execute(
-            &mut client,
-            "CREATE FUNCTION id_now() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT snowflake_min_id(now())';
-             SELECT set_integer_now_func('metrics', 'id_now')",
-        );
         let dropped: i64 = value(
             &mut client,
             "SELECT count(*) FROM drop_chunks('metrics', older_than => snowflake_min_id('2026-01-05+00'))",
@@ -202,6 +206,17 @@ fn its_functions_take_the_time() {
             same_rows(&mut client, "SELECT min(snowflake_timestamp(id)) FROM metrics"),
             ["2026-01-05 00:00:00+00"]
         );
+    });
+}
+
+#[test]
+fn a_function_of_several_forms_is_no_dimension() {
+    with_hypertables(|cluster| {
+        let mut client = cluster.client();
+        execute(&mut client, "CREATE TABLE t (id bigint NOT NULL)");
+        let by_time = "SELECT create_hypertable('t', 'id', time_partitioning_func => 'snowflake_timestamp', chunk_time_interval => interval '1 day')";
+        // ambiguous_function
+        refused(&mut client, by_time, "42725");
     });
 }
 

@@ -1,5 +1,6 @@
 //! pg_hint_plan: a hint is obeyed, whatever our hooks would rather do, and the rows are the same.
 
+use super::queries::{create_plain, over};
 use super::{ROWS, assert_plan, beside, execute, is_as_expected, plan, rows, same_rows};
 use std::fmt::Write as _;
 
@@ -89,6 +90,23 @@ fn of_indexes_on_the_time() {
 #[test]
 fn of_joins() {
     are_obeyed(&JOINS);
+}
+
+/// Whatever a hint makes of a plan.
+#[test]
+fn leave_the_rows_as_they_are() {
+    beside("pg_hint_plan", "pg_hint_plan", |cluster| {
+        let mut client = cluster.client();
+        create_plain(&mut client);
+        execute(&mut client, "CREATE INDEX ON other (snowflake_timestamp(id)); VACUUM ANALYZE");
+        for kind in ["Seq", "Index", "IndexOnly", "Bitmap", "NoSeq", "NoIndex", "NoBitmap"] {
+            let hints = ["plain", "other", "x", "o", "a", "b"].map(|table| format!("{kind}Scan({table})")).join(" ");
+            for query in over("plain") {
+                let hinted = format!("/*+ {hints} HashJoin(a b) MergeJoin(x other) */ {query}");
+                assert_eq!(same_rows(&mut client, &hinted), rows(&mut client, &query), "{hinted}");
+            }
+        }
+    });
 }
 
 fn are_obeyed(hints: &[Hinted]) {

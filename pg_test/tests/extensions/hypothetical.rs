@@ -1,6 +1,7 @@
 //! hypopg: its hypothetical indexes are seen where they would serve a query by time, and what our hooks tell the planner of indexes is none of
 //! its own.
 
+use super::queries::{create_plain, over};
 use super::{ROWS, assert_plan, beside, execute, plan, rows, same_rows};
 use snowflake_test::value;
 
@@ -94,6 +95,42 @@ fn its_list_has_its_own_indexes_only() {
             let column = ["id", "snowflake_timestamp(id)", "n"][usize::try_from(count).unwrap()];
             execute(&mut client, &format!("SELECT hypopg_create_index('CREATE INDEX ON r ({column})')"));
             assert!(value::<i64>(&mut client, "SELECT max(hypopg_relation_size(indexrelid)) FROM hypopg()") > 0);
+        }
+    });
+}
+
+/// Whatever indexes it makes up, and for whatever query.
+#[test]
+fn every_query_is_planned_with_them() {
+    beside("hypopg", "hypopg", |cluster| {
+        let mut client = cluster.client();
+        create_plain(&mut client);
+        execute(&mut client, "CREATE TABLE bare AS TABLE plain; VACUUM ANALYZE");
+        for columns in [
+            "(id)",
+            "(snowflake_timestamp(id))",
+            "(device, id)",
+            "(device, snowflake_timestamp(id) DESC)",
+            "(snowflake_timestamp(id), id)",
+            "(id DESC NULLS LAST) WHERE device > 3",
+            "USING hash (id)",
+            "USING brin (id)",
+        ] {
+            for table in ["bare", "plain", "other"] {
+                let create = format!("CREATE INDEX ON {table} {columns}");
+                execute(&mut client, &format!("SELECT hypopg_create_index('{create}')"));
+            }
+            for settings in ["", "SET enable_seqscan = off", "SET enable_sort = off; SET enable_hashjoin = off"] {
+                execute(&mut client, settings);
+                for query in over("bare").chain(over("plain")) {
+                    plan(&mut client, &query);
+                }
+                execute(&mut client, "RESET ALL");
+            }
+        }
+        // What they were left with is what a query that is run has, too.
+        for query in over("bare") {
+            same_rows(&mut client, &query);
         }
     });
 }

@@ -86,6 +86,11 @@ const SETTINGS: &[&str] = &[
     "SET timezone = 'America/New_York'; SET random_page_cost = 0.1",
 ];
 
+/// The queries over a table.
+pub fn over(table: &str) -> impl Iterator<Item = String> {
+    QUERIES.iter().map(move |query| query.replace("{t}", table).replace("{at}", "snowflake_timestamp(id)"))
+}
+
 /// All queries over a table return what they return over `plain`, with the hooks on and off.
 pub fn return_the_same(client: &mut Client, table: &str) {
     return_the_same_but(client, table, |_| false);
@@ -93,12 +98,10 @@ pub fn return_the_same(client: &mut Client, table: &str) {
 
 /// All but some of them.
 pub fn return_the_same_but(client: &mut Client, table: &str, left_out: impl Fn(&str) -> bool) {
-    let over = |table: &str, query: &str| query.replace("{t}", table).replace("{at}", "snowflake_timestamp(id)");
     for settings in SETTINGS {
         execute(client, settings);
-        for query in QUERIES.iter().filter(|query| !left_out(query)) {
-            let of_plain = rows(client, &over("plain", query));
-            let query = over(table, query);
+        for (query, of_plain) in over(table).zip(over("plain")).filter(|(query, _)| !left_out(query)) {
+            let of_plain = rows(client, &of_plain);
             let of_table = same_rows(client, &query);
             assert!(of_table == of_plain, "{settings}; {query}\n{of_table:?}\n{of_plain:?}\n{}", plan(client, &query));
         }

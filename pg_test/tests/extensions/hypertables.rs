@@ -142,7 +142,7 @@ fn chunks_are_excluded_when_the_query_runs() {
     });
 }
 
-/// By the ID, chunk by chunk; by the time, merged, which reads a row of each chunk.
+/// By the ID, chunk by chunk, by one of its scans or another; by the time, merged, which reads a row of each chunk.
 #[test]
 fn the_order_is_that_of_the_index() {
     with_hypertables(|cluster| {
@@ -151,18 +151,18 @@ fn the_order_is_that_of_the_index() {
         for (query, texts) in [
             (
                 "SELECT * FROM metrics ORDER BY id DESC LIMIT 3",
-                &["ChunkAppend", "Order: metrics.id DESC", "Index Scan Backward", "!Sort"][..],
+                &["ChunkAppend", "Order: ", "id DESC", "!Sort", "!Seq Scan"][..],
             ),
             (
                 "SELECT * FROM metrics WHERE snowflake_timestamp(id) < '2026-01-09+00' ORDER BY id DESC LIMIT 3",
-                &["ChunkAppend", "Order: metrics.id DESC", "Index Cond", "!Sort"],
+                &["ChunkAppend", "Order: ", "id DESC", "!Sort", "!Seq Scan"],
             ),
             (
                 "SELECT * FROM metrics ORDER BY snowflake_timestamp(id) DESC LIMIT 3",
                 &["Index Scan Backward", "!->  Sort", "!Seq Scan"],
             ),
             ("SELECT max(snowflake_timestamp(id)) FROM metrics", &["Limit", "Backward", "!->  Sort", "!Seq Scan"]),
-            ("SELECT last(value, id) FROM metrics", &["ChunkAppend", "Order: metrics.id DESC", "!Seq Scan"]),
+            ("SELECT last(value, id) FROM metrics", &["ChunkAppend", "Order: ", "id DESC", "!Sort", "!Seq Scan"]),
             (
                 "SELECT last(value, snowflake_timestamp(id)) FROM metrics",
                 &["Limit", "Backward", "!->  Sort", "!Seq Scan"],

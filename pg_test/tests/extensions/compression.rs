@@ -76,7 +76,7 @@ fn policies_and_aggregates_are_in_units_of_ids() {
         // It may not be in a transaction.
         execute(&mut client, "CALL refresh_continuous_aggregate('daily', NULL, NULL)");
         let query = "SELECT snowflake_timestamp(day), count FROM daily WHERE snowflake_timestamp(day) >= '2026-01-12+00' ORDER BY 1";
-        assert_plan(&mut client, query, &["(day >= ", "!snowflake_timestamp(day) >="]);
+        assert_plan(&mut client, query, &["Index Cond: (day >= "]);
         assert_eq!(
             same_rows(&mut client, query),
             ["2026-01-12 00:00:00+00 | 288", "2026-01-13 00:00:00+00 | 288", "2026-01-14 00:00:00+00 | 288"]

@@ -212,7 +212,7 @@ pub unsafe fn without_implied(conditions: &[*mut Node], made: &[*mut Node]) -> V
 }
 
 /// A column of a table: their numbers.
-type Column = (i32, i16);
+type Column = (i64, i16);
 
 /// What a comparison of an ID with a bound compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -235,7 +235,7 @@ impl Sides {
             let id = cast::<pg_sys::Var>(without_labels(id))?;
             let bound = cast::<pg_sys::Const>(bound).filter(|bound| !bound.constisnull);
             let bound = bound.map(|bound| bound.constvalue.value() as i64);
-            Some(Self { operator: operation.opno.to_u32(), id: (id.varno as i32, id.varattno), bound })
+            Some(Self { operator: operation.opno.to_u32(), id: (i64::from(id.varno), id.varattno), bound })
         }
     }
 

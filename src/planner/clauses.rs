@@ -211,10 +211,9 @@ unsafe fn row_until_time(
         let (accepts, bound) = bounds::last_of_row(root, accepts, is_last, &twin.time, copy(other), other_type)?;
         let new = cast::<pg_sys::RowCompareExpr>(copy(std::ptr::from_mut(rows).cast()))?;
         versions::set_comparison(new, accepts);
-        for at in 0..place {
-            let operator =
-                operators::in_family((*(*new.opnos).elements.add(at)).oid_value, twin.family(columns[at]), accepts)?;
-            (*(*new.opnos).elements.add(at)).oid_value = operator;
+        for (at, &column) in columns[..place].iter().enumerate() {
+            let operator = &mut (*(*new.opnos).elements.add(at)).oid_value;
+            *operator = operators::in_family(*operator, twin.family(column), accepts)?;
         }
         (*(*new.opnos).elements.add(place)).oid_value = operators::of_ids(accepts);
         (*(*new.opfamilies).elements.add(place)).oid_value = operators::INTEGER_OPS.into();

@@ -1,11 +1,16 @@
 //! Which functions of the catalog are ours, and where the bounds are that belong to an accessor.
 
 use super::nodes::{cast, copy, elements, text};
+use super::versions::CacheNumber;
 use crate::database;
 use crate::own::symbol;
 use pgrx::pg_sys::{self, Node};
+use pgrx::prelude::*;
 use snowflake_core::{Field, Layout};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::ffi::CStr;
+use std::hash::Hash;
 
 /// The first OID that is not PostgreSQL's own.
 const FIRST_OF_USERS: u32 = 16384;
@@ -32,7 +37,7 @@ pub struct IdTime {
 }
 
 /// A function that bounds IDs by a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bound {
     /// The lowest ID whose time is at or after it; NULL where there is none.
     From,
@@ -151,7 +156,60 @@ pub unsafe fn read(node: *mut Node) -> Option<(IdTime, Field)> {
     Some((IdTime { call: node, id, named, function: call.funcid, collation: call.inputcollid }, accessor.field))
 }
 
+/// What was found in the catalog: the look-ups take as long as the rest of a query's planning.
+#[derive(Default)]
+struct Found {
+    accessors: HashMap<pg_sys::Oid, Option<Accessor>>,
+    bounds: HashMap<(pg_sys::Oid, Bound, pg_sys::Oid), Option<pg_sys::Oid>>,
+}
+
+thread_local! {
+    static FOUND: RefCell<Found> = RefCell::default();
+    /// Whether this process is told of changes.
+    static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// How many functions are remembered.
+const MOST: usize = 1000;
+
+/// What was found before, or is found now.
+fn remembered<K: Eq + Hash + Copy, V: Copy>(
+    of: fn(&mut Found) -> &mut HashMap<K, V>,
+    key: K,
+    find: impl FnOnce() -> V,
+) -> V {
+    if let Some(found) = FOUND.with_borrow_mut(|all| of(all).get(&key).copied()) {
+        return found;
+    }
+    if !IS_WATCHED.replace(true) {
+        for cache in [pg_sys::SysCacheIdentifier::PROCOID, pg_sys::SysCacheIdentifier::NAMESPACEOID] {
+            // SAFETY: a function that forgets, which may be called at any time.
+            unsafe { pg_sys::CacheRegisterSyscacheCallback(cache as _, Some(forget), pg_sys::Datum::from(0)) };
+        }
+    }
+    let value = find();
+    FOUND.with_borrow_mut(|all| {
+        let all = of(all);
+        if all.len() >= MOST {
+            all.clear();
+        }
+        all.insert(key, value);
+    });
+    value
+}
+
+/// Called where a function or a schema has changed, or may have.
+#[pg_guard]
+unsafe extern "C-unwind" fn forget(_argument: pg_sys::Datum, _cache: CacheNumber, _hash: u32) {
+    // A look-up, which may be what has brought the news, borrows nothing meanwhile.
+    FOUND.take();
+}
+
 fn find_accessor(function: pg_sys::Oid) -> Option<Accessor> {
+    remembered(|all| &mut all.accessors, function, || look_up_accessor(function))
+}
+
+fn look_up_accessor(function: pg_sys::Oid) -> Option<Accessor> {
     let symbol = symbol(function)?;
     let name = symbol.strip_prefix("snowflake_")?;
     let takes_layout = name.ends_with("_in");
@@ -162,6 +220,11 @@ fn find_accessor(function: pg_sys::Oid) -> Option<Accessor> {
 
 /// The function that is a bound for the times of an accessor.
 fn find_bound(time: &IdTime, bound: Bound, time_type: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    let find = || look_up_bound(time, bound, time_type);
+    remembered(|all| &mut all.bounds, (time.function, bound, time_type), find)
+}
+
+fn look_up_bound(time: &IdTime, bound: Bound, time_type: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // Those of the schema `_snowflake` are for `timestamp` and `date`, too.
     let (is_internal, name) = match (bound, time_type) {
         (Bound::From, _) => (true, c"min_id"),

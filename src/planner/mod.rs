@@ -97,7 +97,7 @@ unsafe fn is_of_interest(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::Rel
     // SAFETY: as above.
     unsafe {
         (*table).rtekind == pg_sys::RTEKind::RTE_RELATION
-            && (rising::has_candidates(root, table) || statistics::groups(root))
+            && (rising::has_candidates(root, table) || statistics::groups(root) || wholes::has_others(root, table))
     }
 }
 

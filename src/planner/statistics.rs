@@ -236,6 +236,7 @@ unsafe extern "C-unwind" fn keep(_tuple: HeapTuple) {}
 
 /// An index over expressions has no paths.
 #[pg_guard]
+#[allow(clippy::too_many_arguments, reason = "as PostgreSQL calls it")]
 unsafe extern "C-unwind" fn cost(
     _root: *mut PlannerInfo,
     _path: *mut pg_sys::IndexPath,

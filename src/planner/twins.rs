@@ -293,6 +293,7 @@ const DOUBT: f64 = 4.0;
 /// the time, where it knows how many rows have the same one, than by those of the ID. So the cost is estimated by the twin. But
 /// where something else than that is read, it is estimated by what is.
 #[pg_guard]
+#[allow(clippy::too_many_arguments, reason = "as PostgreSQL calls it")]
 unsafe extern "C-unwind" fn cost(
     root: *mut PlannerInfo,
     path: *mut IndexPath,

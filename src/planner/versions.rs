@@ -47,6 +47,13 @@ pub unsafe fn place_like(condition: *mut RestrictInfo, other: *mut RestrictInfo)
     }
 }
 
+/// How a cache of the catalog is numbered where a change is told.
+#[cfg(not(feature = "pg19"))]
+pub type CacheNumber = i32;
+/// How a cache of the catalog is numbered where a change is told.
+#[cfg(feature = "pg19")]
+pub type CacheNumber = pg_sys::SysCacheIdentifier::Type;
+
 /// What estimates the cost of a path over an index.
 pub type Estimate = unsafe extern "C-unwind" fn(
     *mut PlannerInfo,

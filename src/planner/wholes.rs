@@ -90,6 +90,21 @@ unsafe fn is_extended_later(entry: *mut pg_sys::RangeTblEntry) -> bool {
     unsafe { (*entry).relkind as u8 == pg_sys::RELKIND_RELATION && pg_sys::has_subclass((*entry).relid) }
 }
 
+/// Whether the whole that a table is about to be added to has conditions that are there for a member which was added before. Calls nothing
+/// of PostgreSQL, and takes no memory.
+///
+/// # Safety
+/// As [`hand_down`].
+pub unsafe fn has_others(root: *mut PlannerInfo, member: *mut RelOptInfo) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        rising::place(root, member).is_some_and(|(_, whole)| {
+            elements::<RestrictInfo>((*whole).baserestrictinfo)
+                .any(|one| numbers((*one).clause_relids).any(|table| table != (*whole).relid as usize))
+        })
+    }
+}
+
 /// Sees to it that a table that is about to be added to a whole gets the conditions that it has a use for: it gets those that the whole has.
 ///
 /// # Safety
@@ -164,7 +179,7 @@ impl OfMember {
     ///
     /// # Safety
     /// A member, a condition of the whole that it is about to be added to, and an expression of the member.
-    unsafe fn new(
+    unsafe fn from_whole(
         member: *mut RelOptInfo,
         condition: *mut RestrictInfo,
         expression: *mut Node,
@@ -267,7 +282,7 @@ unsafe fn with_implied(
             if !instead || implied.is_empty() {
                 all.push(condition);
             }
-            more.extend(implied.into_iter().map(|one| OfMember::new(member, condition, one, instead)));
+            more.extend(implied.into_iter().map(|one| OfMember::from_whole(member, condition, one, instead)));
         }
         let implied: Vec<*mut Node> = more.iter().map(|&one| (*one).clause.cast()).collect();
         if let Some(state) = Expressions::of_table(member) {
@@ -301,7 +316,7 @@ unsafe fn with_alternatives(
             let alternatives =
                 if is_list(condition) { lists::alternatives(root, of_member(), (*member).relid) } else { None };
             all.push(alternatives.map_or(condition, |alternatives| {
-                OfMember::new(member, condition, lists::any_of(&alternatives), true)
+                OfMember::from_whole(member, condition, lists::any_of(&alternatives), true)
             }));
         }
         list(&all)

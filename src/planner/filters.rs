@@ -6,7 +6,7 @@
 use super::comparisons::Rewriter;
 use super::functions::IdTime;
 use super::nodes::{copy, elements, list, without_labels};
-use super::{bounds, lists, rising};
+use super::{bounds, lists, rising, wholes};
 use pg_sys::{Node, NodeTag, Path, PlannerInfo, RelOptInfo, RestrictInfo};
 use pgrx::prelude::*;
 
@@ -27,7 +27,7 @@ pub unsafe fn rewrite(root: *mut PlannerInfo, table: *mut RelOptInfo) {
         };
         let rewriter = Rewriter::new(root, &of_table);
         let (mut all, mut made, mut is_changed) = (Vec::new(), Vec::new(), false);
-        for restriction in elements::<RestrictInfo>((*table).baserestrictinfo) {
+        for restriction in elements::<RestrictInfo>(wholes::own_conditions(table)) {
             let condition: *mut Node = (*restriction).clause.cast();
             if let Some(list) = lists::gathered(condition) {
                 all.push((restriction, list));

@@ -115,7 +115,11 @@ unsafe extern "C-unwind" fn prepare(root: *mut pg_sys::PlannerInfo, table: *mut 
         if !has_members {
             twins::add(root, table, &asked);
         }
-        statistics::add(root, table, &asked, wholes::use_of(root, table) == wholes::Use::Both);
+        let which = wholes::use_of(root, table);
+        statistics::add(root, table, &asked, which == wholes::Use::Both);
+        if which == wholes::Use::Both && !has_members {
+            wholes::expect_members(table);
+        }
         if is_member {
             wholes::hand_down(root, table);
         } else {
@@ -133,12 +137,23 @@ unsafe extern "C-unwind" fn on_paths(
 ) {
     // SAFETY: as PostgreSQL calls it.
     unsafe {
+        let is_ours = settings::plan_by_time() && ((*entry).inh || wholes::is_prepared(root, table));
+        let expects_members = is_ours && !(*entry).inh && wholes::expects_members(table);
+        let conditions = (*table).baserestrictinfo;
         // Before the hooks of others: a column store, too, may know what to do with conditions on the ID.
-        if settings::plan_by_time() && ((*entry).inh || statistics::is_prepared(table)) {
+        if is_ours && !expects_members {
             finish(root, table);
         }
         if let Some(Some(previous)) = PREVIOUS_PATHS_HOOK.get() {
             previous(root, table, index, entry);
+        }
+        if expects_members {
+            if (*entry).inh {
+                // Each member had its own.
+                (*table).baserestrictinfo = conditions;
+            } else {
+                finish(root, table);
+            }
         }
     }
 }

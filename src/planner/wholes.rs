@@ -9,7 +9,7 @@ use super::functions::IdTime;
 use super::nodes::{cast, elements, list, numbers};
 use super::operators::{self, Accepts};
 use super::statistics::Expressions;
-use super::{bounds, comparisons, lists, rising, twins, versions};
+use super::{bounds, comparisons, lists, rising, statistics, twins, versions};
 use pg_sys::{AppendRelInfo, List, Node, PlannerInfo, RelOptInfo, RestrictInfo};
 use pgrx::prelude::*;
 use std::ffi::CString;
@@ -26,6 +26,8 @@ pub struct Conditions {
     /// Those of joins, while more are there.
     of_joins: *mut List,
     has_more_of_joins: bool,
+    /// Whether an extension may add members when the paths of the table are made.
+    expects_members: bool,
 }
 
 /// What becomes of a table's conditions on its times.
@@ -102,6 +104,56 @@ pub unsafe fn has_others(root: *mut PlannerInfo, member: *mut RelOptInfo) -> boo
             elements::<RestrictInfo>((*whole).baserestrictinfo)
                 .any(|one| numbers((*one).clause_relids).any(|table| table != (*whole).relid as usize))
         })
+    }
+}
+
+/// Notes that an extension may add members to a table later. It has conditions on the ID until then.
+///
+/// # Safety
+/// A table of the planner.
+pub unsafe fn expect_members(table: *mut RelOptInfo) {
+    // SAFETY: as above.
+    if let Some(state) = unsafe { Expressions::of_table(table) } {
+        state.conditions.expects_members = true;
+    }
+}
+
+/// Whether an extension may add members to a table later. Calls nothing of PostgreSQL.
+///
+/// # Safety
+/// A table of the planner.
+pub unsafe fn expects_members(table: *mut RelOptInfo) -> bool {
+    // SAFETY: as above.
+    unsafe { Expressions::of_table(table) }.is_some_and(|state| state.conditions.expects_members)
+}
+
+/// Whether there may be something to do when the paths of a table are made. TimescaleDB takes the indexes, and so what is known of its times,
+/// from a compressed chunk; its hypertable has that still. Calls nothing of PostgreSQL.
+///
+/// # Safety
+/// The planner's state, and a table of it.
+pub unsafe fn is_prepared(root: *mut PlannerInfo, table: *mut RelOptInfo) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        statistics::is_prepared(table)
+            || (*table).indexlist.is_null()
+                && rising::place(root, table).is_some_and(|(_, whole)| statistics::is_prepared(whole))
+    }
+}
+
+/// The conditions of a table without those that were added for members, which it has not got.
+///
+/// # Safety
+/// A table of the planner.
+pub unsafe fn own_conditions(table: *mut RelOptInfo) -> *mut List {
+    // SAFETY: as above.
+    unsafe {
+        match Expressions::of_table(table) {
+            Some(state) if state.conditions.expects_members => {
+                without((*table).baserestrictinfo, state.conditions.implied)
+            }
+            _ => (*table).baserestrictinfo,
+        }
     }
 }
 

@@ -58,6 +58,11 @@ fn batches_are_left_out_by_the_time() {
             &["(DecompressChunk) on _hyper_1_5_chunk", "_ts_meta_max_1 >= ", "_ts_meta_min_1 <= ", "!_hyper_1_6_chunk"],
         );
         assert_eq!(same_rows(&mut client, query), ["72"]);
+        // Rows that came later are read by an index, and the batches as before.
+        execute(&mut client, "INSERT INTO metrics SELECT id + 10 * 4194304, device, value FROM other");
+        assert_plan(&mut client, query, &["_ts_meta_max_1 >= ", "_ts_meta_min_1 <= ", "!_hyper_1_6_chunk"]);
+        execute(&mut client, "SET enable_seqscan = off");
+        assert_plan(&mut client, query, &["_ts_meta_max_1 >= ", "_ts_meta_min_1 <= ", "!_hyper_1_6_chunk"]);
     });
 }
 

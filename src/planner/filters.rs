@@ -10,15 +10,16 @@ use super::{bounds, lists, rising, wholes};
 use pg_sys::{Node, NodeTag, Path, PlannerInfo, RelOptInfo, RestrictInfo};
 use pgrx::prelude::*;
 
-/// Puts comparisons of a table's IDs in the place of those of their times.
+/// Puts comparisons of a table's IDs in the place of those of their times, unless only indexes are read. Others may add paths that read something
+/// else: batches of rows that are compressed, for example, by the lowest and the highest ID of each.
 ///
 /// # Safety
 /// The planner's state, and a table of it whose paths are made.
-pub unsafe fn rewrite(root: *mut PlannerInfo, table: *mut RelOptInfo) {
+pub unsafe fn rewrite(root: *mut PlannerInfo, table: *mut RelOptInfo, others_add_paths: bool) {
     // SAFETY: as above.
     unsafe {
         let reads_all = |list| elements::<Path>(list).any(|path| (*path).type_ != NodeTag::T_IndexPath);
-        if !reads_all((*table).pathlist) && !reads_all((*table).partial_pathlist) {
+        if !others_add_paths && !reads_all((*table).pathlist) && !reads_all((*table).partial_pathlist) {
             return;
         }
         let of_table = |expression| {

@@ -170,10 +170,18 @@ unsafe extern "C-unwind" fn finish(root: *mut pg_sys::PlannerInfo, table: *mut p
         if has_members {
             wholes::restore(root, table);
         } else {
-            filters::rewrite(root, table);
+            filters::rewrite(root, table, has_others());
             wholes::add_joins(root, table);
         }
     }
+}
+
+/// Whether somebody else's hook may make paths of a table, too: one that ours calls, or one that calls ours.
+fn has_others() -> bool {
+    let after = PREVIOUS_PATHS_HOOK.get().is_some_and(Option::is_some);
+    // SAFETY: a variable that extensions set when they are loaded.
+    let before = unsafe { pg_sys::set_rel_pathlist_hook };
+    after || !before.is_some_and(|hook| std::ptr::fn_addr_eq(hook, on_paths as unsafe extern "C-unwind" fn(_, _, _, _)))
 }
 
 /// Called for the statistics of an expression that an index has.

@@ -157,9 +157,11 @@ fn chunks_are_excluded_when_the_query_runs() {
             &mut client,
             "SET plan_cache_mode = force_generic_plan;
              PREPARE bounds(timestamptz, timestamptz) AS SELECT count(*) FROM metrics
-             WHERE snowflake_timestamp(id) >= $1 AND snowflake_timestamp(id) < $2",
+             WHERE snowflake_timestamp(id) >= $1 AND snowflake_timestamp(id) < $2;
+             PREPARE several(timestamptz, timestamptz) AS SELECT count(*) FROM metrics WHERE snowflake_timestamp(id) IN ($1, $2)",
         );
         for (query, text) in [
+            ("EXECUTE several('2026-01-07 00:05+00', '2026-01-09 00:05+00')", "Chunks excluded during startup: 13"),
             ("EXECUTE bounds('2026-01-05+00', '2026-01-06+00')", "Chunks excluded during startup: 14"),
             (
                 "SELECT count(*) FROM metrics WHERE snowflake_timestamp(id) >= timestamp '2026-01-14 12:00'",

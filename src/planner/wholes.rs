@@ -174,7 +174,7 @@ pub unsafe fn hand_down(root: *mut PlannerInfo, member: *mut RelOptInfo) {
                 }
                 state.handed_down
             }
-            None => of_whole(whole),
+            None => of_whole(root, whole),
         };
         // What is there for one member alone is taken away before the next one is added; but only tables come here.
         let which = use_of(root, member);
@@ -217,36 +217,75 @@ unsafe fn is_before_query(root: *mut PlannerInfo, place: *mut AppendRelInfo) -> 
     }
 }
 
-/// A condition that a whole has for one of its members.
+/// A condition that a UNION ALL has for one of its members.
+///
+/// What it says of the member would say something else of the whole: PostgreSQL looks for conditions of the whole that contradict each other, too.
+/// So it is a column that the whole has for the moment: the condition is what the column is in that member.
 #[repr(C)]
 struct OfMember {
     /// What the planner sees. It has a pointer to this, so it comes first.
     restriction: RestrictInfo,
     /// The condition of the whole that it takes the place of, or NULL.
     instead_of: *mut RestrictInfo,
+    /// What the member's columns were before.
+    place: *mut AppendRelInfo,
 }
 
-impl OfMember {
-    /// A condition of a member, by one of the whole.
+/// The conditions that a whole gets for one of its members.
+struct ForMember {
+    root: *mut PlannerInfo,
+    member: *mut RelOptInfo,
+    place: *mut AppendRelInfo,
+    is_part: bool,
+}
+
+impl ForMember {
+    /// # Safety
+    /// The planner's state, a member that is about to be added, and what it has from its whole.
+    unsafe fn new(root: *mut PlannerInfo, member: *mut RelOptInfo, place: *mut AppendRelInfo) -> Self {
+        // SAFETY: as above; the array has an element for each number of a table in the query.
+        let whole = unsafe { &**(*root).simple_rte_array.add((*place).parent_relid as usize) };
+        Self { root, member, place, is_part: whole.rtekind == pg_sys::RTEKind::RTE_SUBQUERY }
+    }
+
+    /// A condition of the whole that is this one of the member, and applies as one of the whole does.
     ///
     /// # Safety
-    /// A member, a condition of the whole that it is about to be added to, and an expression of the member.
-    unsafe fn from_whole(
-        member: *mut RelOptInfo,
-        condition: *mut RestrictInfo,
-        expression: *mut Node,
-        instead: bool,
-    ) -> *mut RestrictInfo {
-        // SAFETY: as above.
+    /// A condition of the whole, and one of the member.
+    unsafe fn add(&self, like: *mut RestrictInfo, condition: *mut Node, instead: bool) -> *mut RestrictInfo {
+        // SAFETY: as above; what becomes of the columns of a whole is in their order.
         unsafe {
-            let new = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<Self>();
-            let instead_of = if instead { condition } else { std::ptr::null_mut() };
-            new.write(Self { restriction: std::ptr::read(condition), instead_of });
+            let clause = if self.is_part { self.column(condition) } else { condition };
+            let new = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<OfMember>();
+            let instead_of = if instead { like } else { std::ptr::null_mut() };
+            new.write(OfMember { restriction: std::ptr::read(like), instead_of, place: self.place });
             let new = &raw mut (*new).restriction;
-            (*new).clause = expression.cast();
+            (*new).clause = clause.cast();
             (*new).orclause = std::ptr::null_mut();
-            (*new).clause_relids = (*member).relids;
+            // Of the member: so it is known again.
+            (*new).clause_relids = (*self.member).relids;
             new
+        }
+    }
+
+    /// A column of the whole that is this condition in the member.
+    ///
+    /// # Safety
+    /// A condition of the member.
+    unsafe fn column(&self, condition: *mut Node) -> *mut Node {
+        // SAFETY: as above. The list of all members has the place as it was.
+        unsafe {
+            let current = (*self.root).append_rel_array.add((*self.member).relid as usize);
+            if *current == self.place {
+                let copy = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<AppendRelInfo>();
+                copy.copy_from_nonoverlapping(self.place, 1);
+                (*copy).translated_vars = pg_sys::list_copy((*copy).translated_vars);
+                *current = copy;
+            }
+            (**current).translated_vars = pg_sys::lappend((**current).translated_vars, condition.cast());
+            let number = (*(**current).translated_vars).length as i16;
+            let whole = (*self.place).parent_relid as i32;
+            pg_sys::makeVar(whole as _, number, pg_sys::BOOLOID, -1, pg_sys::InvalidOid, 0).cast()
         }
     }
 }
@@ -254,8 +293,8 @@ impl OfMember {
 /// The conditions of a whole that are its own, and not of a member that was added before.
 ///
 /// # Safety
-/// A table of the planner that has members.
-unsafe fn of_whole(whole: *mut RelOptInfo) -> *mut List {
+/// The planner's state, and a table of it that has members.
+unsafe fn of_whole(root: *mut PlannerInfo, whole: *mut RelOptInfo) -> *mut List {
     // SAFETY: as above. What is not of the whole alone was made here.
     unsafe {
         let is_own = |one: *mut RestrictInfo| pg_sys::bms_is_subset((*one).clause_relids, (*whole).relids);
@@ -264,7 +303,13 @@ unsafe fn of_whole(whole: *mut RelOptInfo) -> *mut List {
         }
         let mut own: Vec<*mut RestrictInfo> = Vec::new();
         for one in elements::<RestrictInfo>((*whole).baserestrictinfo) {
-            let before = if is_own(one) { one } else { (*one.cast::<OfMember>()).instead_of };
+            let before = if is_own(one) {
+                one
+            } else {
+                let of_member = &*one.cast::<OfMember>();
+                *(*root).append_rel_array.add((*of_member.place).child_relid as usize) = of_member.place;
+                of_member.instead_of
+            };
             if !before.is_null() && own.last() != Some(&before) {
                 own.push(before);
             }
@@ -327,18 +372,19 @@ unsafe fn with_implied(
     unsafe {
         let time_of = |expression| IdTime::read(expression);
         let rewriter = Rewriter::new(root, &time_of);
-        let (mut all, mut more) = (Vec::new(), Vec::new());
+        let for_member = ForMember::new(root, member, place);
+        let (mut all, mut more, mut added) = (Vec::new(), Vec::new(), Vec::new());
         for condition in elements::<RestrictInfo>(conditions) {
             let of_member = pg_sys::adjust_appendrel_attrs(root, (*condition).clause.cast(), 1, &raw mut place);
             let implied = rewriter.implied(of_member);
             if !instead || implied.is_empty() {
                 all.push(condition);
             }
-            more.extend(implied.into_iter().map(|one| OfMember::from_whole(member, condition, one, instead)));
+            more.extend(implied.iter().map(|&one| for_member.add(condition, one, instead)));
+            added.extend(implied);
         }
-        let implied: Vec<*mut Node> = more.iter().map(|&one| (*one).clause.cast()).collect();
         if let Some(state) = Expressions::of_table(member) {
-            state.conditions.implied = list(&implied);
+            state.conditions.implied = list(&added);
         }
         all.extend(more);
         list(&all)
@@ -362,13 +408,14 @@ unsafe fn with_alternatives(
         if !elements::<RestrictInfo>(conditions).any(is_list) {
             return conditions;
         }
+        let for_member = ForMember::new(root, member, place);
         let mut all = Vec::new();
         for condition in elements::<RestrictInfo>(conditions) {
             let mut of_member = || pg_sys::adjust_appendrel_attrs(root, (*condition).clause.cast(), 1, &raw mut place);
             let alternatives =
                 if is_list(condition) { lists::alternatives(root, of_member(), (*member).relid) } else { None };
             all.push(alternatives.map_or(condition, |alternatives| {
-                OfMember::from_whole(member, condition, lists::any_of(&alternatives), true)
+                for_member.add(condition, lists::any_of(&alternatives), true)
             }));
         }
         list(&all)
@@ -527,7 +574,7 @@ pub unsafe fn restore(root: *mut PlannerInfo, whole: *mut RelOptInfo) {
 unsafe fn with_those_of_members(root: *mut PlannerInfo, whole: *mut RelOptInfo) -> *mut List {
     // SAFETY: as above.
     unsafe {
-        let mut all: Vec<*mut RestrictInfo> = elements(of_whole(whole)).collect();
+        let mut all: Vec<*mut RestrictInfo> = elements(of_whole(root, whole)).collect();
         let own = all.len();
         for place in elements::<AppendRelInfo>((*root).append_rel_list) {
             let member = *(*root).simple_rel_array.add((*place).child_relid as usize);
@@ -539,6 +586,6 @@ unsafe fn with_those_of_members(root: *mut PlannerInfo, whole: *mut RelOptInfo) 
                 all.extend(implied.map(|condition| versions::restriction(root, condition)));
             }
         }
-        if all.len() == own { of_whole(whole) } else { list(&all) }
+        if all.len() == own { of_whole(root, whole) } else { list(&all) }
     }
 }

@@ -363,7 +363,7 @@ unsafe fn compares_ids(condition: *mut Node) -> bool {
 /// The planner's state, a member and its place, and the conditions of the whole.
 unsafe fn with_implied(
     root: *mut PlannerInfo,
-    mut place: *mut AppendRelInfo,
+    place: *mut AppendRelInfo,
     member: *mut RelOptInfo,
     conditions: *mut List,
     instead: bool,
@@ -373,6 +373,8 @@ unsafe fn with_implied(
         let time_of = |expression| IdTime::read(expression);
         let rewriter = Rewriter::new(root, &time_of);
         let for_member = ForMember::new(root, member, place);
+        // With the columns that it has by now.
+        let mut place = *(*root).append_rel_array.add((*member).relid as usize);
         let (mut all, mut more, mut added) = (Vec::new(), Vec::new(), Vec::new());
         for condition in elements::<RestrictInfo>(conditions) {
             let of_member = pg_sys::adjust_appendrel_attrs(root, (*condition).clause.cast(), 1, &raw mut place);
@@ -414,9 +416,10 @@ unsafe fn with_alternatives(
             let mut of_member = || pg_sys::adjust_appendrel_attrs(root, (*condition).clause.cast(), 1, &raw mut place);
             let alternatives =
                 if is_list(condition) { lists::alternatives(root, of_member(), (*member).relid) } else { None };
-            all.push(alternatives.map_or(condition, |alternatives| {
-                for_member.add(condition, lists::any_of(&alternatives), true)
-            }));
+            all.push(
+                alternatives
+                    .map_or(condition, |alternatives| for_member.add(condition, lists::any_of(&alternatives), true)),
+            );
         }
         list(&all)
     }

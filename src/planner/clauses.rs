@@ -75,19 +75,19 @@ unsafe fn without_implied(clauses: &[*mut IndexClause]) -> Vec<*mut IndexClause>
     }
 }
 
-/// What a condition became before. It most probably has the same number as then; what has the next number was not there yet.
+/// What a condition became before. It most probably has the same number as then, or is one of the last: the alternatives of an OR have paths of
+/// their own, one after the other. More is not looked through, as there may be thousands.
 ///
 /// # Safety
-/// As [`of_index`].
+/// As [`of_index`]; pairs of conditions.
 unsafe fn known(twin: &Twin, number: usize, clause: *mut IndexClause) -> Option<*mut IndexClause> {
-    // SAFETY: as above; pairs of conditions.
+    const LAST: usize = 16;
+    // SAFETY: as above.
     unsafe {
         let count = elements::<IndexClause>(twin.resolved).len() / 2;
-        if number >= count {
-            return None;
-        }
         let element = |at: usize| (*(*twin.resolved).elements.add(at)).ptr_value.cast::<IndexClause>();
-        let at = std::iter::once(number).chain(0..count).find(|at| element(2 * at) == clause)?;
+        let mut places = (number < count).then_some(number).into_iter().chain(count.saturating_sub(LAST)..count);
+        let at = places.find(|at| element(2 * at) == clause)?;
         Some(element(2 * at + 1))
     }
 }

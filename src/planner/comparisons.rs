@@ -12,10 +12,21 @@
 use super::functions::{self, IdTime};
 use super::nodes::{cast, copy, elements, list, without_labels};
 use super::operators::{self, Accepts};
-use super::wholes::Use;
 use super::{bounds, rising};
 use pgrx::pg_sys::{self, Node, PlannerInfo, RelOptInfo};
 use std::cell::OnceCell;
+
+/// What becomes of a table's conditions on its times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// They stay. Twins of its indexes serve them.
+    Plain,
+    /// The same, and conditions on the ID are added.
+    Both,
+    /// Those on the ID take their place: another server knows only those, and only those may be evaluated before a row is known to be one
+    /// that the user may see.
+    IdsOnly,
+}
 
 /// Where a condition stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

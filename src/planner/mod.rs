@@ -116,8 +116,8 @@ unsafe extern "C-unwind" fn prepare(root: *mut pg_sys::PlannerInfo, table: *mut 
             twins::add(root, table, &asked);
         }
         let which = wholes::use_of(root, table);
-        statistics::add(root, table, &asked, which == wholes::Use::Both);
-        if which == wholes::Use::Both && !has_members {
+        statistics::add(root, table, &asked, which == comparisons::Use::Both);
+        if which == comparisons::Use::Both && !has_members {
             wholes::expect_members(table);
         }
         if is_member {

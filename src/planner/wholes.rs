@@ -4,7 +4,7 @@
 //! its times. They say nothing new, and the planner would take a row for twice as rare. So a member gets what it has a use for: one
 //! that has members itself, both; a foreign table, whose server knows only IDs, those on the ID instead; any other, none.
 
-use super::comparisons::Rewriter;
+use super::comparisons::{Rewriter, Use};
 use super::functions::IdTime;
 use super::nodes::{cast, elements, list, numbers};
 use super::operators::{self, Accepts};
@@ -28,18 +28,6 @@ pub struct Conditions {
     has_more_of_joins: bool,
     /// Whether an extension may add members when the paths of the table are made.
     expects_members: bool,
-}
-
-/// What becomes of a table's conditions on its times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
-    /// They stay. Twins of its indexes serve them.
-    Plain,
-    /// The same, and conditions on the ID are added.
-    Both,
-    /// Those on the ID take their place: another server knows only those, and only those may be evaluated before a row is known to be one
-    /// that the user may see.
-    IdsOnly,
 }
 
 /// What becomes of a table's conditions on its times.
@@ -178,9 +166,9 @@ pub unsafe fn hand_down(root: *mut PlannerInfo, member: *mut RelOptInfo) {
         };
         // What is there for one member alone is taken away before the next one is added; but only tables come here.
         let which = use_of(root, member);
-        let is_alone = (*whole).rtekind == pg_sys::RTEKind::RTE_SUBQUERY && is_before_query(root, place);
+        let has_use = which != Use::Plain || twins::has_any(member);
         (*whole).baserestrictinfo = match which {
-            _ if is_alone => own,
+            _ if has_use && is_before_query(root, place) => own,
             Use::Plain => {
                 let is_child = (*whole).rtekind == pg_sys::RTEKind::RTE_RELATION && (*whole).part_scheme.is_null();
                 let own = if twins::has_any(member) { with_alternatives(root, place, member, own) } else { own };

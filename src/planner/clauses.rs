@@ -5,10 +5,35 @@ use super::bounds;
 use super::functions::IdTime;
 use super::nodes::{cast, copy, elements, list};
 use super::operators::{self, Accepts};
-use super::twins::Twin;
 use super::{times, versions};
 use pg_sys::{IndexClause, Node, PlannerInfo, RestrictInfo};
 use pgrx::prelude::*;
+
+/// The column of an index's twin that is a time.
+pub struct TimeColumn {
+    /// Its number; the next one is the ID, which in the index has this number.
+    pub at: usize,
+    /// The time.
+    pub time: IdTime,
+    /// The families of operators of the twin's key columns.
+    pub families: *mut pg_sys::Oid,
+    /// The conditions that became some of the index, by those of the twin: pairs of them.
+    pub resolved: *mut pg_sys::List,
+}
+
+impl TimeColumn {
+    /// The number that one of the twin's columns has in the index: one less, where it comes after the time. It must not be the time.
+    const fn own(&self, column: usize) -> usize {
+        if column > self.at { column - 1 } else { column }
+    }
+
+    /// # Safety
+    /// The number of a key column.
+    unsafe fn family(&self, column: usize) -> pg_sys::Oid {
+        // SAFETY: as above.
+        unsafe { *self.families.add(column) }
+    }
+}
 
 /// The conditions of a path over an index.
 pub struct Resolved {
@@ -22,7 +47,7 @@ pub struct Resolved {
 ///
 /// # Safety
 /// The planner's state, and the conditions of a path over the twin.
-pub unsafe fn of_index(root: *mut PlannerInfo, twin: &mut Twin, clauses: *mut pg_sys::List) -> Resolved {
+pub unsafe fn of_index(root: *mut PlannerInfo, twin: &mut TimeColumn, clauses: *mut pg_sys::List) -> Resolved {
     let (mut new, mut is_as_described) = (Vec::new(), true);
     // SAFETY: as above.
     unsafe {
@@ -80,7 +105,7 @@ unsafe fn without_implied(clauses: &[*mut IndexClause]) -> Vec<*mut IndexClause>
 ///
 /// # Safety
 /// As [`of_index`]; pairs of conditions.
-unsafe fn known(twin: &Twin, number: usize, clause: *mut IndexClause) -> Option<*mut IndexClause> {
+unsafe fn known(twin: &TimeColumn, number: usize, clause: *mut IndexClause) -> Option<*mut IndexClause> {
     const LAST: usize = 16;
     // SAFETY: as above.
     unsafe {
@@ -96,7 +121,7 @@ unsafe fn known(twin: &Twin, number: usize, clause: *mut IndexClause) -> Option<
 ///
 /// # Safety
 /// As [`of_index`].
-unsafe fn resolve(root: *mut PlannerInfo, twin: &Twin, clause: *mut IndexClause) -> Option<*mut IndexClause> {
+unsafe fn resolve(root: *mut PlannerInfo, twin: &TimeColumn, clause: *mut IndexClause) -> Option<*mut IndexClause> {
     // SAFETY: as above.
     unsafe {
         let column = (*clause).indexcol as usize;
@@ -197,7 +222,7 @@ unsafe fn of_times(root: *mut PlannerInfo, time: &IdTime, comparison: &pg_sys::S
 /// As [`resolve`]; the columns of the twin that are compared, the one at this place of which is the time.
 unsafe fn row_until_time(
     root: *mut PlannerInfo,
-    twin: &Twin,
+    twin: &TimeColumn,
     clause: *mut IndexClause,
     columns: &[usize],
     place: usize,

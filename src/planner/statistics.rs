@@ -8,15 +8,28 @@ use super::functions::IdTime;
 use super::groups::Grouping;
 use super::nodes::{elements, list};
 use super::rising::Asked;
+use super::times::Statistics;
 use super::twins::Twin;
 use super::versions::declared;
-use super::wholes::Conditions;
 use super::{groups, times};
 use pg_sys::{HeapTuple, IndexOptInfo, Node, PlannerInfo, RelOptInfo, VariableStatData};
 use pgrx::prelude::*;
 
-/// A row of `pg_statistic`, which may be NULL, and whether the user may know what it tells.
-pub type Statistics = (HeapTuple, bool);
+/// The conditions of a table that has members.
+#[repr(C)]
+pub struct Conditions {
+    /// Those on IDs that were added, in their order.
+    pub implied: *mut pg_sys::List,
+    /// All of them, once the first member is added.
+    pub all: *mut pg_sys::List,
+    /// Those that its members get.
+    pub handed_down: *mut pg_sys::List,
+    /// Those of joins, while more are there.
+    pub of_joins: *mut pg_sys::List,
+    pub has_more_of_joins: bool,
+    /// Whether an extension may add members when the paths of the table are made.
+    pub expects_members: bool,
+}
 
 /// An index over expressions, for the planner.
 #[repr(C)]
@@ -118,9 +131,9 @@ pub unsafe fn add(root: *mut PlannerInfo, table: *mut RelOptInfo, asked: &Asked,
     // SAFETY: as above.
     unsafe {
         let has_twin = |time: &IdTime| {
-            elements::<IndexOptInfo>((*table).indexlist)
-                .filter_map(|index| Twin::of(index))
-                .any(|twin| (*twin.index).indexprs.is_null() && pg_sys::equal(twin.time.call.cast(), time.call.cast()))
+            elements::<IndexOptInfo>((*table).indexlist).filter_map(|index| Twin::of(index)).any(|twin| {
+                (*twin.index).indexprs.is_null() && pg_sys::equal(twin.column.time.call.cast(), time.call.cast())
+            })
         };
         let times = asked.compared.iter().filter(|time| !has_twin(time)).map(|time| time.call);
         let mut expressions: Vec<*mut Node> = times.collect();
@@ -160,7 +173,7 @@ pub unsafe fn supply(root: *mut PlannerInfo, index: pg_sys::Oid, column: i16, da
         let is_same = |of_index: *mut Node| pg_sys::equal(of_index.cast(), expression.cast());
         for index in elements::<IndexOptInfo>((*table).indexlist).filter(|&one| (*one).indexoid == index) {
             let place: Option<&mut Option<Statistics>> = if let Some(twin) = Twin::of(index) {
-                (twin.at as i16 + 1 == column && is_same(twin.time.call)).then_some(&mut twin.statistics)
+                (twin.column.at as i16 + 1 == column && is_same(twin.column.time.call)).then_some(&mut twin.statistics)
             } else if let Some(expressions) = Expressions::of(index) {
                 let at = (column - 1) as usize;
                 let own = elements::<Node>((*index).indexprs).nth(at);

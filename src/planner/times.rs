@@ -3,11 +3,13 @@
 use super::functions::IdTime;
 use super::nodes::{copy, list, without_labels};
 use super::operators::{ABOVE, EQUAL_TIMES};
-use super::statistics::Statistics;
 use crate::time::timestamptz;
 use pg_sys::{IndexOptInfo, Node, PlannerInfo, VariableStatData};
 use pgrx::prelude::*;
 use snowflake_core::Layout;
+
+/// A row of `pg_statistic`, which may be NULL, and whether the user may know what it tells.
+pub type Statistics = (pg_sys::HeapTuple, bool);
 
 /// What the catalog knows of a column.
 pub struct Known {

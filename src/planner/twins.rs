@@ -7,12 +7,12 @@
 //! is to make it a path over the index itself: what was matched with the time becomes bounds of the ID, as a support function of
 //! PostgreSQL derives them. See [`cost`].
 
-use super::clauses::{self, Resolved};
+use super::clauses::{self, Resolved, TimeColumn};
 use super::functions::IdTime;
 use super::nodes::{copy, elements, list, without_labels};
 use super::operators::{Accepts, DATETIME_OPS};
 use super::rising::Asked;
-use super::statistics::{Expressions, Statistics};
+use super::times::Statistics;
 use super::versions::declared;
 use super::{operators, predicates, times, versions};
 use pg_sys::{Cost, IndexOptInfo, IndexPath, Node, PlannerInfo, RelOptInfo, Selectivity};
@@ -27,14 +27,10 @@ pub struct Twin {
     this: *mut Self,
     /// The index.
     pub index: *mut IndexOptInfo,
-    /// Which column of the description is the time; the next one is the ID, which in the index has this number.
-    pub at: usize,
-    /// The time.
-    pub time: IdTime,
+    /// The column that is the time.
+    pub column: TimeColumn,
     /// Whether the table has an index on the time itself.
     has_rival: bool,
-    /// The conditions that became some of the index, by those of the description: pairs of them.
-    pub resolved: *mut pg_sys::List,
     /// The statistics of the time, once they were asked for.
     pub statistics: Option<Statistics>,
     /// The correlation of the index with the table, once it was asked for.
@@ -54,20 +50,6 @@ impl Twin {
             let twin = index.cast::<Self>();
             (is_ours && (*twin).this == twin).then(|| &mut *twin)
         }
-    }
-
-    /// The number that one of the columns has in the index: one less, where it comes after the time. It must not be the time.
-    pub const fn own(&self, column: usize) -> usize {
-        if column > self.at { column - 1 } else { column }
-    }
-
-    /// The family of operators that a key column is ordered by.
-    ///
-    /// # Safety
-    /// The number of a key column.
-    pub unsafe fn family(&self, column: usize) -> pg_sys::Oid {
-        // SAFETY: as above.
-        unsafe { *self.description.opfamily.add(column) }
     }
 }
 
@@ -125,7 +107,6 @@ unsafe fn can_have_twin(index: *mut IndexOptInfo) -> bool {
         let has_ranges = (*index).relam == pg_sys::BRIN_AM_OID;
         (is_ordered || has_ranges)
             && Twin::of(index).is_none()
-            && Expressions::of(index).is_none()
             && (*index).ncolumns < most
             && (*index).nkeycolumns < most
     }
@@ -233,15 +214,14 @@ unsafe fn twin(index: *mut IndexOptInfo, at: usize, time: IdTime, ordered_by: *m
         // Several times are several ranges of IDs.
         new.amsearcharray = false;
         new.amcostestimate = Some(declared(cost));
+        let families = new.opfamily;
         let twin = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<Twin>();
         twin.write(Twin {
             description: new,
             this: twin,
             index,
-            at,
-            time,
+            column: TimeColumn { at, time, families, resolved: std::ptr::null_mut() },
             has_rival: other.has_rival,
-            resolved: std::ptr::null_mut(),
             statistics: None,
             correlation: None,
         });
@@ -307,7 +287,7 @@ unsafe extern "C-unwind" fn cost(
     // SAFETY: as PostgreSQL calls it, for a path over what has this function.
     unsafe {
         let twin = Twin::of((*path).indexinfo).expect("another extension has copied the description of an index");
-        let Resolved { clauses, is_as_described } = clauses::of_index(root, twin, (*path).indexclauses);
+        let Resolved { clauses, is_as_described } = clauses::of_index(root, &mut twin.column, (*path).indexclauses);
         // Of other indexes than btrees, PostgreSQL asks for statistics in a way that cannot be told from another.
         let is_as_described = is_as_described && !twin.description.sortopfamily.is_null();
         let declared = (*twin.index).amcostestimate.expect("the function of an access method");
@@ -319,9 +299,10 @@ unsafe extern "C-unwind" fn cost(
         };
         if is_as_described {
             estimate(path);
-            if twin.at == 0 {
+            if twin.column.at == 0 {
                 // PostgreSQL looks for it among the statistics of the index, which has none of the time.
-                let known = twin.correlation.get_or_insert_with(|| times::correlation(root, twin.index, &twin.time));
+                let known =
+                    twin.correlation.get_or_insert_with(|| times::correlation(root, twin.index, &twin.column.time));
                 correlation.write(*known);
             }
         }

@@ -14,22 +14,6 @@ use pg_sys::{AppendRelInfo, List, Node, PlannerInfo, RelOptInfo, RestrictInfo};
 use pgrx::prelude::*;
 use std::ffi::CString;
 
-/// The conditions of a table that has members.
-#[repr(C)]
-pub struct Conditions {
-    /// Those on IDs that were added, in their order.
-    pub implied: *mut List,
-    /// All of them, once the first member is added.
-    all: *mut List,
-    /// Those that its members get.
-    handed_down: *mut List,
-    /// Those of joins, while more are there.
-    of_joins: *mut List,
-    has_more_of_joins: bool,
-    /// Whether an extension may add members when the paths of the table are made.
-    expects_members: bool,
-}
-
 /// What becomes of a table's conditions on its times.
 ///
 /// # Safety

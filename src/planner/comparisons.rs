@@ -57,10 +57,7 @@ pub unsafe fn rewrite(root: *mut PlannerInfo, table: *mut RelOptInfo, which: Use
     let mut added = Vec::new();
     // SAFETY: as above. Row-level security has a list of lists.
     unsafe {
-        let of_table = |expression| {
-            let is_of_table = |time: &IdTime| rising::is_of_table(root, without_labels(time.id), (*table).relid);
-            IdTime::read(expression).filter(is_of_table)
-        };
+        let of_table = |expression| rising::time_of(root, expression, (*table).relid);
         let rewriter = Rewriter::new(root, &of_table);
         let join_tree = (*(*root).parse).jointree.cast();
         match which {

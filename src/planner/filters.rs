@@ -4,8 +4,7 @@
 //! have a list of their own.
 
 use super::comparisons::Rewriter;
-use super::functions::IdTime;
-use super::nodes::{copy, elements, list, without_labels};
+use super::nodes::{copy, elements, list};
 use super::{bounds, lists, rising, wholes};
 use pg_sys::{Node, NodeTag, Path, PlannerInfo, RelOptInfo, RestrictInfo};
 use pgrx::prelude::*;
@@ -22,10 +21,7 @@ pub unsafe fn rewrite(root: *mut PlannerInfo, table: *mut RelOptInfo, others_add
         if !others_add_paths && !reads_all((*table).pathlist) && !reads_all((*table).partial_pathlist) {
             return;
         }
-        let of_table = |expression| {
-            let is_of_table = |time: &IdTime| rising::is_of_table(root, without_labels(time.id), (*table).relid);
-            IdTime::read(expression).filter(is_of_table)
-        };
+        let of_table = |expression| rising::time_of(root, expression, (*table).relid);
         let rewriter = Rewriter::new(root, &of_table);
         let (mut all, mut made, mut is_changed) = (Vec::new(), Vec::new(), false);
         for restriction in elements::<RestrictInfo>(wholes::own_conditions(table)) {

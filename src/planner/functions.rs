@@ -92,8 +92,17 @@ impl IdTime {
     pub unsafe fn keep_in_plan(&self, root: *mut pg_sys::PlannerInfo) {
         // SAFETY: as above.
         unsafe {
-            (*(*root).glob).dependsOnRole = true;
-            pg_sys::record_plan_function_dependency(root, self.function);
+            let plan = (*root).glob;
+            (*plan).dependsOnRole = true;
+            let cache = pg_sys::SysCacheIdentifier::PROCOID as _;
+            let none = pg_sys::Datum::from(0);
+            let hash = pg_sys::GetSysCacheHashValue(cache, pg_sys::Datum::from(self.function), none, none, none);
+            // Once is enough, however often the query calls it.
+            let is_known = elements::<pg_sys::PlanInvalItem>((*plan).invalItems)
+                .any(|item| (*item).cacheId == cache && (*item).hashValue == hash);
+            if !is_known {
+                pg_sys::record_plan_function_dependency(root, self.function);
+            }
         }
     }
 

@@ -91,7 +91,8 @@ pub unsafe fn alternatives(
         let comparison = cast::<ScalarArrayOpExpr>(condition)?;
         let mut sides = elements::<Node>(comparison.args);
         let (time, times) = (sides.next()?, sides.next()?);
-        if !comparison.useOr || comparison.opno.to_u32() != EQUAL_TIMES || !rising::is_time_of(root, time, table) {
+        if !comparison.useOr || comparison.opno.to_u32() != EQUAL_TIMES || rising::time_of(root, time, table).is_none()
+        {
             return None;
         }
         let times = elements_of(times)?;

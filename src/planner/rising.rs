@@ -151,20 +151,20 @@ unsafe fn expressions(root: *mut PlannerInfo, table: *mut RelOptInfo) -> [Vec<*m
     }
 }
 
-/// Whether an expression is the time of an ID of this table.
+/// Reads an expression as the time of an ID of this table alone; `None` where it is something else.
 ///
 /// # Safety
 /// The planner's state, and an expression of its query.
-pub unsafe fn is_time_of(root: *mut PlannerInfo, expression: *mut Node, table: pg_sys::Index) -> bool {
+pub unsafe fn time_of(root: *mut PlannerInfo, expression: *mut Node, table: pg_sys::Index) -> Option<IdTime> {
     // SAFETY: as above.
-    unsafe { IdTime::read(expression).is_some_and(|time| is_of_table(root, without_labels(time.id), table)) }
+    unsafe { IdTime::read(expression).filter(|time| is_of_table(root, without_labels(time.id), table)) }
 }
 
 /// Whether an expression is of this table alone, and not made NULL by an outer join.
 ///
 /// # Safety
 /// The planner's state, and an expression of its query.
-pub unsafe fn is_of_table(root: *mut PlannerInfo, expression: *mut Node, table: pg_sys::Index) -> bool {
+unsafe fn is_of_table(root: *mut PlannerInfo, expression: *mut Node, table: pg_sys::Index) -> bool {
     // SAFETY: as above.
     unsafe {
         if let Some(column) = cast::<pg_sys::Var>(expression) {

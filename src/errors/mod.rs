@@ -46,6 +46,8 @@ pub enum Error {
         /// The number of the epoch.
         epoch: i64,
     },
+    /// Another extension plans with an index that only the planner was told of.
+    PlannedByOthers,
     /// The page of this sequence is not that of a sequence.
     Damaged(String),
     /// The layout cannot be adopted, as IDs were made in another one.
@@ -252,6 +254,12 @@ impl Error {
                 "Restore both from a dump. Or, if the IDs of this database were made in the server's layout, call \
                  snowflake_adopt_layout() as a superuser.",
             ),
+            Self::PlannedByOthers => error(
+                ERRCODE_FEATURE_NOT_SUPPORTED,
+                "another extension plans with an index that pg_snowflake has described for the planner alone",
+            )
+            .set_detail("There is no such index: it only says what statistics there are.")
+            .set_hint("Plan such queries with SET pg_snowflake.plan_by_time = off, and report the extension's name."),
             Self::Damaged(name) => error(ERRCODE_DATA_CORRUPTED, &format!("sequence _snowflake.{name} is damaged"))
                 .set_detail("Its page on disk is not that of a sequence.")
                 .set_hint("Other data may be damaged, too. Check the disk, and go over to a standby or restore a backup."),

@@ -12,10 +12,13 @@ mod comparisons;
 mod filters;
 mod functions;
 mod groups;
+mod keys;
 mod lists;
+mod members;
 mod nodes;
 mod operators;
 mod predicates;
+mod pruning;
 mod rising;
 mod statistics;
 mod times;
@@ -171,7 +174,7 @@ unsafe extern "C-unwind" fn finish(root: *mut pg_sys::PlannerInfo, table: *mut p
             wholes::restore(root, table);
         } else {
             filters::rewrite(root, table, has_others());
-            wholes::add_joins(root, table);
+            pruning::add_joins(root, table);
         }
     }
 }

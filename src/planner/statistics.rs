@@ -6,13 +6,14 @@
 
 use super::functions::IdTime;
 use super::groups::Grouping;
-use super::nodes::{elements, list};
+use super::nodes::{cast, elements, list, without_labels};
 use super::rising::Asked;
-use super::times::Statistics;
+use super::times::{Compared, Statistics};
 use super::twins::Twin;
 use super::versions::declared;
-use super::{groups, times};
-use pg_sys::{HeapTuple, IndexOptInfo, Node, PlannerInfo, RelOptInfo, VariableStatData};
+use super::{groups, keys, times};
+use crate::errors::Error;
+use pg_sys::{HeapTuple, IndexOptInfo, Node, PlannerInfo, RelOptInfo, RestrictInfo, VariableStatData};
 use pgrx::prelude::*;
 
 /// The conditions of a table that has members.
@@ -34,10 +35,8 @@ pub struct Conditions {
 /// An index over expressions, for the planner.
 #[repr(C)]
 pub struct Expressions {
-    /// What the planner sees. It has a pointer to this, so it comes first.
+    /// What the planner sees.
     description: IndexOptInfo,
-    /// Where this is: a copy of the description has none of what follows.
-    this: *mut Self,
     /// The statistics of each, once they were asked for: an array.
     statistics: *mut Option<Statistics>,
     /// The conditions of a table that has members.
@@ -60,12 +59,7 @@ impl Expressions {
     /// An index as the planner has it.
     pub unsafe fn of<'a>(index: *mut IndexOptInfo) -> Option<&'a mut Self> {
         // SAFETY: as above. What has this function was made here, or is a copy of that.
-        unsafe {
-            let is_ours =
-                (*index).amcostestimate.is_some_and(|function| std::ptr::fn_addr_eq(function, declared(cost)));
-            let expressions = index.cast::<Self>();
-            (is_ours && (*expressions).this == expressions).then(|| &mut *expressions)
-        }
+        unsafe { keys::owner(index, declared(cost)).map(|expressions: *mut Self| &mut *expressions) }
     }
 
     /// # Safety
@@ -75,7 +69,6 @@ impl Expressions {
         // SAFETY: as above.
         unsafe {
             let index: *mut Self = pg_sys::palloc0(size_of::<Self>()).cast();
-            (*index).this = index;
             (*index).statistics = pg_sys::palloc0(columns * size_of::<Option<Statistics>>()).cast();
             let memory = (*index).statistics;
             (0..columns).for_each(|at| memory.add(at).write(None));
@@ -88,7 +81,7 @@ impl Expressions {
             description.ncolumns = columns as i32;
             description.nkeycolumns = columns as i32;
             // 0 stands for an expression.
-            description.indexkeys = pg_sys::palloc0(columns * size_of::<i32>()).cast();
+            description.indexkeys = keys::of(index, &vec![0; columns]);
             description.indexcollations = pg_sys::palloc0(columns * size_of::<pg_sys::Oid>()).cast();
             description.opfamily = pg_sys::palloc0(columns * size_of::<pg_sys::Oid>()).cast();
             description.opcintype = pg_sys::palloc0(columns * size_of::<pg_sys::Oid>()).cast();
@@ -223,10 +216,46 @@ unsafe fn statistics(root: *mut PlannerInfo, table: *mut RelOptInfo, expression:
             return none;
         }
         if let Some(time) = IdTime::read(expression) {
-            return times::statistics(root, &time, (*table).tuples.max(1.0)).unwrap_or(none);
+            let compared = compared(table, expression);
+            return times::statistics(root, &time, (*table).tuples.max(1.0), compared).unwrap_or(none);
         }
         let groups = Grouping::read(expression).and_then(|grouping| groups::count(root, table, &grouping));
         groups.map_or(none, |groups| (times::distinct(groups), true))
+    }
+}
+
+/// With what the conditions of a query compare a time.
+///
+/// # Safety
+/// A table of the planner whose conditions are known, and a time of it.
+unsafe fn compared(table: *mut RelOptInfo, time: *mut Node) -> Compared {
+    // SAFETY: as above; a comparison has two sides.
+    unsafe {
+        if !(*table).joininfo.is_null() || (*table).has_eclass_joins {
+            return Compared::WithAny;
+        }
+        let is_time = |side: *mut Node| pg_sys::equal(side.cast(), time.cast());
+        let is_column = |side| cast::<pg_sys::Var>(without_labels(side)).is_some();
+        let of_condition = |condition: *mut RestrictInfo| {
+            let condition: *mut Node = (*condition).clause.cast();
+            if let Some(test) = cast::<pg_sys::NullTest>(condition)
+                && (is_time(test.arg.cast()) || is_column(test.arg.cast()))
+            {
+                return Compared::No;
+            }
+            let Some(comparison) = cast::<pg_sys::OpExpr>(condition) else { return Compared::WithAny };
+            let is_of_time = elements(comparison.args).any(is_time);
+            let of_side = |side: *mut Node| match cast::<pg_sys::Const>(without_labels(side)) {
+                Some(constant) if !is_of_time || constant.constisnull => Compared::No,
+                Some(constant) if constant.consttype == pg_sys::TIMESTAMPTZOID => {
+                    Compared::UpTo(constant.constvalue.value() as i64)
+                }
+                None if is_time(side) || is_column(side) => Compared::No,
+                _ => Compared::WithAny,
+            };
+            elements(comparison.args).map(of_side).max().unwrap_or(Compared::No)
+        };
+        elements((*table).baserestrictinfo).map(of_condition).max().unwrap_or(Compared::No)
     }
 }
 
@@ -247,7 +276,7 @@ unsafe fn has_own(expression: *mut Node, table: *mut RelOptInfo) -> bool {
 #[pg_guard]
 unsafe extern "C-unwind" fn keep(_tuple: HeapTuple) {}
 
-/// An index over expressions has no paths.
+/// An index over expressions has no paths, unless another extension makes one.
 #[pg_guard]
 #[allow(clippy::too_many_arguments, reason = "as PostgreSQL calls it")]
 unsafe extern "C-unwind" fn cost(
@@ -260,5 +289,5 @@ unsafe extern "C-unwind" fn cost(
     _correlation: *mut f64,
     _pages: *mut f64,
 ) {
-    unreachable!("the planner has made a path over an index that nothing can use");
+    Error::PlannedByOthers.raise();
 }

@@ -89,11 +89,23 @@ pub unsafe fn correlation(root: *mut PlannerInfo, index: *mut IndexOptInfo, time
     }
 }
 
+/// With what a query compares a time. To make statistics takes as long as the rest of the planning of a short query, so those that nobody looks
+/// at are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Compared {
+    /// With nothing.
+    No,
+    /// With constants: `timestamptz` up to this one.
+    UpTo(i64),
+    /// With what is known only when the query runs, or with other tables.
+    WithAny,
+}
+
 /// The statistics of a time, as a row of `pg_statistic`; `None` where the catalog has none of the ID.
 ///
 /// # Safety
 /// The planner's state, and a time that was read from its query.
-pub unsafe fn statistics(root: *mut PlannerInfo, time: &IdTime, rows: f64) -> Option<Statistics> {
+pub unsafe fn statistics(root: *mut PlannerInfo, time: &IdTime, rows: f64, compared: Compared) -> Option<Statistics> {
     let layout = time.layout()?;
     // SAFETY: as above.
     unsafe {
@@ -104,15 +116,22 @@ pub unsafe fn statistics(root: *mut PlannerInfo, time: &IdTime, rows: f64) -> Op
         row.set(pg_sys::Anum_pg_statistic_stawidth, size_of::<i64>() as i32);
         let mut ticks = None;
         if let Some((mut ids, _)) = known.slot(pg_sys::STATISTIC_KIND_HISTOGRAM, pg_sys::ATTSTATSSLOT_VALUES) {
-            extend(root, time.id, &mut ids);
+            if compared == Compared::No {
+                ids = ids.first().into_iter().chain(ids.last()).copied().collect();
+            } else if is_in_last_bin(&layout, compared, &ids) {
+                extend(root, time.id, &mut ids);
+            }
             let instants: Vec<i64> = ids.iter().filter_map(|&id| instant(&layout, id)).collect();
             if let [first, .., last] = instants[..] {
                 ticks = Some((last - first) as f64 / layout.tick_length().0 as f64 + 1.0);
-                row.add(pg_sys::STATISTIC_KIND_HISTOGRAM, LESS, &instants, &[]);
+                if compared != Compared::No {
+                    row.add(pg_sys::STATISTIC_KIND_HISTOGRAM, LESS, &instants, &[]);
+                }
             }
         }
         let both = pg_sys::ATTSTATSSLOT_VALUES | pg_sys::ATTSTATSSLOT_NUMBERS;
-        if let Some((ids, shares)) = known.slot(pg_sys::STATISTIC_KIND_MCV, both) {
+        let most_common = if compared == Compared::No { None } else { known.slot(pg_sys::STATISTIC_KIND_MCV, both) };
+        if let Some((ids, shares)) = most_common {
             let (instants, shares) = merged(&layout, &ids, &shares);
             if !instants.is_empty() {
                 row.add(pg_sys::STATISTIC_KIND_MCV, EQUAL_TIMES, &instants, &shares);
@@ -156,6 +175,12 @@ const LESS: u32 = 1322;
 
 fn instant(layout: &Layout, id: i64) -> Option<i64> {
     layout.timestamp(id).ok().map(timestamptz::to_datum)
+}
+
+/// Whether what a time is compared with may be in the last bin of a histogram, or above: only then it matters where that ends.
+fn is_in_last_bin(layout: &Layout, compared: Compared, histogram: &[i64]) -> bool {
+    let [.., before, _] = histogram else { return false };
+    instant(layout, *before).is_none_or(|before| compared > Compared::UpTo(before))
 }
 
 /// The times of the most common IDs, and which share of the rows has each.

@@ -14,17 +14,16 @@ use super::operators::{Accepts, DATETIME_OPS};
 use super::rising::Asked;
 use super::times::Statistics;
 use super::versions::declared;
-use super::{operators, predicates, times, versions};
+use super::{keys, operators, predicates, times, versions};
+use crate::errors::Error;
 use pg_sys::{Cost, IndexOptInfo, IndexPath, Node, PlannerInfo, RelOptInfo, Selectivity};
 use pgrx::prelude::*;
 
 /// A description of an index, for the planner.
 #[repr(C)]
 pub struct Twin {
-    /// What the planner sees. It has a pointer to this, so it comes first.
+    /// What the planner sees.
     description: IndexOptInfo,
-    /// Where this is: a copy of the description has none of what follows.
-    this: *mut Self,
     /// The index.
     pub index: *mut IndexOptInfo,
     /// The column that is the time.
@@ -38,18 +37,13 @@ pub struct Twin {
 }
 
 impl Twin {
-    /// The twin that an index is, if it is one.
+    /// The twin that an index is, if it is one, or a copy that another extension has made of its description.
     ///
     /// # Safety
     /// An index as the planner has it.
     pub unsafe fn of<'a>(index: *mut IndexOptInfo) -> Option<&'a mut Self> {
         // SAFETY: as above. What asks for its cost here was made here, or is a copy of that.
-        unsafe {
-            let is_ours =
-                (*index).amcostestimate.is_some_and(|function| std::ptr::fn_addr_eq(function, declared(cost)));
-            let twin = index.cast::<Self>();
-            (is_ours && (*twin).this == twin).then(|| &mut *twin)
-        }
+        unsafe { keys::owner(index, declared(cost)).map(|twin: *mut Self| &mut *twin) }
     }
 }
 
@@ -179,7 +173,8 @@ unsafe fn twin(index: *mut IndexOptInfo, at: usize, time: IdTime, ordered_by: *m
         new.ncolumns = columns + 1;
         new.nkeycolumns = keys + 1;
         // 0 stands for an expression.
-        new.indexkeys = with((*index).indexkeys, columns, at, 0);
+        let own_keys = std::slice::from_raw_parts((*index).indexkeys, columns as usize);
+        let keys_with_time = [&own_keys[..at], &[0], &own_keys[at..]].concat();
         new.canreturn = with((*index).canreturn, columns, at, false);
         new.opclassoptions = with((*index).opclassoptions, columns, at, std::ptr::null_mut());
         new.indexcollations = with((*index).indexcollations, keys, at, pg_sys::InvalidOid);
@@ -216,9 +211,9 @@ unsafe fn twin(index: *mut IndexOptInfo, at: usize, time: IdTime, ordered_by: *m
         new.amcostestimate = Some(declared(cost));
         let families = new.opfamily;
         let twin = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<Twin>();
+        new.indexkeys = keys::of(twin, &keys_with_time);
         twin.write(Twin {
             description: new,
-            this: twin,
             index,
             column: TimeColumn { at, time, families, resolved: std::ptr::null_mut() },
             has_rival: other.has_rival,
@@ -286,11 +281,11 @@ unsafe extern "C-unwind" fn cost(
 ) {
     // SAFETY: as PostgreSQL calls it, for a path over what has this function.
     unsafe {
-        let twin = Twin::of((*path).indexinfo).expect("another extension has copied the description of an index");
+        let Some(twin) = Twin::of((*path).indexinfo) else { Error::PlannedByOthers.raise() };
         let Resolved { clauses, is_as_described } = clauses::of_index(root, &mut twin.column, (*path).indexclauses);
         // Of other indexes than btrees, PostgreSQL asks for statistics in a way that cannot be told from another.
         let is_as_described = is_as_described && !twin.description.sortopfamily.is_null();
-        let declared = (*twin.index).amcostestimate.expect("the function of an access method");
+        let Some(declared) = (*twin.index).amcostestimate else { Error::PlannedByOthers.raise() };
         let estimate = versions::estimate(declared);
         let estimate = |path| {
             pg_sys::ffi::pg_guard_ffi_boundary(|| {

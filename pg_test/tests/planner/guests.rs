@@ -272,3 +272,27 @@ fn it_can_be_turned_off_for_some_only() {
         .unwrap();
     assert!(!is_rewritten(&mut cluster.client()));
 }
+
+/// A path over a copy of such a description is one over the index itself, too.
+#[test]
+fn a_copy_of_what_the_planner_knows_of_an_index_can_be_planned_with() {
+    let cluster = Cluster::options().create();
+    let other = compiled("copies_indexes", &cluster);
+    cluster.append("postgresql.conf", &format!("shared_preload_libraries = 'pg_snowflake, {other}'\n"));
+    cluster.start();
+    let mut client = cluster.client();
+    let statements = format!("CREATE EXTENSION IF NOT EXISTS pg_snowflake; {ROWS}");
+    statements.split(';').for_each(|statement| client.batch_execute(statement).unwrap());
+    client.batch_execute("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off").unwrap();
+    for query in [
+        "SELECT id FROM r ORDER BY snowflake_timestamp(id), id LIMIT 5",
+        "SELECT count(*) FROM r WHERE snowflake_timestamp(id) > '2026-01-01 00:00:01'",
+        "SELECT max(snowflake_timestamp(id)) FROM r",
+        "SELECT count(*) FROM (SELECT date_bin('1 s', snowflake_timestamp(id), '2026-01-01') FROM r GROUP BY 1) x",
+        "SELECT count(*) FROM r JOIN other ON snowflake_timestamp(r.id) = snowflake_timestamp(other.id)",
+        "SELECT n FROM parts ORDER BY snowflake_timestamp(id) DESC, id DESC LIMIT 5",
+    ] {
+        let [on, off] = both_ways(&mut client, query);
+        assert_eq!(on, off, "{query}");
+    }
+}

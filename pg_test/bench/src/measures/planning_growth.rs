@@ -1,4 +1,5 @@
-//! How planning of queries by time grows with partitions, members, conditions and joins, with the parameter on and off.
+//! How planning of queries by time grows with partitions, members, conditions and joins: with the parameter on and off, and with a column
+//! `created_at` and its index in place of the ID, as much of it is PostgreSQL's own.
 
 use super::planning::WAYS;
 use crate::plan::Plan;
@@ -8,16 +9,31 @@ use crate::servers::{Servers, cpu_micros, process};
 use std::cell::RefCell;
 use std::fmt::Write as _;
 
-/// What is planned: a title and the query.
+/// What is planned: a title, and the query of `snowflake_timestamp(id)` and of `created_at`.
 struct Case {
     title: String,
-    query: String,
+    by_id: String,
+    by_column: String,
 }
+
+impl Case {
+    fn new(title: impl Into<String>, query: impl Fn(Time) -> String) -> Self {
+        Self {
+            title: title.into(),
+            by_id: query(|table| format!("snowflake_timestamp({table}id)")),
+            by_column: query(|table| format!("{table}created_at")),
+        }
+    }
+}
+
+/// The time in a query, of a table: `a.`, or an empty text where there is one only.
+type Time = fn(&str) -> String;
 
 /// How many times as long planning may take.
 const GOAL: Goal = Goal::AtMost(1.3);
 
-const TIME: &str = "snowflake_timestamp(id)";
+/// The contender that has a column.
+const COLUMN: &str = "created_at and its index";
 
 /// A range, an order over many partitions, joins, a UNION ALL of many members, many conditions.
 pub fn growth(servers: &Servers, plan: &Plan) -> Group {
@@ -28,16 +44,18 @@ pub fn growth(servers: &Servers, plan: &Plan) -> Group {
         client.borrow_mut().batch_execute(&statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
     }
     let mut trials = Vec::new();
-    for Case { title, query } in &cases {
-        let explain = format!("EXPLAIN (COSTS OFF) {query}");
-        // Once for the catalogue's caches; then as often as makes a few milliseconds.
-        client.borrow_mut().simple_query(&explain).unwrap();
-        let before = cpu_micros(session);
-        client.borrow_mut().simple_query(&explain).unwrap();
-        let count = (20_000.0 / (cpu_micros(session) - before).max(100.0)).ceil() as u32;
-        for way in WAYS {
-            let (client, explain) = (&client, explain.clone());
-            trials.push(Trial::new(format!("{title}, {way}"), move || {
+    for Case { title, by_id, by_column } in &cases {
+        for (contender, query, way) in
+            [(WAYS[0], by_id, WAYS[0]), (WAYS[1], by_id, WAYS[1]), (COLUMN, by_column, WAYS[0])]
+        {
+            let explain = format!("EXPLAIN (COSTS OFF) {query}");
+            // Once for the catalogue's caches; then as often as makes a few milliseconds.
+            client.borrow_mut().simple_query(&explain).unwrap();
+            let before = cpu_micros(session);
+            client.borrow_mut().simple_query(&explain).unwrap();
+            let count = (20_000.0 / (cpu_micros(session) - before).max(100.0)).ceil() as u32;
+            let client = &client;
+            trials.push(Trial::new(format!("{title}, {contender}"), move || {
                 let mut client = client.borrow_mut();
                 client.batch_execute(&format!("SET pg_snowflake.plan_by_time = {way}")).unwrap();
                 let before = cpu_micros(session);
@@ -51,18 +69,20 @@ pub fn growth(servers: &Servers, plan: &Plan) -> Group {
     let rows = interleave(plan.short_rounds, trials);
     drop.iter().for_each(|statement| client.borrow_mut().batch_execute(statement).unwrap());
     let mut about =
-        "EXPLAIN of a query by time, with `plan_by_time` on and off: processor time of the session, parsing and the \
-                     printing of the plan included.\n"
+        "EXPLAIN of a query by time, with `plan_by_time` on and off, and of the same query of a table with `created_at` and its \
+         index, which is partitioned by that: processor time of the session, parsing and the printing of the plan included.\n"
             .to_owned();
-    for Case { title, query } in &cases {
+    for Case { title, by_id: query, .. } in &cases {
         let start: String = query.chars().take(150).collect();
         let more = if start.len() < query.len() { " …" } else { "" };
         let _ = write!(about, "\n* {title}: `{start}{more}`");
     }
     let mut group = Group::new("Growth of planning", about, rows);
     for Case { title, .. } in &cases {
-        group.compare(&format!("{title}, on"), &format!("{title}, off"), "µs", GOAL);
+        group.compare(&format!("{title}, on"), &format!("{title}, {COLUMN}"), "µs", GOAL);
     }
+    let range = &cases[0].title;
+    group.compare(&format!("{range}, on"), &format!("{range}, off"), "µs", GOAL);
     group
 }
 
@@ -70,65 +90,83 @@ pub fn growth(servers: &Servers, plan: &Plan) -> Group {
 fn cases(plan: &Plan) -> (Vec<String>, Vec<String>, Vec<Case>) {
     let (sizes, joined, members): (&[u32], u32, u32) =
         if plan.quick { (&[50, 100], 50, 40) } else { (&[500, 1000, 2000, 4000], 1000, 400) };
-    let case = |title: String, query: String| Case { title, query };
     let mut create = vec![
-        "CREATE TABLE one (id bigint PRIMARY KEY, n integer)".to_owned(),
-        "INSERT INTO one SELECT snowflake_min_id('2026-01-01'::timestamptz + n * interval '1 minute'), n FROM generate_series(1, 10000) n"
+        "CREATE TABLE one (id bigint PRIMARY KEY, created_at timestamptz, n integer)".to_owned(),
+        "INSERT INTO one SELECT snowflake_min_id(at), at, n \
+         FROM (SELECT n, '2026-01-01'::timestamptz + n * interval '1 minute' AS at FROM generate_series(1, 10000) n) x"
             .to_owned(),
+        "CREATE INDEX ON one (created_at)".to_owned(),
         "ANALYZE one".to_owned(),
     ];
     let mut drop = vec!["DROP TABLE one".to_owned()];
-    let mut cases = vec![case(
-        "one range".to_owned(),
-        format!("SELECT n FROM one WHERE {TIME} >= '2026-01-02' AND {TIME} < '2026-01-03'"),
-    )];
-    let divided = |name: &str, count: u32| -> [String; 2] {
-        [
-            format!("CREATE TABLE {name} (id bigint PRIMARY KEY, n integer) PARTITION BY RANGE (id)"),
-            format!(
-                "DO $$ BEGIN FOR i IN 0..{} LOOP EXECUTE format('CREATE TABLE {name}_%s PARTITION OF {name} FOR VALUES FROM (%s) TO \
-                 (%s)', i, snowflake_min_id('2025-01-01'::timestamptz + i * interval '1 day'), \
-                 snowflake_min_id('2025-01-01'::timestamptz + (i + 1) * interval '1 day')); END LOOP; END $$",
-                count - 1
-            ),
-        ]
+    let mut cases = vec![Case::new("one range", |time| {
+        format!("SELECT n FROM one WHERE {0} >= '2026-01-02' AND {0} < '2026-01-03'", time(""))
+    })];
+    // By the ID, and by the column.
+    let divided = |name: &str, count: u32| -> Vec<String> {
+        let mut all = Vec::new();
+        for (name, key, bound) in [
+            (name.to_owned(), "id", "quote_literal(snowflake_min_id(%))"),
+            (format!("timed_{name}"), "created_at", "quote_literal(%)"),
+        ] {
+            let bound =
+                |day: &str| bound.replace('%', &format!("'2025-01-01'::timestamptz + {day} * interval '1 day'"));
+            all.extend([
+                format!("CREATE TABLE {name} (id bigint, created_at timestamptz, n integer) PARTITION BY RANGE ({key})"),
+                format!("CREATE INDEX ON {name} ({key})"),
+                format!(
+                    "DO $$ BEGIN FOR i IN 0..{} LOOP EXECUTE format('CREATE TABLE {name}_%s PARTITION OF {name} FOR VALUES FROM (%s) TO \
+                     (%s)', i, {}, {}); END LOOP; END $$",
+                    count - 1,
+                    bound("i"),
+                    bound("(i + 1)"),
+                ),
+            ]);
+        }
+        all
     };
+    let drop_divided = |name: &str| [format!("DROP TABLE {name}"), format!("DROP TABLE timed_{name}")];
+    // The table of the two that a time is a key of.
+    let of = |time: Time, name: &str| if time("") == "created_at" { format!("timed_{name}") } else { name.to_owned() };
     for count in sizes {
         let name = format!("divided_{count}");
         create.extend(divided(&name, *count));
-        drop.push(format!("DROP TABLE {name}"));
-        cases.push(case(
-            format!("the newest of {count} partitions"),
-            format!("SELECT * FROM {name} ORDER BY {TIME} DESC LIMIT 10"),
-        ));
+        drop.extend(drop_divided(&name));
+        cases.push(Case::new(format!("the newest of {count} partitions"), |time| {
+            format!("SELECT * FROM {} ORDER BY {} DESC LIMIT 10", of(time, &name), time(""))
+        }));
     }
     for name in ["joined_a", "joined_b"] {
         create.extend(divided(name, joined));
-        drop.push(format!("DROP TABLE {name}"));
+        drop.extend(drop_divided(name));
     }
-    cases.push(case(
-        format!("{joined} partitions joined to {joined}"),
-        "SELECT count(*) FROM joined_a AS a JOIN joined_b AS b ON snowflake_timestamp(a.id) = snowflake_timestamp(b.id)".to_owned(),
-    ));
+    cases.push(Case::new(format!("{joined} partitions joined to {joined}"), |time| {
+        let (a, b) = (of(time, "joined_a"), of(time, "joined_b"));
+        format!("SELECT count(*) FROM {a} AS a JOIN {b} AS b ON {} = {}", time("a."), time("b."))
+    }));
     create.push(format!(
-        "DO $$ BEGIN FOR i IN 1..{members} LOOP EXECUTE format('CREATE TABLE member_%s (id bigint PRIMARY KEY)', i); END LOOP; END $$"
+        "DO $$ BEGIN FOR i IN 1..{members} LOOP \
+         EXECUTE format('CREATE TABLE member_%s (id bigint PRIMARY KEY, created_at timestamptz)', i); \
+         EXECUTE format('CREATE INDEX ON member_%s (created_at)', i); END LOOP; END $$"
     ));
     drop.extend((1..=members).map(|number| format!("DROP TABLE member_{number}")));
-    let of = |number: u32| {
-        let layout = if number == 3 { ", 'sonyflake'" } else { "" };
-        format!("SELECT id, snowflake_timestamp(id{layout}) AS t FROM member_{number}")
-    };
-    let all: Vec<String> = (1..=members).map(of).collect();
-    cases.push(case(
-        format!("{members} members, one of another layout"),
-        format!("SELECT * FROM ({}) AS u WHERE t >= '2026-01-02' AND t < '2026-01-03'", all.join(" UNION ALL ")),
-    ));
-    let all: Vec<String> =
-        (0..600).map(|n| format!("{TIME} >= timestamptz '2026-01-01' + {n} * interval '1 s'")).collect();
-    cases.push(case("600 conditions".to_owned(), format!("SELECT n FROM one WHERE {}", all.join(" AND "))));
-    let all: Vec<String> = (1..6)
-        .map(|n| format!(" JOIN one AS r{n} ON snowflake_timestamp(r{n}.id) = snowflake_timestamp(r{}.id)", n - 1))
-        .collect();
-    cases.push(case("a join of 6 tables".to_owned(), format!("SELECT count(*) FROM one AS r0{}", all.concat())));
+    cases.push(Case::new(format!("{members} members, one of another layout"), |time| {
+        let member = |number: u32| {
+            let time = if number == 3 { time("").replace("(id)", "(id, 'sonyflake')") } else { time("") };
+            format!("SELECT id, {time} AS t FROM member_{number}")
+        };
+        let all: Vec<String> = (1..=members).map(member).collect();
+        format!("SELECT * FROM ({}) AS u WHERE t >= '2026-01-02' AND t < '2026-01-03'", all.join(" UNION ALL "))
+    }));
+    cases.push(Case::new("600 conditions", |time| {
+        let condition = |n| format!("{} >= timestamptz '2026-01-01' + {n} * interval '1 s'", time(""));
+        let all: Vec<String> = (0..600).map(condition).collect();
+        format!("SELECT n FROM one WHERE {}", all.join(" AND "))
+    }));
+    cases.push(Case::new("a join of 6 tables", |time| {
+        let join = |n| format!(" JOIN one AS r{n} ON {} = {}", time(&format!("r{n}.")), time(&format!("r{}.", n - 1)));
+        let all: Vec<String> = (1..6).map(join).collect();
+        format!("SELECT count(*) FROM one AS r0{}", all.concat())
+    }));
     (create, drop, cases)
 }

@@ -714,30 +714,56 @@ fn a_lease_is_renewed_in_time_and_an_outage_is_reported_once_a_minute() {
     assert_eq!(count(|event| matches!(event, Event::Gained(_))), 2);
 }
 
+/// Asks until there is a write.
+fn first_write(server: &mut Server, registry: &mut Registry, monotonic: MonotonicMicros) -> Next {
+    loop {
+        match server.step(monotonic, 0).unwrap() {
+            request @ Next::Write(_) => return request,
+            request => {
+                let answer = registry.answer(request);
+                server.answer(monotonic, answer, 0);
+            }
+        }
+    }
+}
+
 #[test]
-fn a_lost_answer_is_looked_up() {
+fn after_a_lost_answer_only_a_confirmation_counts() {
     for is_stored in [true, false] {
         let (mut registry, mut server) = (Registry::default(), Server::new(1));
-        let write = loop {
-            match server.step(ZERO, 0).unwrap() {
-                request @ Next::Write(_) => break request,
-                request => {
-                    let answer = registry.answer(request);
-                    server.answer(ZERO, answer, 0);
-                }
-            }
-        };
+        let write = first_write(&mut server, &mut registry, ZERO);
         if is_stored {
             registry.answer(write);
         }
         server.answer(ZERO, Answer::Unknown, 0);
         assert!(server.published.ceiling.is_none(), "nothing is used that may not be stored");
         assert!(matches!(server.step(ZERO, 0), Err(Some(_))));
-        assert!(matches!(server.step(later(6), 0), Ok(Next::Read(_))));
-        server.settle(&mut registry, later(6));
-        server.settle(&mut registry, later(8));
+        let Ok(read @ Next::Read(_)) = server.step(later(6), 0) else { panic!() };
+        let answer = registry.answer(read);
+        server.answer(later(6), answer, 0);
+        // What was read may not be durable.
+        assert!(server.published.ceiling.is_none(), "nothing is used that was only read");
+        let again = first_write(&mut server, &mut registry, later(7));
+        assert!(matches!(&again, Next::Write(write) if write.expected.is_some() == is_stored));
+        assert!(server.published.ceiling.is_none());
+        server.settle(&mut registry, later(7));
         assert!(server.claim().is_some(), "{is_stored}");
         assert_eq!(registry.records.len(), 1);
+    }
+}
+
+/// As long as each confirmation is lost, also of what is there already.
+#[test]
+fn a_conflict_with_the_own_record_is_no_confirmation() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    for second in 0..20 {
+        let write = first_write(&mut server, &mut registry, later(10 * second));
+        let Answer::Stored(_) = registry.answer(write.clone()) else { panic!() };
+        // The same again, which is in conflict with itself.
+        let conflict = registry.answer(write);
+        assert!(matches!(conflict, Answer::Conflict(Some(_))));
+        server.answer(later(10 * second), conflict, 0);
+        assert!(server.published.ceiling.is_none());
     }
 }
 

@@ -47,7 +47,8 @@
 //!
 //! A read is sent again. A change is not: it ends with [`Error::Unanswered`], because it may have been made, or may be made
 //! later. Whoever gets that reads the record, and goes on from its version. A swap of a version that is read then makes the
-//! lost one void, if it comes later.
+//! lost one void, if it comes later. Only the answer to that swap confirms anything: what can be read may be visible and not durable,
+//! as where PostgreSQL's wait for a synchronous standby was ended by hand, or Redis has not reached its replicas.
 //!
 //! A change counts as stored only where the answer repeats what was to be stored; an answer to something else, or one that was
 //! damaged, is [`Error::Unanswered`], too.

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use snowflake_core::UnixMicros;
-use snowflake_core::lease::{Record, Token, WorkerNumber};
+use snowflake_core::lease::{Record, Token, Version, WorkerNumber};
 
 /// The format that this version reads and writes.
 pub(crate) const FORMAT: u32 = 1;
@@ -28,6 +28,17 @@ pub(crate) fn check(worker: WorkerNumber, record: &Record) -> Result<(), Error> 
         return invalid("cannot be stored: a text has a zero byte");
     }
     Ok(())
+}
+
+/// A version for a record, by chance: a registry that counted would count the same again after a failover, and what was
+/// meant for a version that is lost would meet another one. Below 2^53, which every registry can store and show.
+///
+/// # Errors
+/// [`Error::Invalid`], where the system has no random numbers.
+pub(crate) fn new_version() -> Result<Version, Error> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(|error| Error::Invalid(format!("no random number: {error}")))?;
+    Ok(Version((u64::from_ne_bytes(bytes) >> 11).max(1)))
 }
 
 /// A token as 32 hexadecimal digits.

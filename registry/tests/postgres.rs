@@ -75,8 +75,7 @@ fn a_role_without_the_right_to_create_uses_tables_that_are_there() {
     for statement in TABLES {
         owner.batch_execute(statement).unwrap();
     }
-    let grants = "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA snowflake_registry TO ids; \
-                  GRANT USAGE ON SEQUENCE snowflake_registry.version TO ids";
+    let grants = "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA snowflake_registry TO ids";
     owner.batch_execute(grants).unwrap();
     assert_eq!(registry.layout("twitter").unwrap(), "twitter");
     let version = create(&mut *registry, WORKER, &record(1));
@@ -90,7 +89,7 @@ fn versions_do_not_come_twice_when_a_record_is_deleted() {
     let first = create(&mut *registry, WORKER, &record(1));
     server.cluster().client().batch_execute("DELETE FROM snowflake_registry.workers").unwrap();
     assert_eq!(registry.compare_and_swap(WORKER, Some(first), &record(2)).unwrap(), Swap::Conflict(None));
-    assert!(create(&mut *registry, WORKER, &record(2)) > first);
+    assert_ne!(create(&mut *registry, WORKER, &record(2)), first);
 }
 
 #[test]

@@ -15,10 +15,10 @@ fn people_can_read_what_is_stored() {
     let server = Setup::of(Kind::Redis).start();
     let mut registry = client(&server);
     registry.layout("twitter").unwrap();
-    create(&mut *registry, WORKER, &record(0));
+    let version = create(&mut *registry, WORKER, &record(0));
     assert_eq!(server.redis_cli(&["keys", "*"]).trim(), KEY);
     assert_eq!(server.redis_cli(&["hget", KEY, "namespace"]).trim(), r#"{"format":1,"layout":"twitter"}"#);
-    assert_eq!(server.redis_cli(&["hget", KEY, "worker:7:version"]).trim(), "1");
+    assert_eq!(server.redis_cli(&["hget", KEY, "worker:7:version"]).trim(), version.0.to_string());
     let stands = server.redis_cli(&["hget", KEY, "worker:7"]);
     assert!(stands.contains(r#""granted_until":"2027-01-15T08:00:00Z""#), "{stands}");
     assert_eq!(server.redis_cli(&["ttl", KEY]).trim(), "-1");

@@ -68,7 +68,7 @@ fn what_is_stored_reads_back(kind: Kind) {
 
     let given_back = Record { owner: None, ..record(2) };
     let two = stored(second.compare_and_swap(WORKER, Some(one), &given_back));
-    assert!(two > one);
+    assert_ne!(two, one);
     let stands = Stored { version: two, record: given_back };
     let late = first.compare_and_swap(WORKER, Some(one), &record(3)).unwrap();
     assert_eq!(late, Swap::Conflict(Some(stands.clone())));
@@ -171,7 +171,6 @@ fn no_swap_is_lost_among_eight_clients(kind: Kind) {
     });
     let all: BTreeSet<Version> = versions.iter().flatten().copied().collect();
     assert_eq!(all.len(), 8 * usize::try_from(EACH).unwrap());
-    assert!(versions.iter().all(|own| own.is_sorted()));
     let stands = client(&server).record(WORKER).unwrap().unwrap();
     assert_eq!(stands.record.granted_until, record(0).granted_until + Micros(8 * EACH));
 }

@@ -152,7 +152,7 @@ enum Todo {
     Search,
     /// Lease or renew.
     Lease(Ask),
-    /// Find out whether the request was carried out.
+    /// Find out from which version to ask again, after an answer was lost.
     Check(Ask),
     Install(WorkerNumber, Stored),
     /// Wait until there is something to do.
@@ -474,12 +474,9 @@ impl Lessee {
         self.succeed(moment);
         let was_held = self.held.as_ref().is_some_and(|(worker, _)| *worker == ask.worker);
         match found {
+            // Also where it is as it was sent: what can be read may not be durable yet, and never be.
             Some(stored) if self.me.owns(&stored.record) => {
-                let is_as_sent = ask.sent.is_some_and(|sent| sent.record == stored.record);
-                self.todo = match is_as_sent {
-                    true => Todo::Install(ask.worker, stored),
-                    false => Todo::Lease(Ask::new(ask.worker, Some(stored))),
-                };
+                self.todo = Todo::Lease(Ask::new(ask.worker, Some(stored)));
             }
             None if was_held => {
                 self.events.push(Event::Vanished(ask.worker));

@@ -27,6 +27,8 @@
 //!     its worker is in use ([`Step::Switch`]).
 //! 12. After a session's crash, which the token survives, the server finds its grant again. What was used of it is
 //!     known again when the line was raised to the reservation ([`Published::resumed`]).
+//! 13. Only what the registry has confirmed is a grant. A record that is read back after an answer was lost may be
+//!     visible and not durable: it is written again from the version that was found, and the answer to that counts.
 //!
 //! [`Lessee`] puts these together: it says what to do next, and is told what came of it.
 //!

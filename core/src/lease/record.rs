@@ -48,8 +48,8 @@ pub struct Holder {
     pub system_identifier: u64,
 }
 
-/// The version of a record: each change advances it, so that no version comes twice. A registry's own number, such as etcd's
-/// `mod_revision`.
+/// The version of a record: each change gives it another one, and no version comes twice, also after a failover of the registry. Its own
+/// number, such as etcd's `mod_revision`, or one by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);
 

@@ -49,6 +49,10 @@ pub enum Break {
     StartRecordedLate,
     /// 12: after a session's crash, what was used before is taken for what is used since.
     CrashForgotten,
+    /// 13: a record that is read back counts as stored.
+    ReadCounts,
+    /// 2: after a failover, versions come again.
+    VersionsAgain,
     /// Not a rule, but an idea that was dropped: a restarted server goes on with its system's old grant, above its own
     /// reservation.
     ReservationTrusted,

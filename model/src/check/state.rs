@@ -69,6 +69,8 @@ pub enum Task {
     Idle,
     /// For the answer to a request.
     Waiting(Grant, Request),
+    /// The registry has made the change, and does not say so before it is durable.
+    Unconfirmed(Grant),
     /// At this step of an installation.
     Installing(Installation, u8),
 }
@@ -123,11 +125,15 @@ pub struct Budget {
     /// Lines that are lowered by hand.
     pub rewinds: u8,
     pub wipes: u8,
+    /// Failovers of the registry, which lose what is not durable.
+    pub failovers: u8,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub registry: [Record; MAX_WORKERS],
+    /// What of it a failover does not lose. Empty where there is none.
+    pub durable: [Record; MAX_WORKERS],
     pub servers: [Server; MAX_SERVERS],
     /// A sorted set: of two equal requests, the second finds its work done.
     pub network: Vec<Request>,

@@ -59,6 +59,7 @@ pub fn suite() -> Vec<Check> {
     let closing = Budget { closings: 1, ..none };
     let copy = Budget { copies: 1, ..none };
     let rewind = Budget { rewinds: 1, ..none };
+    let failover = Budget { failovers: 1, ..none };
 
     let safe = |name, world| Check { name, is_safe: true, is_short: false, world };
     let short = |name, world| Check { name, is_safe: true, is_short: true, world };
@@ -114,6 +115,10 @@ pub fn suite() -> Vec<Check> {
             "record compared, no version; stop, requests twice",
             comparing(Compare::Record, &with(Budget { duplicates: 1, ..stop }, &ending(5, &one))),
         ),
+        short("registry fails over, 1 worker", with(failover, &ending(5, &one))),
+        safe("registry fails over, 1 worker, longer", with(failover, &one)),
+        safe("registry fails over, 2 workers", with(failover, &two)),
+        safe("registry fails over, stop, 1 worker", with(Budget { failovers: 1, ..stop }, &ending(4, &one))),
         repeats("1: grant's start rounded down", breaking(Break::StartRoundedDown, &one_at_a_time(&long_tick))),
         repeats(
             "1: what was used rounded down",
@@ -153,6 +158,11 @@ pub fn suite() -> Vec<Check> {
                 Budget { session_crashes: 1, ..hand_back },
                 &breaking(Break::CrashForgotten, &one_at_a_time(&ending(3, &reserving))),
             ),
+        ),
+        repeats("2: versions come again after a failover", with(failover, &breaking(Break::VersionsAgain, &one))),
+        repeats(
+            "13: what is read back counts as stored",
+            with(failover, &breaking(Break::ReadCounts, &ending(4, &one))),
         ),
         repeats(
             "idea dropped: own reservation trusted, with a copy",

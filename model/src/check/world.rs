@@ -44,7 +44,13 @@ pub enum Action {
     HandBack { server: usize, worker: Worker },
     Rewind { server: usize, to: Tick },
     Wipe,
+    Sync,
+    ReadBack { server: usize },
+    Failover,
 }
+
+/// What a request expects whose version was lost by a failover and has come again.
+const LOST: Record = Record { owner: Token::MAX, from: 0, until: 0, system: 0 };
 
 pub const REPEATED: &str = "no ID twice";
 
@@ -115,20 +121,76 @@ impl World {
         }
         if is_accepted && self.rules.compare == Compare::Version {
             // All others expect the version before.
-            state.network.retain(|other| other.worker != request.worker);
+            state.network.retain(|other| other.worker != request.worker || other.expected == LOST);
             for server in &mut state.servers {
-                let is_beaten = |sent: &Request| sent.worker == request.worker && *sent != request;
+                let is_beaten =
+                    |sent: &Request| sent.worker == request.worker && *sent != request && sent.expected != LOST;
                 if matches!(&server.task, Task::Waiting(_, sent) if is_beaten(sent)) {
                     server.task = Task::Idle;
                 }
             }
         }
+        let is_lagging = self.is_lagging();
         let waiting = state.servers.iter_mut().find(|s| matches!(s.task, Task::Waiting(_, sent) if sent == request));
         if let Some(server) = waiting
             && let Task::Waiting(grant, _) = server.task
         {
-            server.task = if is_accepted { self.stored(server, grant) } else { Task::Idle };
+            server.task = match is_accepted {
+                true if is_lagging => Task::Unconfirmed(grant),
+                true => self.stored(server, grant),
+                false => Task::Idle,
+            };
         }
+    }
+
+    /// Whether what the registry shows may be lost by a failover.
+    fn is_lagging(&self) -> bool {
+        self.budget.failovers > 0
+    }
+
+    /// What the registry shows is durable: it says so to those who wait for that.
+    fn sync(&self, state: &mut State) {
+        state.durable = state.registry;
+        for server in &mut state.servers {
+            if let Task::Unconfirmed(grant) = server.task {
+                server.task = self.stored(server, grant);
+            }
+        }
+    }
+
+    /// What is not durable is lost, and with it what was to be made of it.
+    fn fail_over(&self, state: &mut State) {
+        state.left.failovers -= 1;
+        let (registry, durable) = (state.registry, state.durable);
+        let lost = |worker: Worker| registry[worker as usize] != durable[worker as usize];
+        // The version that such a request expects is another record's from now on, or nobody's.
+        let under_way = std::mem::take(&mut state.network);
+        for request in under_way {
+            if !lost(request.worker) {
+                state.send(request);
+            } else if self.rules.is_broken(Break::VersionsAgain) {
+                let again = Request { expected: LOST, ..request };
+                for server in &mut state.servers {
+                    if let Task::Waiting(_, sent) = &mut server.task
+                        && *sent == request
+                    {
+                        *sent = again;
+                    }
+                }
+                state.send(again);
+            }
+        }
+        for server in &mut state.servers {
+            let is_void = match server.task {
+                Task::Unconfirmed(_) => true,
+                Task::Waiting(_, sent) => state.network.binary_search(&sent).is_err(),
+                Task::Idle | Task::Installing(..) => false,
+            };
+            if is_void {
+                server.task = Task::Idle;
+            }
+        }
+        state.registry = state.durable;
     }
 
     /// Closes the line and gives back the worker beside it, as far as the registry has it under this token.
@@ -159,6 +221,7 @@ impl Model for World {
         }
         let state = State {
             registry: [Record::default(); MAX_WORKERS],
+            durable: [Record::default(); MAX_WORKERS],
             servers,
             network: Vec::new(),
             runs: self.servers as Token,
@@ -254,6 +317,12 @@ impl Model for World {
                 }
                 Task::Idle => {}
                 Task::Waiting(..) => actions.push(Action::Forget { server: i }),
+                Task::Unconfirmed(_) => {
+                    actions.push(Action::Forget { server: i });
+                    if self.rules.is_broken(Break::ReadCounts) {
+                        actions.push(Action::ReadBack { server: i });
+                    }
+                }
                 Task::Installing(..) => {
                     actions.push(Action::Install { server: i });
                     actions.push(Action::Forget { server: i });
@@ -262,6 +331,12 @@ impl Model for World {
         }
         if state.left.wipes > 0 {
             actions.push(Action::Wipe);
+        }
+        if self.is_lagging() && state.registry != state.durable {
+            if state.left.failovers > 0 {
+                actions.push(Action::Failover);
+            }
+            actions.push(Action::Sync);
         }
     }
 
@@ -356,6 +431,13 @@ impl Model for World {
                 // What is under way expects records that are gone.
                 state.network.clear();
             }
+            Action::Sync => self.sync(&mut state),
+            Action::ReadBack { server } => {
+                let server = &mut state.servers[server];
+                let Task::Unconfirmed(grant) = server.task else { return None };
+                server.task = self.stored(server, grant);
+            }
+            Action::Failover => self.fail_over(&mut state),
         }
         Some(state)
     }
@@ -391,6 +473,11 @@ impl Model for World {
         if budget.hand_backs > 0 {
             properties.push(Property::sometimes("claimed after a hand-back", |_, state: &State| {
                 state.left.hand_backs == 0 && is_claimed_above_another(state)
+            }));
+        }
+        if budget.failovers > 0 {
+            properties.push(Property::sometimes("claimed after a failover", |_, state: &State| {
+                state.left.failovers == 0 && is_claimed_above_another(state)
             }));
         }
         if budget.rewinds > 0 {
@@ -432,6 +519,9 @@ impl fmt::Display for Action {
             Self::HandBack { server, worker } => write!(f, "{} sends worker {worker} back", name(server)),
             Self::Rewind { server, to } => write!(f, "{}'s line is lowered to tick {to} by hand", name(server)),
             Self::Wipe => write!(f, "the registry is wiped"),
+            Self::Sync => write!(f, "what the registry shows is durable, and it says so"),
+            Self::ReadBack { server } => write!(f, "{} hears no answer, and reads its record back", name(server)),
+            Self::Failover => write!(f, "the registry fails over, and loses what was not durable"),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! # What it needs
 //!
 //! A role that may create the schema `snowflake_registry` in the database; or, where somebody else has made the tables (with
-//! [`TABLES`]), one with USAGE on the schema and its sequence, and SELECT, INSERT and UPDATE on the tables. PostgreSQL 10 or
+//! [`TABLES`]), one with USAGE on the schema, and SELECT, INSERT and UPDATE on the tables. PostgreSQL 10 or
 //! later. PgBouncer may stand between, also with `pool_mode = transaction`: no statement is prepared, and settings are those
 //! of one transaction.
 //!
@@ -40,7 +40,7 @@ pub use statements::TABLES;
 
 use crate::error::Error;
 use crate::net::{Fault, Protocol, Stream, Tls, Turns, confirmed};
-use crate::text::{check, read_token};
+use crate::text::{check, new_version, read_token};
 use crate::url::{Host, Url, UseTls};
 use crate::{Namespace, Options, Protection, Registry, Swap};
 use session::{Login, Row, Session};
@@ -160,7 +160,7 @@ impl Registry for Postgres {
     ) -> Result<Swap, Error> {
         check(worker, record)?;
         let Self { turns, namespace, begin } = self;
-        let statements = statements::compare_and_swap(namespace, worker, expected, record);
+        let statements = statements::compare_and_swap(namespace, worker, (expected, new_version()?), record);
         turns.change(async |session| {
             let results = session.transaction(begin, &statements).await?;
             let [changed, stands, _] = &results[..] else {

@@ -10,8 +10,7 @@ use std::time::Duration;
 pub(super) const LOOK: &str = "SELECT \
      pg_catalog.pg_is_in_recovery() OR pg_catalog.current_setting('transaction_read_only')::bool, \
      pg_catalog.to_regclass('snowflake_registry.workers') IS NOT NULL \
-       AND pg_catalog.to_regclass('snowflake_registry.namespaces') IS NOT NULL \
-       AND pg_catalog.to_regclass('snowflake_registry.version') IS NOT NULL, \
+       AND pg_catalog.to_regclass('snowflake_registry.namespaces') IS NOT NULL, \
      pg_catalog.to_regnamespace('snowflake_registry') IS NOT NULL";
 
 /// Only one creates. The number is chance.
@@ -21,9 +20,8 @@ const SCHEMA: &str = "CREATE SCHEMA IF NOT EXISTS snowflake_registry";
 
 /// The statements that make what the schema `snowflake_registry` has.
 ///
-/// The version is drawn from a sequence, so that a record that is deleted and made again has another one.
-pub const TABLES: [&str; 6] = [
-    "CREATE SEQUENCE IF NOT EXISTS snowflake_registry.version",
+/// Versions come by chance, from the client: a sequence would give the same again after a failover.
+pub const TABLES: [&str; 5] = [
     r#"CREATE TABLE IF NOT EXISTS snowflake_registry.namespaces (
         namespace text COLLATE "C" PRIMARY KEY,
         format integer NOT NULL,
@@ -33,7 +31,7 @@ pub const TABLES: [&str; 6] = [
     r#"CREATE TABLE IF NOT EXISTS snowflake_registry.workers (
         namespace text COLLATE "C" NOT NULL,
         worker bigint NOT NULL,
-        version bigint NOT NULL DEFAULT pg_catalog.nextval('snowflake_registry.version'),
+        version bigint NOT NULL,
         format integer NOT NULL,
         token uuid,
         granted_from timestamptz NOT NULL,
@@ -87,20 +85,20 @@ pub(super) fn layout(namespace: &Namespace, layout: &str) -> [String; 2] {
 pub(super) fn compare_and_swap(
     namespace: &Namespace,
     worker: WorkerNumber,
-    expected: Option<Version>,
+    (expected, new): (Option<Version>, Version),
     record: &Record,
 ) -> [String; 2] {
     let Record { owner, granted_from, granted_until, holder } = record;
     let Holder { host, data_directory, port, cluster_name, system_identifier } = holder;
     let key = literal(namespace.as_str());
-    let number = worker.0;
+    let (number, new) = (worker.0, new.0);
     let token = owner.map_or("NULL".to_owned(), |token| literal(&write_token(token)));
     let (from, until) = (literal(&granted_from.to_string()), literal(&granted_until.to_string()));
     let (host, directory, cluster) = (literal(host), literal(data_directory), literal(cluster_name));
     let columns = "version, format, token, granted_from, granted_until, host, data_directory, port, cluster_name, \
                    system_identifier, written_at";
     let values = format!(
-        "pg_catalog.nextval('snowflake_registry.version'), {FORMAT}, {token}, {from}, {until}, {host}, {directory}, \
+        "{new}, {FORMAT}, {token}, {from}, {until}, {host}, {directory}, \
          {port}, {cluster}, {system_identifier}, pg_catalog.now()"
     );
     let change = match expected {

@@ -2,7 +2,7 @@
 //!
 //! # What it needs
 //!
-//! One primary. With access lists, a user that may run `EVAL`, `HGET`, `HGETALL`, `HMGET`, `HSET`, `HINCRBY` on the key
+//! One primary. With access lists, a user that may run `EVAL`, `HGET`, `HGETALL`, `HMGET`, `HSET`, `HSETNX` on the key
 //! `pg_snowflake:<namespace>`, and better also `ROLE`, `INFO` and `CONFIG GET`: without them the [warnings] say less.
 //!
 //! [warnings]: crate::Registry::warnings
@@ -33,15 +33,14 @@
 //! | field | value |
 //! |---|---|
 //! | `namespace` | the layout, as JSON |
-//! | `version` | the last version given to a record |
 //! | `worker:<number>` | a record, as JSON |
-//! | `worker:<number>:version` | its version |
+//! | `worker:<number>:version` | its version, a number by chance |
 
 mod session;
 
 use crate::error::Error;
 use crate::net::{Fault, Protocol, Stream, Tls, Turns, confirmed};
-use crate::text::check;
+use crate::text::{check, new_version};
 use crate::url::{Host, Url, UseTls};
 use crate::{Namespace, Options, Protection, Registry, Swap, json};
 use redis::{Cmd, cmd};
@@ -60,11 +59,9 @@ const SWAP: &str = "local field = ARGV[1] \
      local is_expected = ARGV[2] == (stands[1] or '') \
      if ARGV[2] == '' and stands[2] then is_expected = false end \
      if not is_expected then return {'conflict', false, stands[1], stands[2]} end \
-     redis.call('HINCRBY', KEYS[1], 'version', 1) \
-     local version = redis.call('HGET', KEYS[1], 'version') \
-     redis.call('HSET', KEYS[1], field, ARGV[3], field .. ':version', version) \
+     redis.call('HSET', KEYS[1], field, ARGV[3], field .. ':version', ARGV[4]) \
      stands = redis.call('HMGET', KEYS[1], field .. ':version', field) \
-     return {'stored', version, stands[1], stands[2]}";
+     return {'stored', ARGV[4], stands[1], stands[2]}";
 
 /// What [`SWAP`] returns.
 type Answer = (String, Option<String>, Option<String>, Option<String>);
@@ -139,7 +136,6 @@ fn stored(key: &str, field: &str, version: Option<&str>, record: Option<&str>) -
 /// All records, of all fields of the hash.
 fn all(key: &str, mut fields: BTreeMap<String, String>) -> Result<Vec<(WorkerNumber, Stored)>, Fault> {
     fields.remove("namespace");
-    fields.remove("version");
     let mut records = Vec::new();
     while let Some((name, _)) = fields.first_key_value() {
         let number = name.strip_prefix("worker:").map(|rest| rest.strip_suffix(":version").unwrap_or(rest));
@@ -213,7 +209,7 @@ impl Registry for Redis {
         let (key, name) = (self.key.clone(), field(worker));
         let expected = expected.map(|version| version.0.to_string()).unwrap_or_default();
         let mut request = cmd("EVAL");
-        request.arg(SWAP).arg(1).arg(&key).arg(&name).arg(expected).arg(json::write(record));
+        request.arg(SWAP).arg(1).arg(&key).arg(&name).arg(expected).arg(json::write(record)).arg(new_version()?.0);
         self.change(&request, |(outcome, given, version, stands): Answer| {
             let stands = stored(&key, &name, version.as_deref(), stands.as_deref());
             match outcome.as_str() {

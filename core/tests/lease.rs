@@ -51,7 +51,7 @@ fn idle() -> Seen {
 }
 
 fn take(found: Option<&Stored>, now: i64, seen: &Seen) -> Write {
-    lease(&layout(), &server(1), (WorkerNumber(3), found), &TERMS, at(now), seen)
+    lease(&layout(), &server(1), (WorkerNumber(3), found), None, &TERMS, at(now), seen)
 }
 
 #[test]
@@ -111,9 +111,9 @@ fn a_grant_reaches_beyond_the_line_and_every_published_ceiling() {
 
 #[test]
 fn an_absurd_clock_does_not_reach_beyond_the_layout() {
-    let write = lease(&layout(), &server(1), (WorkerNumber(3), None), &TERMS, UnixMicros(i64::MAX), &idle());
+    let write = lease(&layout(), &server(1), (WorkerNumber(3), None), None, &TERMS, UnixMicros(i64::MAX), &idle());
     assert_eq!(write.record.granted_until, layout().end() + WINDOW);
-    let write = lease(&layout(), &server(1), (WorkerNumber(3), None), &TERMS, UnixMicros(i64::MIN), &idle());
+    let write = lease(&layout(), &server(1), (WorkerNumber(3), None), None, &TERMS, UnixMicros(i64::MIN), &idle());
     assert!(write.record.granted_until > layout().epoch());
 }
 
@@ -142,18 +142,51 @@ fn what_is_given_back_is_what_was_not_used() {
     assert!(give(&record(Some(1), 1, 10, 90), &beside_another).is_some(), "not in use");
 }
 
+/// The record of a namespace of this layout.
+fn namespace(layout: &Layout, life: u64, leases_from: Option<UnixMicros>) -> NamespaceRecord {
+    NamespaceRecord { layout: layout.to_string(), life, leases_from }
+}
+
 #[test]
 fn a_namespace_has_one_layout() {
-    let record = namespace_record(&layout());
-    assert_eq!(record, "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z");
-    assert_eq!(check_namespace(&layout(), &record), Ok(()));
-    let other = check_namespace(&narrow(), &record).unwrap_err();
+    let record = namespace(&layout(), 7, None);
+    assert_eq!(record.layout, "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z");
+    let known = Known { life: None, is_record_lost: false, granted_until: None, over_at: at(660) };
+    assert_eq!(check_namespace(&layout(), Some(&record), &known, 3), Ok(None));
+    let other = check_namespace(&narrow(), Some(&record), &known, 3).unwrap_err();
     assert_eq!(
         other.to_string(),
         "the layout of the namespace is \"timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z\", and \
          that of this server \"timestamp=41 worker=2 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z\""
     );
-    assert!(check_namespace(&layout(), "").is_err());
+    // Nor does it change by what the server knows.
+    let knowing = Known { life: Some(1), is_record_lost: true, ..known };
+    assert!(check_namespace(&narrow(), Some(&record), &knowing, 3).is_err());
+}
+
+#[test]
+fn who_knows_the_namespace_notices_that_it_was_forgotten() {
+    let check = |found: Option<&NamespaceRecord>, known: Known| check_namespace(&layout(), found, &known, 3).unwrap();
+    let nothing = Known { life: None, is_record_lost: false, granted_until: None, over_at: at(660) };
+    let knows = Known { life: Some(7), ..nothing };
+    let new = |leases_from: Option<i64>| Some(namespace(&layout(), 3, leases_from.map(at)));
+    assert_eq!(check(None, nothing), new(None), "nobody ever used it");
+    assert_eq!(check(None, knows), new(Some(660)));
+    assert_eq!(check(None, Known { granted_until: Some(at(900)), ..knows }), new(Some(900)));
+    // Somebody has made it anew, with less knowledge, or with as much.
+    let found = |leases_from: Option<i64>| namespace(&layout(), 8, leases_from.map(at));
+    let marked = |from: i64| Some(found(Some(from)));
+    assert_eq!(check(Some(&found(None)), nothing), None);
+    assert_eq!(check(Some(&found(None)), knows), marked(660));
+    assert_eq!(check(Some(&found(Some(10))), knows), None);
+    let holding = Known { granted_until: Some(at(60)), ..knows };
+    assert_eq!(check(Some(&found(Some(10))), holding), marked(660));
+    assert_eq!(check(Some(&found(Some(60))), holding), None);
+    // It is there, and a record is not.
+    let same = Known { life: Some(8), is_record_lost: true, granted_until: Some(at(60)), over_at: at(660) };
+    assert_eq!(check(Some(&found(None)), same), marked(660));
+    assert_eq!(check(Some(&found(Some(60))), same), None);
+    assert_eq!(check(Some(&found(None)), Known { is_record_lost: false, ..same }), None);
 }
 
 // What reaches the sessions.
@@ -225,7 +258,7 @@ fn a_grant_that_is_too_short_is_renewed_first() {
     assert_eq!(error.to_string(), "the layout has no worker 1024");
     // What `lease` asks for then is long enough.
     let seen = published.look(&layout(), &line);
-    let write = lease(&layout(), &server(1), (WorkerNumber(4), None), &TERMS, at(0), &seen);
+    let write = lease(&layout(), &server(1), (WorkerNumber(4), None), None, &TERMS, at(0), &seen);
     assert_eq!(published.install(&layout(), &line, &write.grant()), Ok(()));
 }
 
@@ -263,7 +296,7 @@ fn a_closed_line_is_closed_for_old_windows_and_opens_above_them() {
     published.close(&layout(), &line);
     assert_eq!(published.look(&layout(), &line), seen, "closing again changes nothing");
 
-    let write = lease(&layout(), &server(1), (WorkerNumber(3), None), &TERMS, at(2), &seen);
+    let write = lease(&layout(), &server(1), (WorkerNumber(3), None), None, &TERMS, at(2), &seen);
     published.install(&layout(), &line, &write.grant()).unwrap();
     for window in &copies {
         assert_eq!(line.claim_in(window, 1), None);
@@ -291,6 +324,7 @@ struct Looking {
     has_twin: bool,
     monotonic: MonotonicMicros,
     line: UnixMicros,
+    leases_from: Option<UnixMicros>,
 }
 
 impl Looking {
@@ -305,6 +339,7 @@ impl Looking {
             has_twin: false,
             monotonic: MonotonicMicros(0),
             line: start(),
+            leases_from: None,
         }
     }
 
@@ -322,6 +357,7 @@ impl Looking {
             now: at(100),
             monotonic: self.monotonic,
             line: self.line,
+            leases_from: self.leases_from,
             terms: TERMS,
         };
         search.choose(chance)
@@ -331,7 +367,7 @@ impl Looking {
     fn worker(&self, chance: u64) -> u64 {
         match self.choose(chance) {
             Choice::Lease(worker) => worker.0,
-            Choice::NoWorker(no) => panic!("{no:?}"),
+            other => panic!("{other:?}"),
         }
     }
 
@@ -501,7 +537,7 @@ fn retries_grow_apart() {
 /// A registry that does what it is told, or fails as the test says.
 #[derive(Default)]
 struct Registry {
-    layout: Option<String>,
+    namespace: Option<NamespaceRecord>,
     records: BTreeMap<WorkerNumber, Stored>,
     version: u64,
 }
@@ -509,12 +545,19 @@ struct Registry {
 impl Registry {
     fn answer(&mut self, request: Next) -> Answer {
         match request {
-            Next::Namespace => {
-                Answer::Namespace(self.layout.get_or_insert_with(|| namespace_record(&narrow())).clone())
+            Next::Namespace => Answer::Namespace(self.namespace.clone()),
+            Next::SetNamespace { expected, record } => {
+                if self.namespace == expected {
+                    self.namespace = Some(record);
+                }
+                Answer::Namespace(self.namespace.clone())
             }
             Next::ReadAll => Answer::All(self.records.clone()),
             Next::Read(worker) => Answer::One(self.records.get(&worker).cloned()),
-            Next::Write(write) => {
+            Next::Write(_, namespace) if self.namespace.as_ref() != Some(&namespace) => {
+                Answer::OtherNamespace(self.namespace.clone())
+            }
+            Next::Write(write, _) => {
                 let found = self.records.get(&write.worker);
                 if found.map(|stored| stored.version) != write.expected {
                     return Answer::Conflict(found.cloned());
@@ -538,6 +581,8 @@ struct Server {
     clock: UnixMicros,
     reserved: Tick,
     runs: u64,
+    /// In its data directory.
+    known_life: Option<u64>,
     events: Vec<Event>,
     /// What chance says in [`Self::settle`].
     chance: u64,
@@ -549,9 +594,13 @@ impl Server {
     }
 
     fn with(layout: Layout, number: u64) -> Self {
+        Self::knowing(layout, number, None)
+    }
+
+    fn knowing(layout: Layout, number: u64, known_life: Option<u64>) -> Self {
         let me = server(number);
         Self {
-            lessee: Lessee::new(layout, me.clone(), TERMS, Wanted::any(&layout)),
+            lessee: Lessee::new(layout, me.clone(), TERMS, Wanted::any(&layout), known_life),
             layout,
             me,
             line: Line::new(),
@@ -559,6 +608,7 @@ impl Server {
             clock: start(),
             reserved: Tick(0),
             runs: 0,
+            known_life,
             events: Vec::new(),
             chance: 0,
         }
@@ -570,7 +620,7 @@ impl Server {
             self.me.token = Token(u128::from(self.me.holder.system_identifier << 32 | self.runs));
         }
         (self.line, self.published) = (Line::new(), Published::new(is_new_token));
-        self.lessee = Lessee::new(self.layout, self.me.clone(), TERMS, Wanted::any(&self.layout));
+        self.lessee = Lessee::new(self.layout, self.me.clone(), TERMS, Wanted::any(&self.layout), self.known_life);
     }
 
     fn moment(&self, monotonic: MonotonicMicros, chance: u64) -> Moment {
@@ -587,6 +637,10 @@ impl Server {
                 Next::Wait(length) => return Err(Some(length)),
                 Next::Done => return Err(None),
                 Next::Install(grant) => Answer::Installed(self.published.install(&self.layout, &self.line, &grant)),
+                Next::Remember(life) => {
+                    self.known_life = Some(life);
+                    Answer::Remembered
+                }
                 Next::Close => {
                     self.published.close(&self.layout, &self.line);
                     Answer::Closed
@@ -718,7 +772,7 @@ fn a_lease_is_renewed_in_time_and_an_outage_is_reported_once_a_minute() {
 fn first_write(server: &mut Server, registry: &mut Registry, monotonic: MonotonicMicros) -> Next {
     loop {
         match server.step(monotonic, 0).unwrap() {
-            request @ Next::Write(_) => return request,
+            request @ Next::Write(..) => return request,
             request => {
                 let answer = registry.answer(request);
                 server.answer(monotonic, answer, 0);
@@ -744,7 +798,7 @@ fn after_a_lost_answer_only_a_confirmation_counts() {
         // What was read may not be durable.
         assert!(server.published.ceiling.is_none(), "nothing is used that was only read");
         let again = first_write(&mut server, &mut registry, later(7));
-        assert!(matches!(&again, Next::Write(write) if write.expected.is_some() == is_stored));
+        assert!(matches!(&again, Next::Write(write, _) if write.expected.is_some() == is_stored));
         assert!(server.published.ceiling.is_none());
         server.settle(&mut registry, later(7));
         assert!(server.claim().is_some(), "{is_stored}");
@@ -794,7 +848,120 @@ fn a_wiped_record_is_stored_again() {
     server.clock = at(30);
     server.settle(&mut registry, later(30));
     assert!(server.events.contains(&Event::Vanished(WorkerNumber(worker))));
+    assert!(server.events.contains(&Event::Forgotten(at(30 + 660))));
     assert_eq!(registry.records[&WorkerNumber(worker)].record.granted_until, at(90));
+    assert_eq!(registry.namespace.as_ref().unwrap().leases_from, Some(at(690)));
+    // And renewed from then on.
+    server.events.clear();
+    server.clock = at(60);
+    server.settle(&mut registry, later(60));
+    assert_eq!(registry.records[&WorkerNumber(worker)].record.granted_until, at(120));
+    assert_eq!(server.events, []);
+}
+
+/// A server of another layout finds the namespace's record again, too.
+#[test]
+fn who_has_a_lease_stores_the_namespace_again() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    let (worker, _) = server.claim().unwrap();
+    registry = Registry::default();
+    server.clock = at(30);
+    server.settle(&mut registry, later(30));
+    assert_eq!(registry.records[&WorkerNumber(worker)].record.granted_until, at(90));
+    assert_eq!(registry.namespace.as_ref().unwrap().layout, narrow().to_string());
+    let mut other = Server::with(layout(), 2);
+    other.clock = at(31);
+    other.settle(&mut registry, later(31));
+    assert!(matches!(&other.events[..], [Event::OtherLayout(_)]), "{:?}", other.events);
+}
+
+#[test]
+fn after_a_loss_nobody_gets_a_new_lease_before_all_that_was_granted_is_over() {
+    for is_restarted in [false, true] {
+        let (mut registry, mut server) = (Registry::default(), Server::new(1));
+        server.settle(&mut registry, ZERO);
+        registry = Registry::default();
+        server.clock = at(30);
+        if is_restarted {
+            server.restart(true);
+        }
+        server.settle(&mut registry, later(30));
+        assert_eq!(server.claim().is_some(), !is_restarted);
+        assert_eq!(registry.records.len(), usize::from(!is_restarted));
+        let mut fresh = Server::new(2);
+        for (second, is_leased) in [(40, false), (100, false), (689, false), (690, true)] {
+            fresh.clock = at(second);
+            fresh.settle(&mut registry, later(100 * second));
+            assert_eq!(fresh.claim().is_some(), is_leased, "at {second}");
+        }
+        assert!(fresh.events.contains(&Event::NotBefore(at(690))), "{:?}", fresh.events);
+        let (_, held) = fresh.lessee.held().unwrap();
+        assert_eq!((held.record.granted_from, held.record.granted_until), (at(690), at(750)));
+    }
+}
+
+/// Its clock says that others may be using the worker.
+#[test]
+fn a_grant_that_is_over_is_not_stored_again() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    server.claim().unwrap();
+    registry = Registry::default();
+    server.clock = at(61);
+    server.settle(&mut registry, later(61));
+    assert_eq!(registry.records.len(), 0);
+    assert_eq!(server.claim(), None);
+    server.clock = at(721);
+    server.settle(&mut registry, later(800));
+    assert_eq!(server.lessee.held().unwrap().1.record.granted_from, at(721));
+    assert!(server.claim().is_some());
+}
+
+#[test]
+fn a_record_from_before_a_renewal_shows_that_the_registry_was_rolled_back() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    let (worker, _) = server.claim().unwrap();
+    let before = registry.records.clone();
+    server.clock = at(20);
+    server.settle(&mut registry, later(20));
+    registry.records = before;
+    server.clock = at(40);
+    server.settle(&mut registry, later(40));
+    assert!(server.events.contains(&Event::Vanished(WorkerNumber(worker))));
+    assert!(server.events.contains(&Event::Forgotten(at(700))));
+    assert_eq!(registry.records[&WorkerNumber(worker)].record.granted_until, at(100));
+}
+
+/// As by a request that was under way when the registry was wiped, and expects that there is no record.
+#[test]
+fn nothing_is_written_under_another_record_of_the_namespace() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    let write = first_write(&mut server, &mut registry, ZERO);
+    registry = Registry { namespace: Some(namespace(&narrow(), 99, Some(at(660)))), ..Registry::default() };
+    let answer = registry.answer(write);
+    assert!(matches!(answer, Answer::OtherNamespace(Some(_))));
+    server.answer(ZERO, answer, 0);
+    server.settle(&mut registry, ZERO);
+    assert_eq!(server.known_life, Some(99));
+    assert_eq!(server.claim(), None);
+}
+
+#[test]
+fn an_operator_who_knows_better_is_obeyed() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    registry.namespace = Some(namespace(&narrow(), 99, Some(at(660))));
+    server.settle(&mut registry, ZERO);
+    assert_eq!(server.claim(), None);
+    server.lessee.trust(true);
+    server.settle(&mut registry, ZERO);
+    assert!(server.claim().is_some());
+    // Nor is a loss noted.
+    registry = Registry::default();
+    server.clock = at(30);
+    server.settle(&mut registry, later(30));
+    assert_eq!(registry.namespace.unwrap().leases_from, None);
 }
 
 #[test]
@@ -824,7 +991,7 @@ fn another_worker_in_the_settings_is_leased_and_the_old_one_given_back() {
 #[test]
 fn another_datacenter_in_the_settings_is_moved_to() {
     let layout = "timestamp=40 datacenter=2 worker=2 sequence=10".parse().unwrap();
-    let mut registry = Registry { layout: Some(namespace_record(&layout)), ..Registry::default() };
+    let mut registry = Registry { namespace: Some(namespace(&layout, 1, None)), ..Registry::default() };
     let mut server = Server::with(layout, 1);
     server.chance = 5;
     server.settle(&mut registry, ZERO);
@@ -838,7 +1005,10 @@ fn another_datacenter_in_the_settings_is_moved_to() {
 
 #[test]
 fn a_layout_of_others_is_refused() {
-    let mut registry = Registry { layout: Some("another".to_owned()), ..Registry::default() };
+    let mut registry = Registry {
+        namespace: Some(NamespaceRecord { layout: "another".to_owned(), life: 1, leases_from: None }),
+        ..Registry::default()
+    };
     let mut server = Server::new(1);
     server.settle(&mut registry, ZERO);
     assert!(matches!(&server.events[..], [Event::OtherLayout(other)] if other.theirs == "another"));
@@ -904,6 +1074,7 @@ enum Op {
         server: usize,
         seconds: i64,
     },
+    Wipe,
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -918,6 +1089,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => server.clone().prop_map(|server| Op::SessionCrash { server }),
         1 => server.clone().prop_map(|server| Op::Stop { server }),
         8 => (0..40_000_000_i64).prop_map(|micros| Op::Pass { micros }),
+        1 => Just(Op::Wipe),
         1 => (server, -300..300_i64).prop_map(|(server, seconds)| Op::SetClock { server, seconds }),
     ]
 }
@@ -928,57 +1100,72 @@ proptest! {
     /// Three servers with two workers. Ticks are long and have few IDs, so that those of different servers often meet.
     #[test]
     fn no_id_is_made_twice(ops in prop::collection::vec(op(), 1..400)) {
-        let layout: Layout = "timestamp=31 worker=2 sequence=1 tick=1s".parse().unwrap();
-        let mut registry = Registry { layout: Some(namespace_record(&layout)), ..Registry::default() };
-        // The others are held for ever.
-        for worker in [2, 3] {
-            registry.records.insert(WorkerNumber(worker), record(Some(99), 9, 0, 1_000_000));
-        }
-        let mut servers: Vec<Server> = (1..=3).map(|number| Server::with(layout, number)).collect();
-        let mut under_way: Vec<Next> = Vec::new();
-        let mut monotonic = ZERO;
-        let mut made: Vec<(u64, u64)> = Vec::new();
-        for op in ops {
-            match op {
-                Op::Step { server, chance } => {
-                    if let Ok(request) = servers[server].step(monotonic, chance) {
-                        let answer = registry.answer(request);
-                        servers[server].answer(monotonic, answer, chance);
-                    }
-                }
-                Op::Lose { server, chance, arrives } => {
-                    if let Ok(request) = servers[server].step(monotonic, chance) {
-                        let answer = if matches!(request, Next::Write(_)) { Answer::Unknown } else { Answer::Failed };
-                        under_way.extend(arrives.then_some(request));
-                        servers[server].answer(monotonic, answer, chance);
-                    }
-                }
-                Op::Arrive => {
-                    under_way.pop().map(|request| registry.answer(request));
-                }
-                Op::Claim { server, want } => made.extend(servers[server].claim_many(want)),
-                Op::Crash { server } => servers[server].restart(true),
-                Op::SessionCrash { server } => servers[server].restart(false),
-                Op::Stop { server } => {
-                    servers[server].lessee.stop(monotonic + Micros::from_secs(5));
-                    while let Ok(request) = servers[server].step(monotonic, 0) {
-                        let answer = registry.answer(request);
-                        servers[server].answer(monotonic, answer, 0);
-                    }
-                    // Sessions that have not noticed.
-                    prop_assert_eq!(servers[server].claim(), None);
-                    servers[server].restart(true);
-                }
-                Op::Pass { micros } => {
-                    monotonic = monotonic + Micros(micros);
-                    servers.iter_mut().for_each(|server| server.clock = server.clock + Micros(micros));
-                }
-                Op::SetClock { server, seconds } => servers[server].clock = at(seconds) + (monotonic - ZERO),
-            }
-        }
-        let count = made.len();
-        made.sort_unstable();
-        made.dedup();
-        prop_assert_eq!(made.len(), count);
+        run(ops, false)?;
     }
+
+    /// The registry forgets everything, now and then. All servers know it, and their clocks are right.
+    #[test]
+    fn no_id_is_made_twice_by_servers_that_know_a_registry_which_forgets(ops in prop::collection::vec(op(), 1..400)) {
+        run(ops, true)?;
+    }
+}
+
+fn run(ops: Vec<Op>, forgets: bool) -> Result<(), TestCaseError> {
+    let layout: Layout = "timestamp=31 worker=2 sequence=1 tick=1s".parse().unwrap();
+    let mut registry = Registry { namespace: Some(namespace(&layout, 1, None)), ..Registry::default() };
+    // The others are held for ever.
+    for worker in [2, 3] {
+        registry.records.insert(WorkerNumber(worker), record(Some(99), 9, 0, 1_000_000));
+    }
+    let mut servers: Vec<Server> =
+        (1..=3).map(|number| Server::knowing(layout, number, forgets.then_some(1))).collect();
+    let mut under_way: Vec<Next> = Vec::new();
+    let mut monotonic = ZERO;
+    let mut made: Vec<(u64, u64)> = Vec::new();
+    for op in ops {
+        match op {
+            Op::Step { server, chance } => {
+                if let Ok(request) = servers[server].step(monotonic, chance) {
+                    let answer = registry.answer(request);
+                    servers[server].answer(monotonic, answer, chance);
+                }
+            }
+            Op::Lose { server, chance, arrives } => {
+                if let Ok(request) = servers[server].step(monotonic, chance) {
+                    let answer = if matches!(request, Next::Write(..)) { Answer::Unknown } else { Answer::Failed };
+                    under_way.extend(arrives.then_some(request));
+                    servers[server].answer(monotonic, answer, chance);
+                }
+            }
+            Op::Arrive => {
+                under_way.pop().map(|request| registry.answer(request));
+            }
+            Op::Claim { server, want } => made.extend(servers[server].claim_many(want)),
+            Op::Crash { server } => servers[server].restart(true),
+            Op::SessionCrash { server } => servers[server].restart(false),
+            Op::Stop { server } => {
+                servers[server].lessee.stop(monotonic + Micros::from_secs(5));
+                while let Ok(request) = servers[server].step(monotonic, 0) {
+                    let answer = registry.answer(request);
+                    servers[server].answer(monotonic, answer, 0);
+                }
+                // Sessions that have not noticed.
+                prop_assert_eq!(servers[server].claim(), None);
+                servers[server].restart(true);
+            }
+            Op::Pass { micros } => {
+                monotonic = monotonic + Micros(micros);
+                servers.iter_mut().for_each(|server| server.clock = server.clock + Micros(micros));
+            }
+            Op::SetClock { .. } if forgets => {}
+            Op::Wipe if forgets => registry = Registry { version: registry.version, ..Registry::default() },
+            Op::Wipe => {}
+            Op::SetClock { server, seconds } => servers[server].clock = at(seconds) + (monotonic - ZERO),
+        }
+    }
+    let count = made.len();
+    made.sort_unstable();
+    made.dedup();
+    prop_assert_eq!(made.len(), count);
+    Ok(())
 }

@@ -42,19 +42,27 @@ impl Identity {
 }
 
 /// Leases a worker whose record was found like this. Where the record has this run's own token, this renews the lease,
-/// and the grant keeps its start; otherwise the grant starts where the one found ends.
+/// and the grant keeps its start; otherwise the grant starts where the one found ends. A new lease, and one that is over,
+/// does not begin before what the namespace's record says ([`NamespaceRecord::leases_from`]).
+///
+/// [`NamespaceRecord::leases_from`]: super::NamespaceRecord::leases_from
 pub fn lease(
     layout: &Layout,
     me: &Identity,
     (worker, found): (WorkerNumber, Option<&Stored>),
+    leases_from: Option<UnixMicros>,
     terms: &Terms,
     now: UnixMicros,
     seen: &Seen,
 ) -> Write {
+    let begins = leases_from.unwrap_or(layout.epoch());
     let (from, at_least) = match found {
-        None => (layout.epoch(), layout.epoch()),
-        Some(Stored { record, .. }) if me.owns(record) => (record.granted_from, record.granted_until),
-        Some(Stored { record, .. }) => (record.granted_until, record.granted_until),
+        None => (begins.max(layout.epoch()), layout.epoch()),
+        Some(Stored { record, .. }) if me.owns(record) => match is_current(layout, record, now, seen) {
+            true => (record.granted_from, record.granted_until),
+            false => (record.granted_from.max(begins), record.granted_until),
+        },
+        Some(Stored { record, .. }) => (record.granted_until.max(begins), record.granted_until),
     };
     // A clock past the layout's end says no more than the end does.
     let start = now.min(layout.end()).max(seen.line).max(from);
@@ -65,6 +73,11 @@ pub fn lease(
         expected: found.map(|stored| stored.version),
         record: Record { owner: Some(me.token), granted_from: from, granted_until: until, holder: me.holder.clone() },
     }
+}
+
+/// Whether a grant is not over yet, neither by the clock nor by the line.
+pub fn is_current(layout: &Layout, record: &Record, now: UnixMicros, seen: &Seen) -> bool {
+    record.granted_until > now.min(layout.end()).max(seen.line)
 }
 
 /// Gives a worker back: whoever has it next starts right after what was used of it. `None` where that cannot be: the

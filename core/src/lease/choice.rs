@@ -31,6 +31,8 @@ pub struct Search<'a> {
     pub monotonic: MonotonicMicros,
     /// The instant that the line has reached.
     pub line: UnixMicros,
+    /// No new lease begins before this, as the registry has forgotten what it had stored.
+    pub leases_from: Option<UnixMicros>,
     /// What the settings say.
     pub terms: Terms,
 }
@@ -79,6 +81,8 @@ pub enum Choice {
     Lease(WorkerNumber),
     /// There is no worker to lease now.
     NoWorker(NoWorker),
+    /// No new lease is given before this instant: the registry has forgotten what it had stored.
+    NotBefore(UnixMicros),
 }
 
 /// Why there is no worker to lease.
@@ -119,6 +123,12 @@ pub enum Why {
 impl Search<'_> {
     /// Chooses. `chance` is any number, drawn anew for each call.
     pub fn choose(&self, chance: u64) -> Choice {
+        if let Some(from) = self.leases_from.filter(|from| self.now < *from) {
+            // What goes on is no new lease.
+            let own = self.records().filter(|(_, stored)| self.me.owns(&stored.record) && self.is_current(stored));
+            let best = own.max_by_key(|&(worker, stored)| (self.beside == Some(worker), stored.record.granted_until));
+            return best.map_or(Choice::NotBefore(from), |(worker, _)| Choice::Lease(worker));
+        }
         let (first, count) = match self.wanted {
             Wanted::One(worker) => return self.choose_one(worker),
             Wanted::Any { first, count } => (first, count),
@@ -169,6 +179,10 @@ impl Search<'_> {
         self.all().filter(move |&(worker, stored)| {
             self.me.owns(&stored.record) && self.beside != Some(worker) && kept != Some(worker)
         })
+    }
+
+    fn is_current(&self, stored: &Stored) -> bool {
+        stored.record.granted_until > self.now.min(self.layout.end()).max(self.line)
     }
 
     fn all(&self) -> impl Iterator<Item = (WorkerNumber, &Stored)> {

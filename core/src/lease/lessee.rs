@@ -2,9 +2,9 @@
 //! by itself: its caller asks [`Lessee::next`], does that, and reports by [`Lessee::answer`]. It is the process's own,
 //! and may be lost at any time: a new one finds the lease again by its token.
 
-use super::change::{Identity, Write, give_back, lease};
+use super::change::{Identity, Write, give_back, is_current, lease};
 use super::choice::{Choice, NoWorker, Search, Wanted, Watch};
-use super::namespace::{OtherLayout, check_namespace};
+use super::namespace::{Known, NamespaceRecord, OtherLayout, check_namespace};
 use super::published::{Grant, NotInstalled, Seen};
 use super::record::{Holder, Stored, Version, WorkerNumber};
 use super::terms::Terms;
@@ -31,15 +31,23 @@ pub enum Next {
     /// Nothing for so long, or until something happens: a session finds no lease, the settings change, the server stops.
     /// Not answered.
     Wait(Micros),
-    /// Store [`namespace_record`](super::namespace_record) as the namespace's record, if there is none, and read what
-    /// is stored.
+    /// Read the namespace's record.
     Namespace,
+    /// Store the namespace's record, if what was found there still stands, and read what is stored.
+    SetNamespace {
+        /// What was found; `None`: there was none.
+        expected: Option<NamespaceRecord>,
+        /// What is to be stored.
+        record: NamespaceRecord,
+    },
+    /// Store durably, on this server, that it has seen this life of the namespace.
+    Remember(u64),
     /// Read all records.
     ReadAll,
     /// Read the record of a worker.
     Read(WorkerNumber),
-    /// Store a record, if the version is as expected.
-    Write(Write),
+    /// Store a record, if the version is as expected, and the namespace's record is this.
+    Write(Write, NamespaceRecord),
     /// Install a grant, by [`Published::install`](super::Published::install).
     Install(Grant),
     /// Close the line, by [`Published::close`](super::Published::close).
@@ -55,8 +63,10 @@ pub enum Answer {
     Failed,
     /// The registry did not answer a [`Next::Write`]. Whether the record was stored is not known.
     Unknown,
-    /// The namespace's record.
-    Namespace(String),
+    /// The namespace's record, if there is one.
+    Namespace(Option<NamespaceRecord>),
+    /// It is stored on this server.
+    Remembered,
     /// All records.
     All(BTreeMap<WorkerNumber, Stored>),
     /// The worker's record, if there is one.
@@ -65,6 +75,8 @@ pub enum Answer {
     Stored(Version),
     /// Another version was found: this one. Nothing was stored.
     Conflict(Option<Stored>),
+    /// The namespace's record is another one than was expected: this. Nothing was stored.
+    OtherNamespace(Option<NamespaceRecord>),
     /// The grant was installed, or not.
     Installed(Result<(), NotInstalled>),
     /// The line is closed.
@@ -83,8 +95,14 @@ pub enum Event {
         /// Who has taken it.
         by: Holder,
     },
-    /// The record of the worker in use is gone: the registry was wiped. It is stored again.
+    /// The record of the worker in use is gone, or an older one is there: the registry was wiped or rolled back. It is
+    /// stored again, unless the grant is over.
     Vanished(WorkerNumber),
+    /// This server has put on record that the registry has forgotten what it had stored: no new lease is given before
+    /// this instant.
+    Forgotten(UnixMicros),
+    /// No lease is given before this instant, as the registry has forgotten what it had stored. At most once a minute.
+    NotBefore(UnixMicros),
     /// The grant has ended before it was renewed. No IDs can be made until it is.
     Expired(Grant),
     /// The worker was given back.
@@ -129,7 +147,18 @@ pub struct Lessee {
     move_at: MonotonicMicros,
     /// When a grant was last installed.
     installed_at: MonotonicMicros,
+    /// The namespace's record, as it was last found good.
+    namespace: Option<NamespaceRecord>,
+    /// Whether that was since the last failure.
     is_namespace_checked: bool,
+    /// Which life of the namespace this server has noted.
+    known_life: Option<u64>,
+    /// Whether a record of this run's was lost, and nothing was done about it yet.
+    is_record_lost: bool,
+    /// Whether the record of the worker in use is gone.
+    is_held_gone: bool,
+    /// Whether the registry is taken at its word, also where it has forgotten.
+    trusts: bool,
     watch: Watch,
     has_twin: bool,
     conflicts: u32,
@@ -146,8 +175,10 @@ pub struct Lessee {
 
 #[derive(Clone, Debug)]
 enum Todo {
-    /// Compare the layouts.
+    /// Look at the namespace's record.
     Namespace,
+    SetNamespace(Option<NamespaceRecord>, NamespaceRecord),
+    Remember(NamespaceRecord),
     /// Read all records, and choose.
     Search,
     /// Lease or renew.
@@ -188,8 +219,9 @@ impl Lessee {
     /// No renewals come faster, whatever the clock and the registry do; a sixth of the window where that is shorter.
     const SHORTEST_RENEWAL: Micros = Micros::from_millis(500);
 
-    /// A lessee that knows nothing of the registry yet.
-    pub fn new(layout: Layout, me: Identity, terms: Terms, wanted: Wanted) -> Self {
+    /// A lessee that knows of the registry only which life of the namespace this server has noted, in this run or an
+    /// earlier one.
+    pub fn new(layout: Layout, me: Identity, terms: Terms, wanted: Wanted, known_life: Option<u64>) -> Self {
         let start = MonotonicMicros(i64::MIN);
         Self {
             layout,
@@ -205,7 +237,12 @@ impl Lessee {
             renew_at: start,
             move_at: start,
             installed_at: start,
+            namespace: None,
             is_namespace_checked: false,
+            known_life,
+            is_record_lost: false,
+            is_held_gone: false,
+            trusts: false,
             watch: Watch::default(),
             has_twin: false,
             conflicts: 0,
@@ -233,6 +270,17 @@ impl Lessee {
             }
         }
         (self.terms, self.wanted) = (terms, wanted);
+    }
+
+    /// Whether to take the registry at its word, also where it has forgotten what it had stored: somebody has made sure
+    /// that all that it had granted is over.
+    pub fn trust(&mut self, trusts: bool) {
+        if trusts != self.trusts {
+            self.trusts = trusts;
+            if self.failures == 0 && self.held.is_none() {
+                self.not_before = MonotonicMicros(i64::MIN);
+            }
+        }
     }
 
     /// The server stops: from now on the lessee closes the line and gives back, up to an instant.
@@ -286,16 +334,25 @@ impl Lessee {
         }
         match &mut self.todo {
             Todo::Namespace => Next::Namespace,
+            Todo::SetNamespace(expected, record) => {
+                Next::SetNamespace { expected: expected.clone(), record: record.clone() }
+            }
+            Todo::Remember(record) => Next::Remember(record.life),
             // [`Self::rest`] leaves it where there is anything to do.
             Todo::Search | Todo::Rest => Next::ReadAll,
             Todo::Lease(ask) => {
+                let Some(namespace) = self.namespace.clone() else {
+                    self.todo = Todo::Namespace;
+                    return Next::Namespace;
+                };
+                let from = namespace.leases_from.filter(|_| !self.trusts);
                 let found = (ask.worker, ask.found.as_ref());
-                let mut write = lease(&self.layout, &self.me, found, &self.terms, moment.now, &moment.seen);
+                let mut write = lease(&self.layout, &self.me, found, from, &self.terms, moment.now, &moment.seen);
                 if ask.is_gone {
                     write.expected = None;
                 }
                 self.asked_at = moment.monotonic;
-                Next::Write(ask.sent.insert(write).clone())
+                Next::Write(ask.sent.insert(write).clone(), namespace)
             }
             Todo::Check(ask) => Next::Read(ask.worker),
             Todo::Install(worker, stored) => Next::Install(Grant::of(*worker, &stored.record)),
@@ -312,7 +369,26 @@ impl Lessee {
         }
         let todo = std::mem::replace(&mut self.todo, Todo::Done);
         match (todo, answer) {
-            (Todo::Namespace, Answer::Namespace(found)) => self.found_namespace(moment, &found),
+            (Todo::Namespace, Answer::Namespace(found)) => self.found_namespace(moment, found),
+            (Todo::SetNamespace(_, record), Answer::Namespace(found)) => {
+                if found.as_ref() == Some(&record) {
+                    self.events.extend(record.leases_from.map(Event::Forgotten));
+                }
+                self.found_namespace(moment, found);
+            }
+            (Todo::Remember(record), Answer::Remembered) => {
+                self.known_life = Some(record.life);
+                self.use_namespace(record);
+            }
+            (Todo::Give, Answer::Namespace(found) | Answer::OtherNamespace(found)) if self.stop_by.is_some() => {
+                self.succeed(moment);
+                match found.filter(|found| check_namespace(&self.layout, Some(found), &NOTHING, 0).is_ok()) {
+                    Some(found) => self.namespace = Some(found),
+                    // There is nothing of this server's any more.
+                    None => self.giving.clear(),
+                }
+                self.todo = Todo::Give;
+            }
             (Todo::Search, Answer::All(records)) => self.found_all(moment, &records),
             (Todo::Lease(Ask { worker, sent: Some(write), .. }), Answer::Stored(version)) => {
                 self.succeed(moment);
@@ -352,6 +428,10 @@ impl Lessee {
                 }
                 self.todo = Todo::Give;
             }
+            // What is to be given back is so later, if it is there then.
+            (Todo::Lease(_) | Todo::Give, Answer::OtherNamespace(found)) | (Todo::Give, Answer::Namespace(found)) => {
+                self.found_namespace(moment, found);
+            }
             (todo, _) => {
                 self.todo = todo;
                 self.fail(moment, false);
@@ -376,7 +456,8 @@ impl Lessee {
             false => self.renew_at.max(self.installed_at.saturating_add(pause)),
         };
         if moment.monotonic >= renew_at {
-            self.todo = Todo::Lease(Ask::new(*worker, Some(stored.clone())));
+            let ask = Ask::new(*worker, Some(stored.clone()));
+            self.todo = Todo::Lease(Ask { is_gone: self.is_held_gone, ..ask });
             return None;
         }
         if !self.giving.is_empty() {
@@ -398,41 +479,65 @@ impl Lessee {
 
     fn next_to_give(&mut self, moment: &Moment) -> Next {
         loop {
+            let Some(namespace) = self.namespace.as_ref().filter(|_| !self.giving.is_empty()) else {
+                if !self.giving.is_empty() {
+                    return Next::Namespace;
+                }
+                self.todo = if self.stop_by.is_some() { Todo::Done } else { Todo::Rest };
+                return if self.stop_by.is_some() { Next::Done } else { Next::Wait(Micros(0)) };
+            };
             match self.giving.front() {
                 Some(&(worker, None)) => return Next::Read(worker),
                 Some((worker, Some(stored))) => match give_back(&self.me, *worker, stored, &moment.seen) {
                     Some(write) => {
                         self.giving_until = Some(write.record.granted_until);
-                        return Next::Write(write);
+                        return Next::Write(write, namespace.clone());
                     }
                     None => drop(self.giving.pop_front()),
                 },
-                None if self.stop_by.is_some() => {
-                    self.todo = Todo::Done;
-                    return Next::Done;
-                }
-                None => {
-                    self.todo = Todo::Rest;
-                    return Next::Wait(Micros(0));
-                }
+                None => {}
             }
         }
     }
 
     // What follows from answers.
 
-    fn found_namespace(&mut self, moment: &Moment, found: &str) {
+    fn found_namespace(&mut self, moment: &Moment, found: Option<NamespaceRecord>) {
         self.succeed(moment);
-        match check_namespace(&self.layout, found) {
-            Ok(()) => {
-                self.is_namespace_checked = true;
-                self.todo = Todo::Search;
-            }
-            Err(other) => {
+        self.namespace = None;
+        let known = self.known(moment);
+        match (check_namespace(&self.layout, found.as_ref(), &known, moment.chance), found) {
+            (Ok(Some(record)), found) => self.todo = Todo::SetNamespace(found, record),
+            (Ok(None), Some(found)) if self.known_life != Some(found.life) => self.todo = Todo::Remember(found),
+            (Ok(None), Some(found)) => self.use_namespace(found),
+            (Ok(None), None) => self.todo = Todo::Namespace,
+            (Err(other), _) => {
                 self.todo = Todo::Namespace;
                 self.refused(moment, Event::OtherLayout(other));
             }
         }
+    }
+
+    /// What this server knows of the namespace.
+    fn known(&self, moment: &Moment) -> Known {
+        if self.trusts {
+            return NOTHING;
+        }
+        let held = self.held.as_ref().map(|(_, stored)| stored.record.granted_until);
+        let now = moment.now.min(self.layout.end()).max(self.layout.epoch());
+        Known {
+            life: self.known_life,
+            is_record_lost: self.is_record_lost,
+            granted_until: held.max(moment.seen.ceiling),
+            over_at: now.saturating_add(self.terms.max_lead).saturating_add(self.terms.window),
+        }
+    }
+
+    /// The namespace's record is good, and noted on this server.
+    fn use_namespace(&mut self, record: NamespaceRecord) {
+        self.namespace = Some(record);
+        (self.is_namespace_checked, self.is_record_lost) = (true, false);
+        self.todo = if self.held.is_some() { Todo::Rest } else { Todo::Search };
     }
 
     fn found_all(&mut self, moment: &Moment, records: &BTreeMap<WorkerNumber, Stored>) {
@@ -449,6 +554,7 @@ impl Lessee {
             now: moment.now,
             monotonic: moment.monotonic,
             line: moment.seen.line,
+            leases_from: self.namespace.as_ref().and_then(|record| record.leases_from).filter(|_| !self.trusts),
             terms: self.terms,
         };
         let choice = search.choose(moment.chance);
@@ -466,6 +572,10 @@ impl Lessee {
                 self.todo = Todo::Search;
                 self.refused(moment, Event::NoWorker(no));
             }
+            Choice::NotBefore(instant) => {
+                self.todo = Todo::Search;
+                self.refused(moment, Event::NotBefore(instant));
+            }
         }
     }
 
@@ -474,19 +584,29 @@ impl Lessee {
         self.succeed(moment);
         let was_held = self.held.as_ref().is_some_and(|(worker, _)| *worker == ask.worker);
         match found {
+            Some(stored) if was_held && self.me.owns(&stored.record) && self.is_older(&stored) => {
+                self.record_is_lost(moment, ask.worker);
+                if let Some((_, held)) = &mut self.held {
+                    *held = stored;
+                }
+            }
             // Also where it is as it was sent: what can be read may not be durable yet, and never be.
             Some(stored) if self.me.owns(&stored.record) => {
                 self.todo = Todo::Lease(Ask::new(ask.worker, Some(stored)));
             }
-            None if was_held => {
-                self.events.push(Event::Vanished(ask.worker));
+            // Found before, and dealt with.
+            None if was_held && self.is_held_gone => {
                 self.todo = Todo::Lease(Ask { is_gone: true, sent: None, ..ask });
+            }
+            None if was_held => {
+                self.record_is_lost(moment, ask.worker);
+                self.is_held_gone = true;
             }
             Some(stored) if was_held => {
                 let (system, by) = (self.me.holder.system_identifier, stored.record.holder);
                 self.has_twin |= stored.record.owner.is_some() && by.system_identifier == system;
                 self.events.push(Event::Lost { worker: ask.worker, by });
-                self.held = None;
+                (self.held, self.is_held_gone) = (None, false);
                 self.search();
             }
             _ => {
@@ -495,6 +615,24 @@ impl Lessee {
                 self.search();
             }
         }
+    }
+
+    /// Whether this is a record of the worker in use from before it was last stored: grants do not shrink.
+    fn is_older(&self, found: &Stored) -> bool {
+        self.held.as_ref().is_some_and(|(_, held)| found.record.granted_until < held.record.granted_until)
+    }
+
+    /// The record of the worker in use is not as it was confirmed. Where its grant is over, somebody else may have taken
+    /// the worker before the registry forgot that: then it is not stored again.
+    fn record_is_lost(&mut self, moment: &Moment, worker: WorkerNumber) {
+        self.events.push(Event::Vanished(worker));
+        (self.is_record_lost, self.namespace) = (true, None);
+        if let Some((_, stored)) = &self.held
+            && !is_current(&self.layout, &stored.record, moment.now, &moment.seen)
+        {
+            self.held = None;
+        }
+        self.todo = Todo::Namespace;
     }
 
     fn installed(&mut self, moment: &Moment, worker: WorkerNumber, stored: Stored, outcome: Result<(), NotInstalled>) {
@@ -509,6 +647,7 @@ impl Lessee {
                     self.give(before, Some(stored));
                 }
                 (self.is_expired, self.conflicts, self.refusal_said_at) = (false, 0, None);
+                self.is_held_gone = false;
                 self.installed_at = moment.monotonic;
                 // From the request on, as the grant reaches so far from there.
                 self.renew_at = self.asked_at.saturating_add(self.terms.renew_after(moment.chance));
@@ -572,7 +711,9 @@ impl Lessee {
         let todo = std::mem::replace(&mut self.todo, Todo::Done);
         let asks_for_another = match (&todo, &self.held) {
             (Todo::Lease(ask) | Todo::Check(ask), Some((held, _))) => ask.worker != *held,
-            (Todo::Namespace | Todo::Search, Some(_)) => true,
+            // Without the namespace's record, nothing can be renewed either.
+            (Todo::Namespace | Todo::SetNamespace(..) | Todo::Remember(_), Some(_)) => self.namespace.is_some(),
+            (Todo::Search, Some(_)) => true,
             _ => false,
         };
         let pause = self.terms.retry_after(self.failures, moment.chance);
@@ -586,7 +727,7 @@ impl Lessee {
         self.todo = match todo {
             Todo::Lease(ask) if is_unknown => Todo::Check(ask),
             Todo::Lease(ask) => Todo::Lease(Ask { sent: None, ..ask }),
-            Todo::Search => Todo::Namespace,
+            Todo::Search | Todo::SetNamespace(..) => Todo::Namespace,
             Todo::Give => {
                 if let Some(front) = self.giving.front_mut().filter(|_| is_unknown) {
                     front.1 = None;
@@ -605,7 +746,7 @@ impl Lessee {
             self.events.push(why);
         }
         let pause = self.terms.look_after(moment.chance);
-        if self.held.is_some() {
+        if self.held.is_some() && self.namespace.is_some() {
             self.todo = Todo::Rest;
             self.move_at = moment.monotonic.saturating_add(pause);
         } else {
@@ -617,6 +758,9 @@ impl Lessee {
         self.not_before = moment.monotonic.saturating_add(length);
     }
 }
+
+/// A server that knows nothing of the namespace, or takes the registry at its word.
+const NOTHING: Known = Known { life: None, is_record_lost: false, granted_until: None, over_at: UnixMicros(0) };
 
 /// Whether something is to be reported that was last reported then; notes that it is.
 fn is_due(last: &mut Option<MonotonicMicros>, now: MonotonicMicros) -> bool {

@@ -30,6 +30,11 @@
 //! 13. Only what the registry has confirmed is a grant. A record that is read back after an answer was lost may be
 //!     visible and not durable: it is written again from the version that was found, and the answer to that counts.
 //!
+//! 14. Every write also expects the namespace's record as it was read ([`NamespaceRecord`]). A server that has known the
+//!     namespace, and finds that the registry has forgotten it or a record of its own, puts on record from when on new
+//!     leases are safe ([`check_namespace`]): none is given before, and none begins before. Whose grant is not over by
+//!     the clock goes on, and stores its record again.
+//!
 //! [`Lessee`] puts these together: it says what to do next, and is told what came of it.
 //!
 //! ```
@@ -40,7 +45,7 @@
 //! let layout: Layout = "default".parse()?;
 //! let me = Identity { token: Token(0x5ec7e7), holder: Holder { host: "db1".into(), ..Holder::default() } };
 //! let terms = Terms { window: Micros::from_secs(60), max_lead: Micros::from_secs(600) };
-//! let mut lessee = Lessee::new(layout, me, terms, Wanted::any(&layout));
+//! let mut lessee = Lessee::new(layout, me, terms, Wanted::any(&layout), None);
 //!
 //! // In shared memory, guarded by the lock for transitions.
 //! let (line, mut published) = (Line::new(), Published::new(true));
@@ -57,9 +62,11 @@
 //!             continue;
 //!         }
 //!         // The registry is empty, and stores what it is told.
-//!         Next::Namespace => Answer::Namespace(layout.to_string()),
+//!         Next::Namespace => Answer::Namespace(None),
+//!         Next::SetNamespace { record, .. } => Answer::Namespace(Some(record)),
+//!         Next::Remember(_) => Answer::Remembered,
 //!         Next::ReadAll => Answer::All(BTreeMap::new()),
-//!         Next::Write(write) => {
+//!         Next::Write(write, _) => {
 //!             assert_eq!((write.worker.0, write.expected), (4, None));
 //!             Answer::Stored(Version(1))
 //!         }
@@ -83,10 +90,10 @@ mod published;
 mod record;
 mod terms;
 
-pub use change::{Identity, Write, give_back, lease};
+pub use change::{Identity, Write, give_back, is_current, lease};
 pub use choice::{Choice, NoWorker, Search, Taken, Wanted, Watch, Why};
 pub use lessee::{Answer, Event, Lessee, Moment, Next};
-pub use namespace::{OtherLayout, check_namespace, namespace_record};
+pub use namespace::{Known, NamespaceRecord, OtherLayout, check_namespace};
 pub use published::{Grant, NotInstalled, Published, Seen, Step};
 pub use record::{Holder, Record, Stored, Token, Version, WorkerNumber};
 pub use terms::Terms;

@@ -1,7 +1,7 @@
 //! The core's functions on the check's small numbers; and how each rule is broken. A broken rule changes what a function
 //! of the core is told or what it has returned, or leaves a step out.
 
-use super::state::{Grant, Installation, Instant, Record, Request, Server, Tick, Worker};
+use super::state::{Grant, Installation, Instant, LOST, Record, Request, Server, Tick, Worker};
 use snowflake_core::lease::{
     self, Holder, Identity, Published, Seen, Step, Stored, Terms, Token, Version, WorkerNumber,
 };
@@ -53,6 +53,14 @@ pub enum Break {
     ReadCounts,
     /// 2: after a failover, versions come again.
     VersionsAgain,
+    /// 14: nobody puts on record from when on new leases are safe.
+    LossIgnored,
+    /// 14: a new lease may begin before that.
+    BegunBefore,
+    /// 14: a grant that is over by the clock is stored again.
+    StoredWhenOver,
+    /// 14: a write does not expect the namespace's record.
+    NamespaceUnchecked,
     /// Not a rule, but an idea that was dropped: a restarted server goes on with its system's old grant, above its own
     /// reservation.
     ReservationTrusted,
@@ -155,17 +163,35 @@ impl Rules {
             until: small(record.granted_until),
             system: if self.is_broken(Break::ReservationTrusted) { owner.system } else { 0 },
         };
-        let expected = if self.compare == Compare::Version { Record::default() } else { found };
+        let expects_none = found == Record::default();
+        let expected = match self.compare {
+            Compare::Version if self.is_broken(Break::NamespaceUnchecked) && expects_none => LOST,
+            Compare::Version => Record::default(),
+            Compare::Record | Compare::Owner => found,
+        };
         Request { worker: write.worker.0 as u8, expected, new }
     }
 
     /// The request with which a server leases or renews a worker, and the grant that it is if it succeeds.
-    pub fn lease(&self, server: &Server, found: Record, worker: Worker, now: Instant) -> (Request, Grant) {
+    pub fn lease(
+        &self,
+        server: &Server,
+        found: Record,
+        (leases_from, time): (Instant, Instant),
+        (worker, now): (Worker, Instant),
+    ) -> (Request, Grant) {
         let is_taken_for_own = self.is_broken(Break::OwnerUnchecked) && server.worker == Some(worker);
         let me = identity(if is_taken_for_own { found.owner } else { server.token });
         let (number, was) = (number(worker), stored(found));
         let seen = self.seen(server);
-        let write = lease::lease(&self.layout, &me, (number, was.as_ref()), &TERMS, instant(now), &seen);
+        let begins = Some(instant(leases_from)).filter(|_| !self.is_broken(Break::BegunBefore));
+        let goes_on = found.owner == server.token && found.until > time;
+        let begins = begins.filter(|_| !goes_on);
+        let mut write = lease::lease(&self.layout, &me, (number, was.as_ref()), begins, &TERMS, instant(now), &seen);
+        // There is no clock here: whether a grant is over is a choice of the check.
+        if let Some(begins) = begins.filter(|_| found.owner == server.token) {
+            write.record.granted_from = write.record.granted_from.max(begins);
+        }
         let mut request = self.request(found, &write, server);
         request.new.owner = server.token;
         let mut grant = Grant { worker, from: request.new.from, until: request.new.until };

@@ -24,6 +24,9 @@ pub struct Record {
     pub system: u8,
 }
 
+/// What a request expects whose version can come again: it was lost by a failover, or it is that there is no record.
+pub const LOST: Record = Record { owner: Token::MAX, from: 0, until: 0, system: 0 };
+
 /// A compare-and-swap under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Request {
@@ -83,7 +86,7 @@ pub struct Installation {
     pub grant: Grant,
 }
 
-/// A server. `system` and `reserved` are durable, `token` is the postmaster's; all else is shared memory.
+/// A server. `system`, `reserved` and `known` are durable, `token` is the postmaster's; all else is shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Server {
     pub phase: Phase,
@@ -105,6 +108,15 @@ pub struct Server {
     pub ceiling: Option<Instant>,
     pub closed: Option<Position>,
     pub task: Task,
+    /// Durable: which life of the namespace it has seen. Only where the registry forgets.
+    pub known: u8,
+}
+
+/// The record of the namespace. Life 0: there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Namespace {
+    pub life: u8,
+    pub leases_from: Instant,
 }
 
 /// What may still happen, so that there is an end.
@@ -132,6 +144,15 @@ pub struct Budget {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub registry: [Record; MAX_WORKERS],
+    /// Only where the registry forgets.
+    pub namespace: Namespace,
+    /// How many lives it had.
+    pub lives: u8,
+    /// The highest end of a grant that was ever stored. Only where the registry forgets.
+    pub highest: Instant,
+    /// It is at least so late, and all clocks say so: somebody has taken a worker over whose grant ended here. Only where
+    /// the registry forgets.
+    pub time: Instant,
     /// What of it a failover does not lose. Empty where there is none.
     pub durable: [Record; MAX_WORKERS],
     pub servers: [Server; MAX_SERVERS],

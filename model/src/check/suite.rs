@@ -35,6 +35,8 @@ pub fn suite() -> Vec<Check> {
         end: 6,
         in_flight: 2,
         reserves: false,
+        remembers: false,
+        is_known: false,
         budget: none,
     };
     // More requests at once make these too large.
@@ -59,6 +61,8 @@ pub fn suite() -> Vec<Check> {
     let closing = Budget { closings: 1, ..none };
     let copy = Budget { copies: 1, ..none };
     let rewind = Budget { rewinds: 1, ..none };
+    let wipe = Budget { wipes: 1, ..none };
+    let remembering = |world: &World| World { remembers: true, is_known: true, ..one_at_a_time(world) };
     let failover = Budget { failovers: 1, ..none };
 
     let safe = |name, world| Check { name, is_safe: true, is_short: false, world };
@@ -119,6 +123,12 @@ pub fn suite() -> Vec<Check> {
         safe("registry fails over, 1 worker, longer", with(failover, &one)),
         safe("registry fails over, 2 workers", with(failover, &two)),
         safe("registry fails over, stop, 1 worker", with(Budget { failovers: 1, ..stop }, &ending(4, &one))),
+        short("registry forgets, 1 worker", with(wipe, &remembering(&one))),
+        safe("registry forgets, crash, 1 worker", with(Budget { crashes: 1, ..wipe }, &remembering(&one))),
+        safe("registry forgets, stop, 1 worker", with(Budget { stops: 1, ..wipe }, &remembering(&one))),
+        safe("registry forgets, copy, 1 worker", with(Budget { copies: 1, ..wipe }, &remembering(&ending(5, &one)))),
+        safe("registry forgets, 2 workers", with(wipe, &remembering(&two))),
+        safe("registry forgets twice, 1 worker", with(Budget { wipes: 2, ..none }, &remembering(&one))),
         repeats("1: grant's start rounded down", breaking(Break::StartRoundedDown, &one_at_a_time(&long_tick))),
         repeats(
             "1: what was used rounded down",
@@ -164,6 +174,16 @@ pub fn suite() -> Vec<Check> {
             "13: what is read back counts as stored",
             with(failover, &breaking(Break::ReadCounts, &ending(4, &one))),
         ),
+        repeats("14: a loss is not put on record", with(wipe, &breaking(Break::LossIgnored, &remembering(&one)))),
+        repeats("14: a new lease begins before", with(wipe, &breaking(Break::BegunBefore, &remembering(&one)))),
+        repeats(
+            "14: a grant that is over stored again",
+            with(wipe, &breaking(Break::StoredWhenOver, &remembering(&one))),
+        ),
+        repeats(
+            "14: the namespace's record not expected",
+            with(wipe, &breaking(Break::NamespaceUnchecked, &World { in_flight: 2, ..remembering(&one) })),
+        ),
         repeats(
             "idea dropped: own reservation trusted, with a copy",
             with(copy, &breaking(Break::ReservationTrusted, &World { servers: 1, ..one_at_a_time(&reserving) })),
@@ -172,7 +192,10 @@ pub fn suite() -> Vec<Check> {
             "idea dropped: own reservation trusted, no copies",
             with(crash, &breaking(Break::ReservationTrusted, &one_at_a_time(&reserving))),
         ),
-        repeats("exception: registry wiped", with(Budget { wipes: 1, ..none }, &one)),
+        repeats(
+            "exception: registry wiped, and a server that never saw the namespace",
+            with(wipe, &World { is_known: false, ..remembering(&one) }),
+        ),
         repeats("exception: machine copied with its memory", with(Budget { forks: 1, ..none }, &one)),
     ]
 }

@@ -21,6 +21,11 @@ pub struct World {
     /// Whether ticks are claimed below a durable reservation, to which a started server's line is raised. Without, a
     /// started server knows nothing at all.
     pub reserves: bool,
+    /// Whether servers remember the namespace, so that they notice when the registry has forgotten it. Then those of
+    /// whom a worker is taken know by their clocks that their grants are over: clocks are right there.
+    pub remembers: bool,
+    /// Whether all of them have seen the namespace when it begins.
+    pub is_known: bool,
     pub budget: Budget,
 }
 
@@ -44,13 +49,12 @@ pub enum Action {
     HandBack { server: usize, worker: Worker },
     Rewind { server: usize, to: Tick },
     Wipe,
+    Look { server: usize },
+    StoreAgain { server: usize, now: Instant },
     Sync,
     ReadBack { server: usize },
     Failover,
 }
-
-/// What a request expects whose version was lost by a failover and has come again.
-const LOST: Record = Record { owner: Token::MAX, from: 0, until: 0, system: 0 };
 
 pub const REPEATED: &str = "no ID twice";
 
@@ -73,7 +77,8 @@ impl World {
 
     /// What is left of a server when its memory is gone.
     fn down(server: &Server, born: Born) -> Server {
-        Server { phase: Phase::Down, born, system: server.system, reserved: server.reserved, ..Server::default() }
+        let Server { system, reserved, known, .. } = *server;
+        Server { phase: Phase::Down, born, system, reserved, known, ..Server::default() }
     }
 
     /// The tick after the last one used, while the line is closed as well.
@@ -83,9 +88,20 @@ impl World {
 
     /// The readings of the clock with which a request for a worker differs.
     fn nows(&self, state: &State, server: &Server, worker: Worker) -> impl Iterator<Item = Instant> {
-        let record = state.registry[worker as usize];
+        self.nows_from(state, server, (worker, state.registry[worker as usize]))
+    }
+
+    /// The same, where the record to start from is this.
+    fn nows_from(
+        &self,
+        state: &State,
+        server: &Server,
+        (worker, record): (Worker, Record),
+    ) -> impl Iterator<Item = Instant> {
         let mut last = None;
-        let grants = (self.start..self.end).map(move |now| (now, self.rules.lease(server, record, worker, now).1));
+        let times = (state.namespace.leases_from, state.time);
+        let grant = |now| self.rules.lease(server, record, times, (worker, now)).1;
+        let grants = (self.start..self.end).map(|now| (now, grant(now)));
         let differing: Vec<_> = grants
             .filter(|(_, grant)| grant.until <= self.end && last.replace(grant.until) != Some(grant.until))
             .map(|(now, _)| now)
@@ -95,6 +111,9 @@ impl World {
 
     fn accepts(&self, found: Record, expected: Record) -> bool {
         match self.rules.compare {
+            Compare::Version if self.rules.is_broken(Break::NamespaceUnchecked) => {
+                expected != LOST || found == Record::default()
+            }
             Compare::Version => true,
             Compare::Record => found == expected,
             Compare::Owner => found.owner == expected.owner,
@@ -117,6 +136,9 @@ impl World {
         let worker = request.worker as usize;
         let is_accepted = self.accepts(state.registry[worker], request.expected);
         if is_accepted {
+            if self.remembers {
+                self.note_time(state, request);
+            }
             state.registry[worker] = request.new;
         }
         if is_accepted && self.rules.compare == Compare::Version {
@@ -141,6 +163,54 @@ impl World {
                 false => Task::Idle,
             };
         }
+    }
+
+    /// How late it is at least, and how far grants reach.
+    fn note_time(&self, state: &mut State, request: Request) {
+        let old = state.registry[request.worker as usize];
+        if request.new.owner != 0 && request.new.owner != old.owner {
+            // A right clock lets it do that when the grant is over, and when new leases are given at all.
+            let ended = if old.owner == 0 { 0 } else { old.until };
+            state.time = state.time.max(ended).max(state.namespace.leases_from);
+        }
+        state.highest = state.highest.max(request.new.until);
+    }
+
+    /// Looks at the namespace's record, and stores it where it is gone, or where nobody has noted that it was.
+    fn look(&self, state: &mut State, at: usize) {
+        let known = state.servers[at].known;
+        let before = state.namespace;
+        let has_forgotten = known != 0 && known != before.life && !self.rules.is_broken(Break::LossIgnored);
+        if before.life == 0 {
+            state.lives += 1;
+            state.namespace = Namespace { life: state.lives, leases_from: 0 };
+        }
+        if has_forgotten && before.leases_from == 0 {
+            state.namespace.leases_from = state.highest;
+        }
+        if state.namespace != before {
+            self.drop_requests(state);
+        }
+        state.servers[at].known = state.namespace.life;
+    }
+
+    /// All that is under way expects another record of the namespace.
+    fn drop_requests(&self, state: &mut State) {
+        if self.rules.is_broken(Break::NamespaceUnchecked) {
+            return;
+        }
+        state.network.clear();
+        for server in &mut state.servers {
+            if matches!(server.task, Task::Waiting(..)) {
+                server.task = Task::Idle;
+            }
+        }
+    }
+
+    /// The record of the worker in use, as it was confirmed.
+    fn held(server: &Server) -> Option<(Worker, Record)> {
+        let record = Record { owner: server.token, from: server.from?, until: server.ceiling?, system: 0 };
+        server.worker.map(|worker| (worker, record))
     }
 
     /// Whether what the registry shows may be lost by a failover.
@@ -216,11 +286,15 @@ impl Model for World {
     fn init_states(&self) -> Vec<State> {
         let mut servers = [Server::default(); MAX_SERVERS];
         for (i, server) in servers.iter_mut().enumerate().take(self.servers) {
-            let new = Server { system: i as u8 + 1, ..Server::default() };
+            let new = Server { system: i as u8 + 1, known: u8::from(self.is_known), ..Server::default() };
             *server = self.started(&new, i as Token + 1, true);
         }
         let state = State {
             registry: [Record::default(); MAX_WORKERS],
+            namespace: Namespace { life: u8::from(self.is_known), leases_from: 0 },
+            lives: u8::from(self.is_known),
+            highest: 0,
+            time: 0,
             durable: [Record::default(); MAX_WORKERS],
             servers,
             network: Vec::new(),
@@ -302,8 +376,21 @@ impl Model for World {
                     actions.push(Action::Rewind { server: i, to });
                 }
             }
+            let knows = !self.remembers || server.known == state.namespace.life && server.known != 0;
+            if server.task == Task::Idle && !knows {
+                actions.push(Action::Look { server: i });
+            }
             match server.task {
-                Task::Idle if has_room => {
+                Task::Idle if has_room && knows => {
+                    if self.remembers
+                        && let Some((worker, held)) = Self::held(server)
+                        && state.registry[worker as usize] == Record::default()
+                        && (held.until > state.time || self.rules.is_broken(Break::StoredWhenOver))
+                    {
+                        for now in self.nows_from(state, server, (worker, held)) {
+                            actions.push(Action::StoreAgain { server: i, now });
+                        }
+                    }
                     for worker in 0..self.workers as Worker {
                         for now in self.nows(state, server, worker) {
                             actions.push(Action::Lease { server: i, worker, now });
@@ -345,11 +432,21 @@ impl Model for World {
         match action {
             Action::Lease { server, worker, now } => {
                 let record = state.registry[worker as usize];
-                let (request, grant) = self.rules.lease(&state.servers[server], record, worker, now);
+                let begins = state.namespace.leases_from;
+                let (request, grant) =
+                    self.rules.lease(&state.servers[server], record, (begins, state.time), (worker, now));
                 state.servers[server].task = match self.rules.is_broken(Break::UsedBeforeStored) {
                     true => self.stored(&state.servers[server], grant),
                     false => Task::Waiting(grant, request),
                 };
+                state.send(request);
+            }
+            Action::Look { server } => self.look(&mut state, server),
+            Action::StoreAgain { server, now } => {
+                let (worker, held) = Self::held(&state.servers[server])?;
+                let begins = state.namespace.leases_from;
+                let (request, grant) = self.rules.lease(&state.servers[server], held, (begins, 0), (worker, now));
+                state.servers[server].task = Task::Waiting(grant, request);
                 state.send(request);
             }
             Action::Deliver { request, again } => self.deliver(&mut state, request, again),
@@ -358,7 +455,7 @@ impl Model for World {
             Action::Install { server } => {
                 let server = &mut state.servers[server];
                 let Task::Installing(plan, step) = server.task else { return None };
-                self.rules.install(server, &plan, step, self.budget.rewinds > 0);
+                self.rules.install(server, &plan, step, self.budget.rewinds > 0 || self.remembers);
                 let next = self.rules.next_step(&plan, step + 1);
                 server.task = next.map_or(Task::Idle, |next| Task::Installing(plan, next));
             }
@@ -428,8 +525,20 @@ impl Model for World {
             Action::Wipe => {
                 state.left.wipes -= 1;
                 state.registry = [Record::default(); MAX_WORKERS];
-                // What is under way expects records that are gone.
-                state.network.clear();
+                state.namespace = Namespace::default();
+                if self.rules.is_broken(Break::NamespaceUnchecked) {
+                    // What expects that there is no record finds none.
+                    state.network.retain(|request| request.expected == LOST);
+                } else {
+                    state.network.clear();
+                }
+                for server in &mut state.servers {
+                    if let Task::Waiting(_, sent) = server.task
+                        && state.network.binary_search(&sent).is_err()
+                    {
+                        server.task = Task::Idle;
+                    }
+                }
             }
             Action::Sync => self.sync(&mut state),
             Action::ReadBack { server } => {
@@ -473,6 +582,18 @@ impl Model for World {
         if budget.hand_backs > 0 {
             properties.push(Property::sometimes("claimed after a hand-back", |_, state: &State| {
                 state.left.hand_backs == 0 && is_claimed_above_another(state)
+            }));
+        }
+        if self.remembers && self.is_known && budget.wipes > 0 {
+            properties.push(Property::sometimes("claimed by a new lease after a loss", |_, state: &State| {
+                state.namespace.leases_from > 0
+                    && state.registry[0].from >= state.namespace.leases_from
+                    && state.claimed_by == Some(state.registry[0].owner)
+            }));
+            properties.push(Property::sometimes("claimed by a lease that was stored again", |_, state: &State| {
+                let [record, ..] = state.registry;
+                let goes_on = record.from < state.namespace.leases_from && record.until > state.namespace.leases_from;
+                goes_on && state.claimed_by == Some(record.owner)
             }));
         }
         if budget.failovers > 0 {
@@ -519,6 +640,10 @@ impl fmt::Display for Action {
             Self::HandBack { server, worker } => write!(f, "{} sends worker {worker} back", name(server)),
             Self::Rewind { server, to } => write!(f, "{}'s line is lowered to tick {to} by hand", name(server)),
             Self::Wipe => write!(f, "the registry is wiped"),
+            Self::Look { server } => write!(f, "{} looks at the namespace's record", name(server)),
+            Self::StoreAgain { server, now } => {
+                write!(f, "{} finds no record of its worker, and asks for it at {now}", name(server))
+            }
             Self::Sync => write!(f, "what the registry shows is durable, and it says so"),
             Self::ReadBack { server } => write!(f, "{} hears no answer, and reads its record back", name(server)),
             Self::Failover => write!(f, "the registry fails over, and loses what was not durable"),

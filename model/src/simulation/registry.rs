@@ -1,12 +1,12 @@
 //! The registry: it does one request after the other, exactly as a registry must.
 
 use snowflake_core::Micros;
-use snowflake_core::lease::{Answer, Next, Stored, Version, WorkerNumber};
+use snowflake_core::lease::{Answer, NamespaceRecord, Next, Stored, Version, WorkerNumber};
 use std::collections::BTreeMap;
 
 #[derive(Default)]
 pub struct Registry {
-    namespace: Option<String>,
+    namespace: Option<NamespaceRecord>,
     records: BTreeMap<WorkerNumber, Stored>,
     version: u64,
     /// Whether it stores whatever it is told.
@@ -37,13 +37,22 @@ impl Registry {
         self.busy_until
     }
 
-    /// Does it. `layout` is what the namespace's record becomes where there is none.
-    pub fn answer(&mut self, request: Next, layout: &str) -> Answer {
+    /// Does it.
+    pub fn answer(&mut self, request: Next) -> Answer {
         match request {
-            Next::Namespace => Answer::Namespace(self.namespace.get_or_insert_with(|| layout.to_owned()).clone()),
+            Next::Namespace => Answer::Namespace(self.namespace.clone()),
+            Next::SetNamespace { expected, record } => {
+                if self.namespace == expected {
+                    self.namespace = Some(record);
+                }
+                Answer::Namespace(self.namespace.clone())
+            }
+            Next::Write(_, namespace) if self.namespace.as_ref() != Some(&namespace) => {
+                Answer::OtherNamespace(self.namespace.clone())
+            }
             Next::ReadAll => Answer::All(self.records.clone()),
             Next::Read(worker) => Answer::One(self.records.get(&worker).cloned()),
-            Next::Write(write) => {
+            Next::Write(write, _) => {
                 let found = self.records.get(&write.worker);
                 if found.map(|stored| stored.version) != write.expected && !self.is_broken {
                     return Answer::Conflict(found.cloned());

@@ -43,6 +43,8 @@ pub struct Server {
     pub offset: Micros,
     /// What is durable: no tick from this one on was claimed.
     reserved: Tick,
+    /// Durable, too: which life of the namespace it has seen.
+    pub known_life: Option<u64>,
     /// Whether the line was raised to it in this run.
     is_raised: bool,
     /// Stopped, as by SIGSTOP, up to this time.
@@ -82,13 +84,14 @@ impl Server {
         let me = Identity { token: Token(u128::MAX), holder };
         Self {
             phase: Phase::Down,
-            lessee: Lessee::new(layout, me.clone(), terms, Wanted::any(&layout)),
+            lessee: Lessee::new(layout, me.clone(), terms, Wanted::any(&layout), None),
             me,
             line: Line::new(),
             published: Published::new(true),
             pace: Pace::default(),
             offset: Micros(0),
             reserved: Tick(0),
+            known_life: None,
             is_raised: false,
             paused_until: Micros(0),
             pending: None,
@@ -106,7 +109,7 @@ impl Server {
             self.me.token = Token(u128::from(run));
         }
         self.phase = Phase::Up;
-        self.lessee = Lessee::new(layout, self.me.clone(), terms, Wanted::any(&layout));
+        self.lessee = Lessee::new(layout, self.me.clone(), terms, Wanted::any(&layout), self.known_life);
         self.line = Line::new();
         self.published = Published::new(is_new_token);
         self.pace = Pace::default();
@@ -116,7 +119,7 @@ impl Server {
 
     /// Another directory with this one's data, of a moment ago.
     pub fn copy_data(&mut self, from: &Self) {
-        self.reserved = from.reserved;
+        (self.reserved, self.known_life) = (from.reserved, from.known_life);
     }
 
     /// The stop has closed the line: what is reserved ends above the last position.

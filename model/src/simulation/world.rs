@@ -64,7 +64,6 @@ impl Ord for Entry {
 struct World<'a> {
     scenario: &'a Scenario,
     layout: Layout,
-    namespace: String,
     start: UnixMicros,
     chance: Chance,
     now: Micros,
@@ -84,7 +83,6 @@ pub fn run(scenario: &Scenario, seed: u64) -> Report {
     let mut world = World {
         scenario,
         layout,
-        namespace: layout.to_string(),
         start: UnixMicros::parse("2026-01-01T00:00:00Z").expect("an instant"),
         chance: Chance(seed),
         now: Micros(0),
@@ -163,6 +161,10 @@ impl World<'_> {
                     return self.alarm(i, length.max(Micros(1)));
                 }
                 Next::Install(grant) => Answer::Installed(server.published.install(&self.layout, &server.line, &grant)),
+                Next::Remember(life) => {
+                    server.known_life = Some(life);
+                    Answer::Remembered
+                }
                 Next::Close => {
                     server.published.close(&self.layout, &server.line);
                     server.give_reservation_back(&self.layout);
@@ -189,7 +191,7 @@ impl World<'_> {
             self.report.lost += 1;
             // Whether it arrived is known only in a minority of cases.
             let answer = match request.what {
-                Next::Write(_) if !self.chance.one_in(4) => Answer::Unknown,
+                Next::Write(..) if !self.chance.one_in(4) => Answer::Unknown,
                 _ => Answer::Failed,
             };
             self.at(self.now + DEADLINE, Occurrence::Answer(server, number, answer));
@@ -206,7 +208,7 @@ impl World<'_> {
         let Request { server, number, what, is_answer_lost } = request;
         let done = self.registry.arrive(self.now, &what);
         self.report.slowest = self.report.slowest.max(done - self.now);
-        let answer = self.registry.answer(what, &self.namespace);
+        let answer = self.registry.answer(what);
         // A request that waits for longer in the registry's queue is carried out all the same.
         if is_answer_lost || done - self.now > DEADLINE {
             self.at(self.now + DEADLINE, Occurrence::Answer(server, number, Answer::Unknown));
@@ -245,7 +247,9 @@ impl World<'_> {
                 Event::GivenBack { .. } => self.report.given_back += 1,
                 Event::NoWorker(_) => self.report.refused += 1,
                 Event::NotGivenBack(_) | Event::NotAnswering(_) | Event::Answering(_) => {}
-                Event::Vanished(_) | Event::OtherLayout(_) => unreachable!("no registry is wiped"),
+                Event::Vanished(_) | Event::Forgotten(_) | Event::NotBefore(_) | Event::OtherLayout(_) => {
+                    unreachable!("no registry is wiped")
+                }
             }
         }
     }

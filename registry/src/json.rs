@@ -3,12 +3,13 @@
 //! ```json
 //! {"format":1,"owner":"00c0…","granted_from":"2026-01-01T00:00:00Z","granted_until":"2026-01-01T00:01:00Z","host":"db1",
 //!  "data_directory":"/var/lib/postgresql/15/main","port":5432,"cluster_name":"","system_identifier":"7412345678901234567"}
+//! {"format":1,"layout":"timestamp=41 …","life":"4a61…","leases_from":"2026-01-01T00:11:00Z"}
 //! ```
 
-use crate::text::{FORMAT, read_token, write_token};
+use crate::text::{FORMAT, read_life, read_token, write_life, write_token};
 use serde::{Deserialize, Serialize};
 use snowflake_core::UnixMicros;
-use snowflake_core::lease::{Holder, Record};
+use snowflake_core::lease::{Holder, NamespaceRecord, Record};
 
 /// Only the number, of whatever format.
 #[derive(Deserialize)]
@@ -36,6 +37,9 @@ struct Written {
 struct WrittenNamespace {
     format: u32,
     layout: String,
+    life: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    leases_from: Option<String>,
 }
 
 pub(crate) fn write(record: &Record) -> String {
@@ -79,14 +83,45 @@ pub(crate) fn read(text: &str) -> Result<Record, String> {
     })
 }
 
-pub(crate) fn write_layout(layout: &str) -> String {
-    json(&WrittenNamespace { format: FORMAT, layout: layout.to_owned() })
+pub(crate) fn write_namespace(record: &NamespaceRecord) -> String {
+    json(&WrittenNamespace {
+        format: FORMAT,
+        layout: record.layout.clone(),
+        life: write_life(record.life),
+        leases_from: record.leases_from.map(|instant| instant.to_string()),
+    })
 }
 
 /// # Errors
 /// What is wrong with the text, which is not repeated.
-pub(crate) fn read_layout(text: &str) -> Result<String, String> {
-    parse::<WrittenNamespace>(text).map(|written| written.layout)
+pub(crate) fn read_namespace(text: &str) -> Result<NamespaceRecord, String> {
+    let WrittenNamespace { layout, life, leases_from, .. } = parse(text)?;
+    let life = read_life(&life).ok_or("the life is not 16 hexadecimal digits")?;
+    let instant = |text: String| UnixMicros::parse(&text).ok_or_else(|| "an instant cannot be read".to_owned());
+    Ok(NamespaceRecord { layout, life, leases_from: leases_from.map(instant).transpose()? })
+}
+
+/// A namespace's record as it was last read, with its text: somebody may have written that by hand, in another form.
+#[derive(Default)]
+pub(crate) struct ReadNamespace(Option<(NamespaceRecord, String)>);
+
+impl ReadNamespace {
+    /// Reads the text of a record, where there is one, and notes it.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn note(&mut self, text: Option<String>) -> Result<Option<NamespaceRecord>, String> {
+        self.0 = text.map(|text| read_namespace(&text).map(|record| (record, text))).transpose()?;
+        Ok(self.0.as_ref().map(|(record, _)| record.clone()))
+    }
+
+    /// The text of a record, as it stands in the registry if it is there.
+    pub fn text(&self, record: &NamespaceRecord) -> String {
+        match &self.0 {
+            Some((noted, text)) if noted == record => text.clone(),
+            _ => write_namespace(record),
+        }
+    }
 }
 
 fn json(written: &impl Serialize) -> String {
@@ -126,7 +161,26 @@ mod tests {
         for record in [record(), Record { owner: None, ..record() }, Record { owner: Some(Token(1)), ..record() }] {
             assert_eq!(read(&write(&record)), Ok(record));
         }
-        assert_eq!(read_layout(&write_layout("a \"b\"")), Ok("a \"b\"".to_owned()));
+        for leases_from in [None, Some(UnixMicros(1))] {
+            let record = NamespaceRecord { layout: "a \"b\"".to_owned(), life: u64::MAX - 1, leases_from };
+            assert_eq!(read_namespace(&write_namespace(&record)), Ok(record));
+        }
+    }
+
+    #[test]
+    fn a_namespaces_record_that_was_written_by_hand_is_compared_as_it_stands() {
+        let text = r#"{ "format": 1, "layout": "a", "life": "00000000000000ff" }"#;
+        let mut read = ReadNamespace::default();
+        let record = read.note(Some(text.to_owned())).unwrap().unwrap();
+        assert_eq!(record, NamespaceRecord { layout: "a".to_owned(), life: 255, leases_from: None });
+        assert_eq!(read.text(&record), text);
+        let other = NamespaceRecord { life: 254, ..record };
+        assert_eq!(read.text(&other), write_namespace(&other));
+        for text in
+            [text.replace("ff", "f"), text.replace("\"a\"", "7"), text.replace("}", ", \"leases_from\": \"x\"}")]
+        {
+            read.note(Some(text)).unwrap_err();
+        }
     }
 
     #[test]

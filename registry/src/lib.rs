@@ -6,7 +6,7 @@
 //!
 //! let url: Url = "etcd://etcd1,etcd2,etcd3".parse()?;
 //! let mut registry = open(&url, &Namespace::new("default")?, &Options::default())?;
-//! let layout = registry.layout("timestamp=41 worker=10 sequence=12")?;
+//! let namespace = registry.namespace()?;
 //! let stands = registry.record(WorkerNumber(7))?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -110,16 +110,27 @@ pub use password::{Password, PasswordError};
 pub use stop::Stop;
 pub use url::{Kind, Url, UrlError};
 
-use snowflake_core::lease::{Record, Stored, Version, WorkerNumber};
+use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
 use std::time::Duration;
 
 /// A registry, and one namespace in it.
 pub trait Registry: Send {
-    /// The layout of the namespace, in the notation of layouts: the one that stands; where none does, this one from now on.
+    /// The record of the namespace, if there is one.
+    ///
+    /// # Errors
+    /// Any [`Error`] but [`Error::Unanswered`].
+    fn namespace(&mut self) -> Result<Option<NamespaceRecord>, Error>;
+
+    /// Stores the record of the namespace in place of this one; where none is given, if there is none yet. Returns what
+    /// stands then.
     ///
     /// # Errors
     /// Any [`Error`].
-    fn layout(&mut self, layout: &str) -> Result<String, Error>;
+    fn swap_namespace(
+        &mut self,
+        expected: Option<&NamespaceRecord>,
+        record: &NamespaceRecord,
+    ) -> Result<Option<NamespaceRecord>, Error>;
 
     /// All records of the namespace, by worker.
     ///
@@ -133,16 +144,31 @@ pub trait Registry: Send {
     /// Any [`Error`] but [`Error::Unanswered`].
     fn record(&mut self, worker: WorkerNumber) -> Result<Option<Stored>, Error>;
 
-    /// Stores a record in place of this version; where no version is given, if there is no record yet.
+    /// Stores a record in place of this version; where no version is given, if there is no record yet. Only where the
+    /// namespace's record is this one at the same moment; where none is given, whatever it is.
     ///
     /// # Errors
     /// Any [`Error`]. Only with [`Error::Unanswered`] may the record have been stored, or be stored later.
+    fn swap_within(
+        &mut self,
+        namespace: Option<&NamespaceRecord>,
+        worker: WorkerNumber,
+        expected: Option<Version>,
+        record: &Record,
+    ) -> Result<Swap, Error>;
+
+    /// [`Registry::swap_within`], whatever the namespace's record is.
+    ///
+    /// # Errors
+    /// As there.
     fn compare_and_swap(
         &mut self,
         worker: WorkerNumber,
         expected: Option<Version>,
         record: &Record,
-    ) -> Result<Swap, Error>;
+    ) -> Result<Swap, Error> {
+        self.swap_within(None, worker, expected, record)
+    }
 
     /// What can be seen that keeps this registry from promising what it must, and what is to be done about it: sentences for an
     /// operator. Empty where nothing was found.
@@ -177,6 +203,8 @@ pub enum Swap {
     Stored(Version),
     /// It is not: this stands there, or nothing.
     Conflict(Option<Stored>),
+    /// It is not: the namespace's record is another one than was expected. This stands there, or nothing.
+    OtherNamespace(Option<NamespaceRecord>),
 }
 
 /// How calls wait.

@@ -1,22 +1,24 @@
 //! A registry in memory, for tests and simulations: as many clients as one likes, and faults that are told beforehand.
 //!
 //! ```
+//! use snowflake_core::lease::NamespaceRecord;
 //! use snowflake_registry::memory::{Fault, Memory};
 //! use snowflake_registry::{Options, Registry};
 //!
 //! let memory = Memory::default();
 //! let mut registry = memory.client(&Options::default());
-//! assert_eq!(registry.layout("twitter")?, "twitter");
+//! let record = NamespaceRecord { layout: "twitter".to_owned(), life: 1, leases_from: None };
+//! assert_eq!(registry.swap_namespace(None, &record)?, Some(record.clone()));
 //!
 //! registry.next(Fault::LostAnswer);
-//! assert!(registry.layout("twitter").unwrap_err().is_unanswered());
+//! assert!(registry.swap_namespace(None, &record).unwrap_err().is_unanswered());
 //! # Ok::<(), snowflake_registry::Error>(())
 //! ```
 
 use crate::error::{Attempt, Attempts, Error};
-use crate::text::check;
+use crate::text::{check, check_namespace};
 use crate::{Options, Registry, Swap};
-use snowflake_core::lease::{Record, Stored, Version, WorkerNumber};
+use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -28,7 +30,7 @@ pub struct Memory(Arc<Mutex<Store>>);
 
 #[derive(Default)]
 struct Store {
-    layout: Option<String>,
+    namespace: Option<NamespaceRecord>,
     records: BTreeMap<WorkerNumber, Stored>,
     last_version: u64,
     late: VecDeque<Change>,
@@ -37,13 +39,13 @@ struct Store {
 /// A change that was sent.
 #[derive(Clone)]
 enum Change {
-    Layout(String),
-    Swap(WorkerNumber, Option<Version>, Box<Record>),
+    Namespace(Option<NamespaceRecord>, NamespaceRecord),
+    Swap(Option<NamespaceRecord>, WorkerNumber, Option<Version>, Box<Record>),
 }
 
 /// What came of it.
 enum Outcome {
-    Layout(String),
+    Namespace(Option<NamespaceRecord>),
     Swap(Swap),
 }
 
@@ -100,8 +102,16 @@ impl Memory {
 impl Store {
     fn make(&mut self, change: &Change) -> Outcome {
         match change {
-            Change::Layout(layout) => Outcome::Layout(self.layout.get_or_insert_with(|| layout.clone()).clone()),
-            Change::Swap(worker, expected, record) => {
+            Change::Namespace(expected, record) => {
+                if self.namespace == *expected {
+                    self.namespace = Some(record.clone());
+                }
+                Outcome::Namespace(self.namespace.clone())
+            }
+            Change::Swap(Some(namespace), ..) if self.namespace.as_ref() != Some(namespace) => {
+                Outcome::Swap(Swap::OtherNamespace(self.namespace.clone()))
+            }
+            Change::Swap(_, worker, expected, record) => {
                 let stands = self.records.get(worker);
                 if stands.map(|stored| stored.version) != *expected {
                     return Outcome::Swap(Swap::Conflict(stands.cloned()));
@@ -176,10 +186,19 @@ impl Client {
 }
 
 impl Registry for Client {
-    fn layout(&mut self, layout: &str) -> Result<String, Error> {
-        match self.change(Change::Layout(layout.to_owned()))? {
-            Outcome::Layout(layout) => Ok(layout),
-            Outcome::Swap(_) => unreachable!("a layout was sent"),
+    fn namespace(&mut self) -> Result<Option<NamespaceRecord>, Error> {
+        self.read(|store| store.namespace.clone())
+    }
+
+    fn swap_namespace(
+        &mut self,
+        expected: Option<&NamespaceRecord>,
+        record: &NamespaceRecord,
+    ) -> Result<Option<NamespaceRecord>, Error> {
+        check_namespace(record)?;
+        match self.change(Change::Namespace(expected.cloned(), record.clone()))? {
+            Outcome::Namespace(stands) => Ok(stands),
+            Outcome::Swap(_) => unreachable!("a namespace was sent"),
         }
     }
 
@@ -191,16 +210,17 @@ impl Registry for Client {
         self.read(|store| store.records.get(&worker).cloned())
     }
 
-    fn compare_and_swap(
+    fn swap_within(
         &mut self,
+        namespace: Option<&NamespaceRecord>,
         worker: WorkerNumber,
         expected: Option<Version>,
         record: &Record,
     ) -> Result<Swap, Error> {
         check(worker, record)?;
-        match self.change(Change::Swap(worker, expected, Box::new(record.clone())))? {
+        match self.change(Change::Swap(namespace.cloned(), worker, expected, Box::new(record.clone())))? {
             Outcome::Swap(swap) => Ok(swap),
-            Outcome::Layout(_) => unreachable!("a swap was sent"),
+            Outcome::Namespace(_) => unreachable!("a swap was sent"),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use snowflake_core::UnixMicros;
-use snowflake_core::lease::{Record, Token, Version, WorkerNumber};
+use snowflake_core::lease::{NamespaceRecord, Record, Token, Version, WorkerNumber};
 
 /// The format that this version reads and writes.
 pub(crate) const FORMAT: u32 = 1;
@@ -13,7 +13,6 @@ pub(crate) const FORMAT: u32 = 1;
 /// [`Error::Invalid`], where it is none.
 pub(crate) fn check(worker: WorkerNumber, record: &Record) -> Result<(), Error> {
     let invalid = |what: &str| Err(Error::Invalid(format!("the record of worker {} {what}", worker.0)));
-    let is_writable = |instant: UnixMicros| (UnixMicros(0)..=UnixMicros::MAX_WRITTEN).contains(&instant);
     let holder = &record.holder;
     if i64::try_from(worker.0).is_err() {
         return invalid("cannot be stored: the number is too high");
@@ -28,6 +27,36 @@ pub(crate) fn check(worker: WorkerNumber, record: &Record) -> Result<(), Error> 
         return invalid("cannot be stored: a text has a zero byte");
     }
     Ok(())
+}
+
+/// A namespace's record that every registry can store.
+///
+/// # Errors
+/// [`Error::Invalid`], where it is none.
+pub(crate) fn check_namespace(record: &NamespaceRecord) -> Result<(), Error> {
+    let invalid = |what: &str| Err(Error::Invalid(format!("the record of the namespace {what}")));
+    if record.layout.contains('\0') {
+        return invalid("has a zero byte");
+    }
+    match record.leases_from.is_none_or(is_writable) {
+        true => Ok(()),
+        false => invalid("cannot be stored: an instant is outside the years 1970 to 9999"),
+    }
+}
+
+fn is_writable(instant: UnixMicros) -> bool {
+    (UnixMicros(0)..=UnixMicros::MAX_WRITTEN).contains(&instant)
+}
+
+/// The life of a namespace as 16 hexadecimal digits.
+pub(crate) fn write_life(life: u64) -> String {
+    format!("{life:016x}")
+}
+
+/// Reads what [`write_life`] wrote.
+pub(crate) fn read_life(text: &str) -> Option<u64> {
+    let is_life = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_life.then(|| u64::from_str_radix(text, 16).ok())?
 }
 
 /// A version for a record, by chance: a registry that counted would count the same again after a failover, and what was

@@ -14,13 +14,13 @@ const PREFIX: &str = "/pg_snowflake/default/";
 fn people_can_read_what_is_stored() {
     let server = Setup::of(Kind::Etcd).start();
     let mut registry = client(&server);
-    registry.layout("twitter").unwrap();
+    layout(&mut *registry, "twitter").unwrap();
     create(&mut *registry, WORKER, &record(0));
     assert_eq!(
         server.etcdctl(&["get", "--prefix", PREFIX]).lines().collect::<Vec<_>>(),
         [
             "/pg_snowflake/default/namespace",
-            r#"{"format":1,"layout":"twitter"}"#,
+            r#"{"format":1,"layout":"twitter","life":"00000000000000ff"}"#,
             "/pg_snowflake/default/workers/7",
             concat!(
                 r#"{"format":1,"owner":"ffffffffffffffffffffffffffffffff","#,
@@ -56,7 +56,7 @@ fn foreign_content_is_left_alone_and_named() {
     let error = registry.records().unwrap_err();
     assert!(matches!(&error, Error::Unexpected { place, .. } if place.ends_with("/se ven")), "{error:?}");
     server.etcdctl(&["put", &format!("{PREFIX}namespace"), "x"]);
-    let error = registry.layout("twitter").unwrap_err();
+    let error = layout(&mut *registry, "twitter").unwrap_err();
     assert!(matches!(&error, Error::Unexpected { place, .. } if place.ends_with("/namespace")), "{error:?}");
 }
 
@@ -108,7 +108,7 @@ fn a_user_may_have_the_right_to_one_namespace_only() {
     server.etcdctl(&["user", "grant-role", "ids", "ids"]);
     let text = Kind::Etcd.url(false, "ids:pass", &server.address());
     let mut registry = connect(&text, &options(PATIENCE));
-    assert_eq!(registry.layout("twitter").unwrap(), "twitter");
+    assert_eq!(layout(&mut *registry, "twitter").unwrap(), "twitter");
     create(&mut *registry, WORKER, &record(1));
     assert_eq!(registry.records().unwrap().len(), 1);
     assert_eq!(registry.warnings().unwrap(), Vec::<String>::new());

@@ -54,10 +54,18 @@ fn a_text_of_postgresql_that_is_not_utf8_is_an_error() {
 #[test]
 fn a_status_of_etcd_without_a_text_refuses_nothing() {
     let fake = Fake::start(Kind::Etcd);
-    // The code at the end is another one.
-    fake.begin(Some((7, Damage::Repeated { from: 431, length: 33 })));
-    let wrong = converse(&fake, Kind::Etcd, DEADLINE);
-    assert!(wrong.iter().all(Option::is_none), "{wrong:?}");
+    fake.begin(None);
+    converse(&fake, Kind::Etcd, PATIENCE);
+    let answers = fake.state.lock().unwrap().answers.clone();
+    let with_status = answers.iter().enumerate().filter(|(_, answer)| answer.ends_with(b"grpc-status\x010"));
+    let with_status: Vec<_> = with_status.map(|(number, answer)| (number, answer.len() - 1)).collect();
+    assert!(with_status.len() > 5, "{answers:?}");
+    for (number, at) in with_status {
+        // FAILED_PRECONDITION.
+        fake.begin(Some((number, Damage::Overwritten { at, bytes: b"9".to_vec() })));
+        let wrong = converse(&fake, Kind::Etcd, DEADLINE);
+        assert!(wrong.iter().all(Option::is_none), "answer {number}: {wrong:?}");
+    }
 }
 
 fn given(name: &str, otherwise: u64) -> u64 {
@@ -151,7 +159,7 @@ fn converse(fake: &Fake, kind: Kind, deadline: Duration) -> Vec<Option<String>> 
     let (mut wrong, mut expected) = (Vec::new(), None);
     let mut note =
         |what: &str, problem: Option<String>| wrong.push(problem.map(|problem| format!("{what}: {problem}")));
-    note("layout", of_call(is_whole, || registry.layout("twitter")));
+    note("namespace", of_call(is_whole, || layout(registry, "twitter")));
     note("record", of_call(is_whole, || registry.record(WORKER)));
     for number in 1..4 {
         note("swap", of_swap(fake, registry, number, &mut expected, is_whole));
@@ -182,7 +190,9 @@ fn of_swap(
 ) -> Option<String> {
     let changes = || fake.state.lock().unwrap().changes;
     let before = changes();
-    let (result, took) = timed(|| registry.compare_and_swap(WORKER, *expected, &record(number)));
+    let (result, took) = timed(|| {
+        registry.swap_within(Some(&namespace_record("twitter", 255, None)), WORKER, *expected, &record(number))
+    });
     // The version that this change must have got, as all before it came, too.
     let version = fake.version();
     let was_made = changes() > before;

@@ -15,8 +15,8 @@ fn clients_share_what_is_stored() {
     let memory = Memory::default();
     let mut first = memory.client(&options(PATIENCE));
     let mut second = memory.client(&options(PATIENCE));
-    assert_eq!(first.layout("twitter").unwrap(), "twitter");
-    assert_eq!(second.layout("another").unwrap(), "twitter");
+    assert_eq!(layout(&mut first, "twitter").unwrap(), "twitter");
+    assert_eq!(layout(&mut second, "another").unwrap(), "twitter");
     let one = create(&mut first, WORKER, &record(1));
     let stands = Stored { version: one, record: record(1) };
     assert_eq!(second.compare_and_swap(WORKER, None, &record(2)).unwrap(), Swap::Conflict(Some(stands.clone())));

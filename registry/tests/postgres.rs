@@ -22,7 +22,7 @@ fn start() -> Server {
 fn people_can_read_what_is_stored() {
     let server = start();
     let mut registry = client(&server);
-    registry.layout("twitter").unwrap();
+    layout(&mut *registry, "twitter").unwrap();
     create(&mut *registry, WORKER, &record(0));
     let mut people = server.cluster().client();
     people.batch_execute("SET timezone = 'UTC'").unwrap();
@@ -77,7 +77,7 @@ fn a_role_without_the_right_to_create_uses_tables_that_are_there() {
     }
     let grants = "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA snowflake_registry TO ids";
     owner.batch_execute(grants).unwrap();
-    assert_eq!(registry.layout("twitter").unwrap(), "twitter");
+    assert_eq!(layout(&mut *registry, "twitter").unwrap(), "twitter");
     let version = create(&mut *registry, WORKER, &record(1));
     stored(registry.compare_and_swap(WORKER, Some(version), &record(2)));
 }
@@ -194,7 +194,7 @@ fn a_locked_record_is_refused_in_time() {
 fn foreign_content_is_left_alone_and_named() {
     let server = start();
     let mut registry = client(&server);
-    registry.layout("twitter").unwrap();
+    layout(&mut *registry, "twitter").unwrap();
     let version = create(&mut *registry, WORKER, &record(1));
     let mut people = server.cluster().client();
     for (change, back, what) in [
@@ -219,7 +219,7 @@ fn foreign_content_is_left_alone_and_named() {
     stored(registry.compare_and_swap(WORKER, Some(version), &last));
 
     people.batch_execute("UPDATE snowflake_registry.namespaces SET format = 3").unwrap();
-    let error = registry.layout("twitter").unwrap_err();
+    let error = layout(&mut *registry, "twitter").unwrap_err();
     assert!(matches!(&error, Error::Unexpected { place, .. } if place.contains("default")), "{error:?}");
     // Tables of somebody else.
     let table = "DROP TABLE snowflake_registry.workers; CREATE TABLE snowflake_registry.workers (id int)";
@@ -290,7 +290,7 @@ fn pgbouncer_may_stand_between() {
         assert_eq!(registry.record(WORKER).unwrap().unwrap().record, record(number));
     }
     assert!(matches!(registries[0].compare_and_swap(WORKER, None, &record(0)).unwrap(), Swap::Conflict(Some(_))));
-    assert_eq!(registries[1].layout("twitter").unwrap(), "twitter");
+    assert_eq!(layout(&mut *registries[1], "twitter").unwrap(), "twitter");
     let left: bool = value(
         &mut server.cluster().client(),
         "SELECT count(*) = 0 FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'",

@@ -14,10 +14,13 @@ const KEY: &str = "pg_snowflake:default";
 fn people_can_read_what_is_stored() {
     let server = Setup::of(Kind::Redis).start();
     let mut registry = client(&server);
-    registry.layout("twitter").unwrap();
+    layout(&mut *registry, "twitter").unwrap();
     let version = create(&mut *registry, WORKER, &record(0));
     assert_eq!(server.redis_cli(&["keys", "*"]).trim(), KEY);
-    assert_eq!(server.redis_cli(&["hget", KEY, "namespace"]).trim(), r#"{"format":1,"layout":"twitter"}"#);
+    assert_eq!(
+        server.redis_cli(&["hget", KEY, "namespace"]).trim(),
+        r#"{"format":1,"layout":"twitter","life":"00000000000000ff"}"#
+    );
     assert_eq!(server.redis_cli(&["hget", KEY, "worker:7:version"]).trim(), version.0.to_string());
     let stands = server.redis_cli(&["hget", KEY, "worker:7"]);
     assert!(stands.contains(r#""granted_until":"2027-01-15T08:00:00Z""#), "{stands}");
@@ -61,7 +64,7 @@ fn foreign_content_is_left_alone_and_named() {
     for error in [
         registry.record(WORKER).unwrap_err(),
         registry.compare_and_swap(WORKER, None, &record(1)).unwrap_err(),
-        registry.layout("twitter").unwrap_err(),
+        layout(&mut *registry, "twitter").unwrap_err(),
     ] {
         assert!(matches!(error, Error::Unexpected { .. }), "{error:?}");
     }
@@ -106,7 +109,7 @@ fn a_user_with_few_rights_can_do_all_but_see_settings() {
     ]);
     let text = Kind::Redis.url(false, "ids:s3cret", &server.address());
     let mut registry = connect(&text, &options(PATIENCE));
-    assert_eq!(registry.layout("twitter").unwrap(), "twitter");
+    assert_eq!(layout(&mut *registry, "twitter").unwrap(), "twitter");
     let version = create(&mut *registry, WORKER, &record(1));
     stored(registry.compare_and_swap(WORKER, Some(version), &record(2)));
     assert_eq!(registry.records().unwrap().len(), 1);

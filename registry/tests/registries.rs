@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use snowflake_core::lease::{Record, Stored, Version, WorkerNumber};
+use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
 use snowflake_core::{Micros, UnixMicros};
 use snowflake_registry::{Error, Registry, Swap, open};
 use snowflake_test::certificates::Authority;
@@ -33,6 +33,7 @@ macro_rules! with_each_registry {
 
 with_each_registry!(
     what_is_stored_reads_back,
+    a_change_is_made_under_the_namespaces_record_that_was_read,
     odd_names_do_no_harm,
     eight_clients_create_at_once,
     no_swap_is_lost_among_eight_clients,
@@ -55,8 +56,8 @@ fn what_is_stored_reads_back(kind: Kind) {
     let server = Setup::of(kind).start();
     let mut first = client(&server);
     let mut second = client(&server);
-    assert_eq!(first.layout("twitter").unwrap(), "twitter");
-    assert_eq!(second.layout("timestamp=41 worker=10 sequence=12").unwrap(), "twitter");
+    assert_eq!(layout(&mut *first, "twitter").unwrap(), "twitter");
+    assert_eq!(layout(&mut *second, "timestamp=41 worker=10 sequence=12").unwrap(), "twitter");
     assert_eq!(first.record(WORKER).unwrap(), None);
     assert_eq!(first.records().unwrap(), []);
 
@@ -95,19 +96,74 @@ fn what_is_stored_reads_back(kind: Kind) {
     }
 }
 
+fn a_change_is_made_under_the_namespaces_record_that_was_read(kind: Kind) {
+    let mut server = Setup::of(kind).start();
+    let (mut first, mut second) = (client(&server), client(&server));
+    assert_eq!(first.namespace().unwrap(), None);
+    let one = namespace_record("twitter", 1, None);
+    let swap = |registry: &mut dyn Registry, expected: Option<&NamespaceRecord>, new: &NamespaceRecord| {
+        registry.swap_namespace(expected, new).unwrap()
+    };
+    assert_eq!(swap(&mut *first, None, &one), Some(one.clone()));
+    assert_eq!(second.namespace().unwrap(), Some(one.clone()));
+    let other = namespace_record("o'clock \"x\" \\", u64::MAX, Some(UnixMicros::MAX_WRITTEN));
+    assert_eq!(swap(&mut *second, None, &other), Some(one.clone()), "there is one");
+    assert_eq!(swap(&mut *second, Some(&other), &one), Some(one.clone()), "it is another one");
+
+    let version = stored(first.swap_within(Some(&one), WORKER, None, &record(1)));
+    let stands = Stored { version, record: record(1) };
+    assert_eq!(second.swap_within(Some(&one), WORKER, None, &record(2)).unwrap(), Swap::Conflict(Some(stands)));
+    let elsewhere = second.swap_within(Some(&other), WORKER, Some(version), &record(2)).unwrap();
+    assert_eq!(elsewhere, Swap::OtherNamespace(Some(one.clone())));
+    let elsewhere = second.swap_within(Some(&other), WorkerNumber(8), None, &record(2)).unwrap();
+    assert_eq!(elsewhere, Swap::OtherNamespace(Some(one.clone())));
+
+    // Each part of it counts.
+    let marked = NamespaceRecord { leases_from: Some(UnixMicros(1_800_000_000_000_001)), ..one.clone() };
+    assert_eq!(swap(&mut *second, Some(&one), &marked), Some(marked.clone()));
+    for changed in [
+        one.clone(),
+        NamespaceRecord { leases_from: Some(UnixMicros(1_800_000_000_000_002)), ..one.clone() },
+        NamespaceRecord { life: 2, ..marked.clone() },
+        NamespaceRecord { layout: "Twitter".to_owned(), ..marked.clone() },
+    ] {
+        let elsewhere = first.swap_within(Some(&changed), WORKER, Some(version), &record(2)).unwrap();
+        assert_eq!(elsewhere, Swap::OtherNamespace(Some(marked.clone())), "{changed:?}");
+    }
+    let version = stored(first.swap_within(Some(&marked), WORKER, Some(version), &record(2)));
+    assert_eq!(swap(&mut *first, Some(&marked), &other), Some(other.clone()));
+    assert_eq!(second.namespace().unwrap(), Some(other.clone()));
+    stored(second.swap_within(Some(&other), WORKER, Some(version), &record(3)));
+
+    server.wipe();
+    // PostgreSQL's session found its tables when it began.
+    let _ = first.namespace();
+    assert_eq!(first.namespace().unwrap(), None);
+    let elsewhere = first.swap_within(Some(&other), WORKER, None, &record(4)).unwrap();
+    assert_eq!(elsewhere, Swap::OtherNamespace(None));
+    assert_eq!(first.records().unwrap(), []);
+    for odd in [
+        NamespaceRecord { layout: "\0".to_owned(), ..one.clone() },
+        NamespaceRecord { leases_from: Some(UnixMicros(-1)), ..one },
+    ] {
+        let error = first.swap_namespace(None, &odd).unwrap_err();
+        assert!(matches!(error, Error::Invalid(_)), "{error:?}");
+    }
+}
+
 fn odd_names_do_no_harm(kind: Kind) {
     let server = Setup::of(kind).start();
     let names = ["default", "o'clock \"x\" \\", "a/workers", "a", "%2F", "/", "é 雪 {}", "*", "$1", &"x".repeat(63)];
     let open = |name: &str| open(&url(&server.url()), &namespace(name), &options(PATIENCE)).unwrap();
     for (number, name) in names.iter().enumerate() {
         let mut registry = open(name);
-        assert_eq!(registry.layout(name).unwrap(), *name);
+        assert_eq!(layout(&mut *registry, name).unwrap(), *name);
         create(&mut *registry, WORKER, &record(i64::try_from(number).unwrap()));
         create(&mut *registry, WorkerNumber(70), &record(0));
     }
     for (number, name) in names.iter().enumerate() {
         let mut registry = open(name);
-        assert_eq!(registry.layout("another").unwrap(), *name);
+        assert_eq!(layout(&mut *registry, "another").unwrap(), *name);
         let records = registry.records().unwrap();
         assert_eq!(records.len(), 2, "{name}");
         assert_eq!(records[0].1.record, record(i64::try_from(number).unwrap()), "{name}");
@@ -133,7 +189,7 @@ fn eight_clients_create_at_once(kind: Kind) {
     let mut server = Setup::of(kind).start();
     for round in 0..3 {
         let found = eight(&server, |number, registry| {
-            let layout = registry.layout(&number.to_string()).unwrap();
+            let layout = layout(registry, &number.to_string()).unwrap();
             let swap = registry.compare_and_swap(WORKER, None, &record(i64::try_from(number).unwrap())).unwrap();
             (layout, swap)
         });
@@ -164,6 +220,7 @@ fn no_swap_is_lost_among_eight_clients(kind: Kind) {
                         break;
                     }
                     Swap::Conflict(found) => stands = found.unwrap(),
+                    other => panic!("{other:?}"),
                 }
             }
         }
@@ -217,6 +274,7 @@ fn a_paused_server_leaves_a_change_unanswered(kind: Kind) {
         match registry.compare_and_swap(WORKER, expected, &record(2)).unwrap() {
             Swap::Stored(version) => break version,
             Swap::Conflict(stands) => expected = stands.map(|stored| stored.version),
+            other => panic!("{other:?}"),
         }
     };
     assert_eq!(registry.record(WORKER).unwrap(), Some(Stored { version, record: record(2) }));
@@ -363,7 +421,7 @@ fn passwords_are_checked_and_do_not_show(kind: Kind) {
         let mut registry = client_with_password(&with(credentials), secret);
         for error in [
             registry.record(WORKER).unwrap_err(),
-            registry.layout("x").unwrap_err(),
+            layout(&mut *registry, "x").unwrap_err(),
             registry.compare_and_swap(WORKER, None, &record(1)).unwrap_err(),
             registry.warnings().unwrap_err(),
         ] {
@@ -487,7 +545,7 @@ fn records_that_cannot_be_stored_are_refused(kind: Kind) {
 fn a_wiped_registry_has_nothing(kind: Kind) {
     let mut server = Setup::of(kind).start();
     let mut registry = client(&server);
-    registry.layout("twitter").unwrap();
+    layout(&mut *registry, "twitter").unwrap();
     let version = create(&mut *registry, WORKER, &record(1));
     server.wipe();
     if kind == Kind::Postgres {
@@ -497,5 +555,5 @@ fn a_wiped_registry_has_nothing(kind: Kind) {
     }
     assert_eq!(registry.compare_and_swap(WORKER, Some(version), &record(2)).unwrap(), Swap::Conflict(None));
     assert_eq!(registry.records().unwrap(), []);
-    assert_eq!(registry.layout("another").unwrap(), "another");
+    assert_eq!(layout(&mut *registry, "another").unwrap(), "another");
 }

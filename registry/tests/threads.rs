@@ -74,7 +74,7 @@ fn no_call_starts_a_thread() {
             false
         });
         let mut registry = connect(&text, &Options { deadline: Some(PATIENCE), stop });
-        assert_eq!(registry.layout("twitter").unwrap(), "twitter");
+        assert_eq!(layout(&mut *registry, "twitter").unwrap(), "twitter");
         let version = create(&mut *registry, WORKER, &record(1));
         stored(registry.compare_and_swap(WORKER, Some(version), &record(2)));
         registry.record(WORKER).unwrap();

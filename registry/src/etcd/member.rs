@@ -119,6 +119,17 @@ fn not_etcd() -> Fault {
     Fault::Unclear("it does not answer as etcd does".to_owned())
 }
 
+/// How a key must be for a change.
+#[derive(Clone, Copy)]
+pub enum Expected<'a> {
+    /// It is not there.
+    Nothing,
+    /// Its last change has this revision.
+    Revision(i64),
+    /// It has this value.
+    Value(&'a str),
+}
+
 impl Member {
     /// The key, linearizably.
     pub async fn one(&mut self, key: &str) -> Result<Option<KeyValue>, Fault> {
@@ -150,25 +161,33 @@ impl Member {
         }
     }
 
-    /// Puts a value where the key's last change has this revision, 0 for no key, and returns the new revision. Else what
-    /// stands.
+    /// Puts a value where the key is as expected, and returns the new revision. Else what stands there, and at the other
+    /// key, where one is expected.
     pub async fn compare_and_put(
         &mut self,
         key: &str,
-        revision: i64,
+        expected: Expected<'_>,
+        other: Option<(&str, &str)>,
         value: &str,
-    ) -> Result<Result<i64, Option<KeyValue>>, Fault> {
+    ) -> Result<Result<i64, [Option<KeyValue>; 2]>, Fault> {
         let get = || TxnOp::get(key, None);
-        let transaction = Txn::new()
-            .when([Compare::mod_revision(key, CompareOp::Equal, revision)])
-            .and_then([TxnOp::put(key, value, None), get()])
-            .or_else([get()]);
+        let mut conditions = vec![match expected {
+            Expected::Nothing => Compare::mod_revision(key, CompareOp::Equal, 0),
+            Expected::Revision(revision) => Compare::mod_revision(key, CompareOp::Equal, revision),
+            Expected::Value(value) => Compare::value(key, CompareOp::Equal, value),
+        }];
+        conditions.extend(other.map(|(other, value)| Compare::value(other, CompareOp::Equal, value)));
+        // Where there is no other, the same again.
+        let look = [get(), TxnOp::get(other.map_or(key, |(other, _)| other), None)];
+        let transaction = Txn::new().when(conditions).and_then([TxnOp::put(key, value, None), get()]).or_else(look);
         let answer = self.client.txn(transaction).await.map_err(fault)?;
         let revision = answer.header().map_or(0, etcd_client::ResponseHeader::revision);
         let mut answers = answer.op_responses().into_iter();
         if !answer.succeeded() {
-            return match (answers.next(), answers.next()) {
-                (Some(TxnOpResponse::Get(mut found)), None) => Ok(Err(found.take_kvs().into_iter().next())),
+            return match (answers.next(), answers.next(), answers.next()) {
+                (Some(TxnOpResponse::Get(mut found)), Some(TxnOpResponse::Get(mut other)), None) => {
+                    Ok(Err([found.take_kvs().into_iter().next(), other.take_kvs().into_iter().next()]))
+                }
                 _ => Err(not_etcd()),
             };
         }

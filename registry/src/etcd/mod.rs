@@ -17,7 +17,7 @@
 //!
 //! | key | value |
 //! |---|---|
-//! | `/pg_snowflake/<namespace>/namespace` | the layout, as JSON |
+//! | `/pg_snowflake/<namespace>/namespace` | the record of the namespace, as JSON |
 //! | `/pg_snowflake/<namespace>/workers/<number>` | a record, as JSON |
 //!
 //! In the namespace, `/` is written as `%2F`, and `%` as `%25`: so no namespace lies inside another one.
@@ -25,19 +25,21 @@
 mod member;
 
 use crate::error::Error;
+use crate::json::ReadNamespace;
 use crate::net::{Fault, Protocol, Stream, Tls, Turns};
-use crate::text::check;
+use crate::text::{check, check_namespace};
 use crate::url::{Host, Url, UseTls};
 use crate::{Namespace, Options, Protection, Registry, Swap, json};
 use etcd_client::KeyValue;
-use member::{Login, Member};
-use snowflake_core::lease::{Record, Stored, Version, WorkerNumber};
+use member::{Expected, Login, Member};
+use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
 
 /// One namespace of a registry in etcd.
 pub struct Etcd {
     turns: Turns<Server>,
     namespace: String,
     workers: String,
+    read: ReadNamespace,
 }
 
 impl Etcd {
@@ -57,6 +59,7 @@ impl Etcd {
             turns: Turns::new(Server { login, namespace: namespace.clone() }, url, options)?,
             namespace,
             workers: format!("{prefix}workers/"),
+            read: ReadNamespace::default(),
         })
     }
 
@@ -96,19 +99,43 @@ fn read<T>(pair: &KeyValue, read: impl Fn(&str) -> Result<T, String>) -> Result<
     read(&String::from_utf8_lossy(pair.value())).map_err(|what| Fault::Unexpected { place: key_of(pair), what })
 }
 
+fn is_text(pair: Option<&KeyValue>, text: &str) -> bool {
+    pair.is_some_and(|pair| pair.value() == text.as_bytes())
+}
+
+/// Reads and notes the namespace's record.
+fn note(read: &mut ReadNamespace, key: &str, stands: Option<&KeyValue>) -> Result<Option<NamespaceRecord>, Error> {
+    let text = stands.map(|pair| String::from_utf8_lossy(pair.value()).into_owned());
+    read.note(text).map_err(|what| Error::unexpected(key, &what))
+}
+
 fn stored(pair: &KeyValue) -> Result<Stored, Fault> {
     let record = read(pair, json::read)?;
     Ok(Stored { version: Version(pair.mod_revision().cast_unsigned()), record })
 }
 
 impl Registry for Etcd {
-    fn layout(&mut self, layout: &str) -> Result<String, Error> {
-        let Self { turns, namespace, .. } = self;
-        turns.change(async |member| match member.compare_and_put(namespace, 0, &json::write_layout(layout)).await? {
-            Ok(_) => Ok(layout.to_owned()),
-            Err(Some(stands)) => read(&stands, json::read_layout),
-            Err(None) => Err(Fault::Unclear("the namespace is gone again".to_owned())),
-        })
+    fn namespace(&mut self) -> Result<Option<NamespaceRecord>, Error> {
+        let Self { turns, namespace, read, .. } = self;
+        let stands = turns.read(async |member| member.one(namespace).await)?;
+        note(read, namespace, stands.as_ref())
+    }
+
+    fn swap_namespace(
+        &mut self,
+        expected: Option<&NamespaceRecord>,
+        record: &NamespaceRecord,
+    ) -> Result<Option<NamespaceRecord>, Error> {
+        check_namespace(record)?;
+        let Self { turns, namespace, read, .. } = self;
+        let text = expected.map(|expected| read.text(expected));
+        let expected = text.as_deref().map_or(Expected::Nothing, Expected::Value);
+        let value = json::write_namespace(record);
+        let swap = turns.change(async |member| member.compare_and_put(namespace, expected, None, &value).await)?;
+        match swap {
+            Ok(_) => Ok(Some(record.clone())),
+            Err([stands, _]) => note(read, namespace, stands.as_ref()),
+        }
     }
 
     fn records(&mut self) -> Result<Vec<(WorkerNumber, Stored)>, Error> {
@@ -132,8 +159,9 @@ impl Registry for Etcd {
         self.turns.read(async |member| member.one(&key).await?.as_ref().map(stored).transpose())
     }
 
-    fn compare_and_swap(
+    fn swap_within(
         &mut self,
+        namespace: Option<&NamespaceRecord>,
         worker: WorkerNumber,
         expected: Option<Version>,
         record: &Record,
@@ -141,15 +169,23 @@ impl Registry for Etcd {
         check(worker, record)?;
         let key = self.key(worker);
         let value = json::write(record);
-        // A key that is not there has the revision 0, and no other has.
         let expected = match expected {
-            None => 0,
-            Some(Version(version)) => i64::try_from(version).ok().filter(|version| *version > 0).unwrap_or(i64::MAX),
+            None => Expected::Nothing,
+            // No key has that revision.
+            Some(Version(version)) => {
+                Expected::Revision(i64::try_from(version).ok().filter(|version| *version > 0).unwrap_or(i64::MAX))
+            }
         };
-        self.turns.change(async |member| match member.compare_and_put(&key, expected, &value).await? {
-            Ok(revision) => Ok(Swap::Stored(Version(revision.cast_unsigned()))),
-            Err(stands) => Ok(Swap::Conflict(stands.as_ref().map(stored).transpose()?)),
-        })
+        let Self { turns, namespace: key_of_namespace, read, .. } = self;
+        let text = namespace.map(|namespace| read.text(namespace));
+        let other = text.as_deref().map(|text| (key_of_namespace.as_str(), text));
+        let swap =
+            turns.change(async |member| match member.compare_and_put(&key, expected, other, &value).await? {
+                Ok(revision) => Ok(Ok(Swap::Stored(Version(revision.cast_unsigned())))),
+                Err([_, stands]) if other.is_some_and(|(_, text)| !is_text(stands.as_ref(), text)) => Ok(Err(stands)),
+                Err([stands, _]) => Ok(Ok(Swap::Conflict(stands.as_ref().map(stored).transpose()?))),
+            })?;
+        swap.or_else(|stands| Ok(Swap::OtherNamespace(note(read, key_of_namespace, stands.as_ref())?)))
     }
 
     fn warnings(&mut self) -> Result<Vec<String>, Error> {

@@ -40,12 +40,12 @@ pub use statements::TABLES;
 
 use crate::error::Error;
 use crate::net::{Fault, Protocol, Stream, Tls, Turns, confirmed};
-use crate::text::{check, new_version, read_token};
+use crate::text::{check, check_namespace, new_version, read_life, read_token};
 use crate::url::{Host, Url, UseTls};
 use crate::{Namespace, Options, Protection, Registry, Swap};
 use session::{Login, Row, Session};
 use snowflake_core::UnixMicros;
-use snowflake_core::lease::{Holder, Record, Stored, Version, WorkerNumber};
+use snowflake_core::lease::{Holder, NamespaceRecord, Record, Stored, Version, WorkerNumber};
 
 /// One namespace of a registry in PostgreSQL.
 pub struct Postgres {
@@ -115,21 +115,23 @@ fn only_row(results: impl IntoIterator<Item = Vec<Row>>) -> Result<Row, Fault> {
 }
 
 impl Registry for Postgres {
-    fn layout(&mut self, layout: &str) -> Result<String, Error> {
-        if layout.contains('\0') {
-            return Err(Error::Invalid("the layout has a zero byte".to_owned()));
-        }
+    fn namespace(&mut self) -> Result<Option<NamespaceRecord>, Error> {
+        let Self { turns, namespace, .. } = self;
+        let statement = statements::namespace_of(namespace);
+        turns.read(async |session| of_namespace(&session.run(&statement).await?, namespace))
+    }
+
+    fn swap_namespace(
+        &mut self,
+        expected: Option<&NamespaceRecord>,
+        record: &NamespaceRecord,
+    ) -> Result<Option<NamespaceRecord>, Error> {
+        check_namespace(record)?;
         let Self { turns, namespace, begin } = self;
-        let statements = statements::layout(namespace, layout);
+        let statements = statements::swap_namespace(namespace, expected, record);
         turns.change(async |session| {
             let results = session.transaction(begin, &statements).await?;
-            match only_row(results.into_iter().skip(1))?.as_slice() {
-                [Some(format), Some(layout)] => {
-                    check_format(format, || format!("snowflake_registry.namespaces, namespace {namespace}"))?;
-                    Ok(layout.clone())
-                }
-                _ => Err(Fault::Unclear("the namespace is gone again".to_owned())),
-            }
+            of_namespace(results.get(1..2).unwrap_or_default(), namespace)
         })
     }
 
@@ -152,21 +154,28 @@ impl Registry for Postgres {
         })
     }
 
-    fn compare_and_swap(
+    fn swap_within(
         &mut self,
+        within: Option<&NamespaceRecord>,
         worker: WorkerNumber,
         expected: Option<Version>,
         record: &Record,
     ) -> Result<Swap, Error> {
         check(worker, record)?;
         let Self { turns, namespace, begin } = self;
-        let statements = statements::compare_and_swap(namespace, worker, (expected, new_version()?), record);
+        let statements = statements::compare_and_swap(namespace, within, worker, (expected, new_version()?), record);
         turns.change(async |session| {
             let results = session.transaction(begin, &statements).await?;
-            let [changed, stands, _] = &results[..] else {
+            let [found, changed, stands, _] = &results[..] else {
                 return Err(Fault::Unclear("fewer answers than questions".to_owned()));
             };
             let stands = stands.first().map(|row| stored(row, namespace)).transpose();
+            if changed.is_empty() && within.is_some() {
+                let found = of_namespace(std::slice::from_ref(found), namespace)?;
+                if found.as_ref() != within {
+                    return Ok(Swap::OtherNamespace(found));
+                }
+            }
             if changed.is_empty() {
                 return stands.map(|stands| Swap::Conflict(stands.map(|(_, stored)| stored)));
             }
@@ -212,6 +221,21 @@ fn check_format(format: &str, place: impl Fn() -> String) -> Result<(), Fault> {
             what: format!("its format is {format}, and this version of pg_snowflake knows format {known} only"),
         }),
     }
+}
+
+/// What [`statements::namespace_of`] has found.
+fn of_namespace(results: &[Vec<Row>], namespace: &Namespace) -> Result<Option<NamespaceRecord>, Fault> {
+    let Some(row) = results.iter().flatten().next() else { return Ok(None) };
+    let text = |column: usize| row.get(column).and_then(Option::as_deref);
+    let place = || format!("snowflake_registry.namespaces, namespace {namespace}");
+    check_format(text(0).unwrap_or_default(), place)?;
+    let wrong = |what: &str| Fault::Unexpected { place: place(), what: format!("{what} cannot be read") };
+    let instant = |text: &str| UnixMicros::parse(&shortest(text)).ok_or_else(|| wrong("leases_from"));
+    Ok(Some(NamespaceRecord {
+        layout: text(1).ok_or_else(|| wrong("the layout"))?.to_owned(),
+        life: text(2).and_then(read_life).ok_or_else(|| wrong("the life"))?,
+        leases_from: text(3).map(instant).transpose()?,
+    }))
 }
 
 /// A row of [`statements::record_of`].

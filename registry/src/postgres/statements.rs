@@ -1,9 +1,9 @@
 //! The SQL.
 
 use crate::Namespace;
-use crate::text::{FORMAT, write_token};
+use crate::text::{FORMAT, write_life, write_token};
 use postgres_protocol::escape::escape_literal as literal;
-use snowflake_core::lease::{Holder, Record, Version, WorkerNumber};
+use snowflake_core::lease::{Holder, NamespaceRecord, Record, Version, WorkerNumber};
 use std::time::Duration;
 
 /// Whether the server takes no changes; whether all tables are there; whether the schema is.
@@ -26,6 +26,8 @@ pub const TABLES: [&str; 5] = [
         namespace text COLLATE "C" PRIMARY KEY,
         format integer NOT NULL,
         layout text NOT NULL,
+        life text NOT NULL,
+        leases_from timestamptz,
         written_at timestamptz NOT NULL DEFAULT pg_catalog.now()
     )"#,
     r#"CREATE TABLE IF NOT EXISTS snowflake_registry.workers (
@@ -69,25 +71,66 @@ pub(super) fn create(with_schema: bool) -> Vec<String> {
     [LOCK].into_iter().chain(schema).chain(TABLES).map(str::to_owned).collect()
 }
 
-/// Creates a namespace that is not there; reads the one that is.
-pub(super) fn layout(namespace: &Namespace, layout: &str) -> [String; 2] {
-    let (namespace, layout) = (literal(namespace.as_str()), literal(layout));
-    [
-        format!(
-            "INSERT INTO snowflake_registry.namespaces (namespace, format, layout) \
-             VALUES ({namespace}, {FORMAT}, {layout}) ON CONFLICT DO NOTHING RETURNING format"
-        ),
-        format!("SELECT format, layout FROM snowflake_registry.namespaces WHERE namespace = {namespace}"),
-    ]
+/// Reads the record of a namespace, and keeps others from changing it until the transaction ends.
+pub(super) fn namespace_locked(namespace: &Namespace) -> String {
+    format!("{} FOR SHARE", namespace_of(namespace))
 }
 
-/// Stores a record in place of this version, or if there is none yet, and returns its version; reads what stands.
+/// Reads the record of a namespace.
+pub(super) fn namespace_of(namespace: &Namespace) -> String {
+    let instant = instant("leases_from");
+    format!(
+        "SELECT format, layout, life, {instant} FROM snowflake_registry.namespaces WHERE namespace = {}",
+        literal(namespace.as_str())
+    )
+}
+
+/// That the record of a namespace is this one.
+fn is_namespace(namespace: &Namespace, record: &NamespaceRecord) -> String {
+    let NamespaceRecord { layout, life, leases_from } = record;
+    let leases_from = leases_from.map_or("NULL".to_owned(), |instant| literal(&instant.to_string()));
+    format!(
+        "namespace = {} AND format = {FORMAT} AND layout = {} AND life = {} \
+         AND leases_from IS NOT DISTINCT FROM {leases_from}::timestamptz",
+        literal(namespace.as_str()),
+        literal(layout),
+        literal(&write_life(*life)),
+    )
+}
+
+/// Stores the record of a namespace in place of this one, or if there is none yet; reads what stands.
+pub(super) fn swap_namespace(
+    namespace: &Namespace,
+    expected: Option<&NamespaceRecord>,
+    record: &NamespaceRecord,
+) -> [String; 2] {
+    let NamespaceRecord { layout, life, leases_from } = record;
+    let (key, layout, life) = (literal(namespace.as_str()), literal(layout), literal(&write_life(*life)));
+    let leases_from = leases_from.map_or("NULL".to_owned(), |instant| literal(&instant.to_string()));
+    let columns = "format, layout, life, leases_from, written_at";
+    let values = format!("{FORMAT}, {layout}, {life}, {leases_from}, pg_catalog.now()");
+    let change = match expected {
+        None => format!(
+            "INSERT INTO snowflake_registry.namespaces (namespace, {columns}) VALUES ({key}, {values}) \
+             ON CONFLICT DO NOTHING RETURNING format"
+        ),
+        Some(expected) => format!(
+            "UPDATE snowflake_registry.namespaces SET ({columns}) = ROW ({values}) WHERE {} RETURNING format",
+            is_namespace(namespace, expected)
+        ),
+    };
+    [change, namespace_of(namespace)]
+}
+
+/// Stores a record in place of this version, or if there is none yet, and returns its version; reads what stands. Where the
+/// namespace's record is to be this one, with that before.
 pub(super) fn compare_and_swap(
     namespace: &Namespace,
+    within: Option<&NamespaceRecord>,
     worker: WorkerNumber,
     (expected, new): (Option<Version>, Version),
     record: &Record,
-) -> [String; 2] {
+) -> [String; 3] {
     let Record { owner, granted_from, granted_until, holder } = record;
     let Holder { host, data_directory, port, cluster_name, system_identifier } = holder;
     let key = literal(namespace.as_str());
@@ -101,33 +144,45 @@ pub(super) fn compare_and_swap(
         "{new}, {FORMAT}, {token}, {from}, {until}, {host}, {directory}, \
          {port}, {cluster}, {system_identifier}, pg_catalog.now()"
     );
+    let is_within = within.map_or("true".to_owned(), |record| {
+        format!("EXISTS (SELECT FROM snowflake_registry.namespaces WHERE {})", is_namespace(namespace, record))
+    });
     let change = match expected {
         None => format!(
-            "INSERT INTO snowflake_registry.workers (namespace, worker, {columns}) VALUES ({key}, {number}, {values}) \
-             ON CONFLICT DO NOTHING"
+            "INSERT INTO snowflake_registry.workers (namespace, worker, {columns}) SELECT {key}, {number}, {values} \
+             WHERE {is_within} ON CONFLICT DO NOTHING"
         ),
         Some(Version(version)) => format!(
             "UPDATE snowflake_registry.workers SET ({columns}) = ROW ({values}) \
-             WHERE namespace = {key} AND worker = {number} AND version = {version}"
+             WHERE namespace = {key} AND worker = {number} AND version = {version} AND {is_within}"
         ),
     };
-    [format!("{change} RETURNING version"), record_of(namespace, worker)]
+    let look = if within.is_some() { namespace_locked(namespace) } else { namespace_of(namespace) };
+    [look, format!("{change} RETURNING version"), record_of(namespace, worker)]
 }
 
-const READ: &str = r#"SELECT format, worker, version, token,
-         pg_catalog.to_char(granted_from AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-         pg_catalog.to_char(granted_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-         host, data_directory, port, cluster_name, system_identifier
-     FROM snowflake_registry.workers"#;
+/// A column as RFC 3339.
+fn instant(column: &str) -> String {
+    format!("pg_catalog.to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
+}
+
+fn read() -> String {
+    format!(
+        "SELECT format, worker, version, token, {}, {}, host, data_directory, port, cluster_name, system_identifier \
+         FROM snowflake_registry.workers",
+        instant("granted_from"),
+        instant("granted_until")
+    )
+}
 
 /// Reads a record.
 pub(super) fn record_of(namespace: &Namespace, worker: WorkerNumber) -> String {
-    format!("{READ} WHERE namespace = {} AND worker = {}", literal(namespace.as_str()), worker.0)
+    format!("{} WHERE namespace = {} AND worker = {}", read(), literal(namespace.as_str()), worker.0)
 }
 
 /// Reads all records.
 pub(super) fn records_of(namespace: &Namespace) -> String {
-    format!("{READ} WHERE namespace = {} ORDER BY worker", literal(namespace.as_str()))
+    format!("{} WHERE namespace = {} ORDER BY worker", read(), literal(namespace.as_str()))
 }
 
 /// What decides whether a change lasts. The number of standbys is visible to everybody.

@@ -2,7 +2,7 @@
 //!
 //! # What it needs
 //!
-//! One primary. With access lists, a user that may run `EVAL`, `HGET`, `HGETALL`, `HMGET`, `HSET`, `HSETNX` on the key
+//! One primary. With access lists, a user that may run `EVAL`, `HGET`, `HGETALL`, `HMGET`, `HSET` on the key
 //! `pg_snowflake:<namespace>`, and better also `ROLE`, `INFO` and `CONFIG GET`: without them the [warnings] say less.
 //!
 //! [warnings]: crate::Registry::warnings
@@ -32,29 +32,36 @@
 //!
 //! | field | value |
 //! |---|---|
-//! | `namespace` | the layout, as JSON |
+//! | `namespace` | the record of the namespace, as JSON |
 //! | `worker:<number>` | a record, as JSON |
 //! | `worker:<number>:version` | its version, a number by chance |
 
 mod session;
 
 use crate::error::Error;
+use crate::json::ReadNamespace;
 use crate::net::{Fault, Protocol, Stream, Tls, Turns, confirmed};
-use crate::text::{check, new_version};
+use crate::text::{check, check_namespace, new_version};
 use crate::url::{Host, Url, UseTls};
 use crate::{Namespace, Options, Protection, Registry, Swap, json};
 use redis::{Cmd, cmd};
 use session::{Login, Session};
-use snowflake_core::lease::{Record, Stored, Version, WorkerNumber};
+use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
 use std::collections::BTreeMap;
 
-/// Sets a field that is not there, and returns what stands.
-const CREATE_NAMESPACE: &str = "redis.call('HSETNX', KEYS[1], 'namespace', ARGV[1]) \
+/// Stores the namespace's record where the one there is as expected, empty for none, and returns what stands.
+const SWAP_NAMESPACE: &str = "if ARGV[1] == (redis.call('HGET', KEYS[1], 'namespace') or '') \
+     then redis.call('HSET', KEYS[1], 'namespace', ARGV[2]) end \
      return redis.call('HGET', KEYS[1], 'namespace')";
 
 /// Stores a record and its new version where the old version is as expected, empty for no record. `{'stored', version}`, else
-/// `{'conflict', false}`, each with the version and the record that stand now.
-const SWAP: &str = "local field = ARGV[1] \
+/// `{'conflict', false}`, each with the version and the record that stand now. `{'elsewhere', false, false, namespace}`, where the
+/// namespace's record is not as expected, empty for any.
+const SWAP: &str = "if ARGV[5] ~= '' then \
+         local namespace = redis.call('HGET', KEYS[1], 'namespace') \
+         if namespace ~= ARGV[5] then return {'elsewhere', false, false, namespace} end \
+     end \
+     local field = ARGV[1] \
      local stands = redis.call('HMGET', KEYS[1], field .. ':version', field) \
      local is_expected = ARGV[2] == (stands[1] or '') \
      if ARGV[2] == '' and stands[2] then is_expected = false end \
@@ -70,6 +77,7 @@ type Answer = (String, Option<String>, Option<String>, Option<String>);
 pub struct Redis {
     turns: Turns<Login>,
     key: String,
+    namespace: ReadNamespace,
     wait_replicas: u32,
 }
 
@@ -93,6 +101,7 @@ impl Redis {
         Ok(Self {
             turns: Turns::new(login, url, options)?,
             key: format!("pg_snowflake:{namespace}"),
+            namespace: ReadNamespace::default(),
             wait_replicas: url.wait_replicas,
         })
     }
@@ -167,18 +176,34 @@ impl Protocol for Login {
     }
 }
 
+fn of_namespace(key: &str) -> String {
+    format!("{key}, field namespace")
+}
+
 fn field(worker: WorkerNumber) -> String {
     format!("worker:{}", worker.0)
 }
 
 impl Registry for Redis {
-    fn layout(&mut self, layout: &str) -> Result<String, Error> {
-        let key = self.key.clone();
+    fn namespace(&mut self) -> Result<Option<NamespaceRecord>, Error> {
+        let Self { turns, key, namespace, .. } = self;
+        let mut request = cmd("HGET");
+        request.arg(&*key).arg("namespace");
+        let stands = turns.read(async |session| session.ask::<Option<String>>(&request).await)?;
+        namespace.note(stands).map_err(|what| Error::unexpected(&of_namespace(key), &what))
+    }
+
+    fn swap_namespace(
+        &mut self,
+        expected: Option<&NamespaceRecord>,
+        record: &NamespaceRecord,
+    ) -> Result<Option<NamespaceRecord>, Error> {
+        check_namespace(record)?;
+        let expected = expected.map(|expected| self.namespace.text(expected)).unwrap_or_default();
         let mut request = cmd("EVAL");
-        request.arg(CREATE_NAMESPACE).arg(1).arg(&key).arg(json::write_layout(layout));
-        self.change(&request, |stands: String| {
-            json::read_layout(&stands).map_err(|what| unexpected(&key, "namespace", &what))
-        })
+        request.arg(SWAP_NAMESPACE).arg(1).arg(&self.key).arg(expected).arg(json::write_namespace(record));
+        let stands = self.change(&request, |stands: Option<String>| Ok(stands))?;
+        self.namespace.note(stands).map_err(|what| Error::unexpected(&of_namespace(&self.key), &what))
     }
 
     fn records(&mut self) -> Result<Vec<(WorkerNumber, Stored)>, Error> {
@@ -199,8 +224,9 @@ impl Registry for Redis {
         })
     }
 
-    fn compare_and_swap(
+    fn swap_within(
         &mut self,
+        namespace: Option<&NamespaceRecord>,
         worker: WorkerNumber,
         expected: Option<Version>,
         record: &Record,
@@ -210,7 +236,11 @@ impl Registry for Redis {
         let expected = expected.map(|version| version.0.to_string()).unwrap_or_default();
         let mut request = cmd("EVAL");
         request.arg(SWAP).arg(1).arg(&key).arg(&name).arg(expected).arg(json::write(record)).arg(new_version()?.0);
-        self.change(&request, |(outcome, given, version, stands): Answer| {
+        request.arg(namespace.map(|namespace| self.namespace.text(namespace)).unwrap_or_default());
+        let swap = self.change(&request, |(outcome, given, version, stands): Answer| {
+            if outcome == "elsewhere" {
+                return Ok(Err(stands));
+            }
             let stands = stored(&key, &name, version.as_deref(), stands.as_deref());
             match outcome.as_str() {
                 "conflict" => stands.map(Swap::Conflict),
@@ -220,6 +250,11 @@ impl Registry for Redis {
                     stands.ok().flatten().as_ref(),
                 ),
             }
+            .map(Ok)
+        })?;
+        swap.or_else(|text| {
+            let stands = self.namespace.note(text).map_err(|what| Error::unexpected(&of_namespace(&key), &what))?;
+            Ok(Swap::OtherNamespace(stands))
         })
     }
 

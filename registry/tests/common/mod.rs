@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use snowflake_core::UnixMicros;
-use snowflake_core::lease::{Holder, Record, Token, Version, WorkerNumber};
+use snowflake_core::lease::{Holder, NamespaceRecord, Record, Token, Version, WorkerNumber};
 use snowflake_registry::{Error, Namespace, Options, Password, Registry, Stop, Swap, Url, open};
 use snowflake_test::registries::Server;
 use std::sync::Arc;
@@ -54,6 +54,19 @@ pub fn record(number: i64) -> Record {
             system_identifier: u64::MAX,
         },
     }
+}
+
+pub fn namespace_record(layout: &str, life: u64, leases_from: Option<UnixMicros>) -> NamespaceRecord {
+    NamespaceRecord { layout: layout.to_owned(), life, leases_from }
+}
+
+/// The layout of the namespace; this one where there was none.
+pub fn layout(registry: &mut dyn Registry, layout: &str) -> Result<String, Error> {
+    let stands = match registry.namespace()? {
+        None => registry.swap_namespace(None, &namespace_record(layout, 255, None))?,
+        stands => stands,
+    };
+    Ok(stands.map(|stands| stands.layout).unwrap_or_default())
 }
 
 #[track_caller]

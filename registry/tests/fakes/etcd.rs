@@ -81,9 +81,13 @@ fn of_request(state: &mut State, request: &[u8]) -> Vec<u8> {
     }
     if keys <= 2 {
         let is_worker = request.windows(8).any(|window| window == b"/workers");
-        let found = match is_worker && !state.stored.is_empty() {
-            true => of_bytes(2, &pair(b"/pg_snowflake/default/workers/7", &state.stored, state.versions + 1)),
-            false => Vec::new(),
+        let (key, value): (&[u8], _) = match is_worker {
+            true => (b"/pg_snowflake/default/workers/7", &state.stored),
+            false => (b"/pg_snowflake/default/namespace", &state.namespace),
+        };
+        let found = match value.is_empty() {
+            false => of_bytes(2, &pair(key, value, state.versions + 1)),
+            true => Vec::new(),
         };
         return [head(state), found].concat();
     }
@@ -92,6 +96,7 @@ fn of_request(state: &mut State, request: &[u8]) -> Vec<u8> {
     if key.ends_with(b"namespace") {
         state.changes += 1;
         state.versions += 1;
+        state.namespace.clone_from(&value);
     } else {
         state.store(&value);
     }

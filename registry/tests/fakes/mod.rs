@@ -53,6 +53,8 @@ pub struct State {
     late: Vec<u8>,
     /// The changes that it was asked for.
     pub changes: usize,
+    /// The namespace's record.
+    namespace: Vec<u8>,
     /// The last value that was stored, and how many were.
     stored: Vec<u8>,
     versions: u64,

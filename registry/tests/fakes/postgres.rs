@@ -15,8 +15,14 @@ fn row_description(columns: usize) -> Vec<u8> {
     message(b'T', &[&u16::try_from(columns).unwrap().to_be_bytes()[..], &column.repeat(columns)].concat())
 }
 
+/// Stands for no value.
+const NULL: &str = "\0";
+
 fn row(values: &[&str]) -> Vec<u8> {
-    let value = |value: &&str| [&u32::try_from(value.len()).unwrap().to_be_bytes()[..], value.as_bytes()].concat();
+    let value = |value: &&str| match *value {
+        NULL => vec![0xff; 4],
+        value => [&u32::try_from(value.len()).unwrap().to_be_bytes()[..], value.as_bytes()].concat(),
+    };
     let values: Vec<u8> = [u16::try_from(values.len()).unwrap().to_be_bytes().to_vec()]
         .into_iter()
         .chain(values.iter().map(value))
@@ -56,7 +62,7 @@ fn of_record(record: &Record, version: u64) -> Vec<u8> {
 /// What it answers to a query, but for the end of it.
 fn of_query(session: &Session, query: &str) -> Vec<u8> {
     let mut state = session.state.lock().unwrap();
-    let in_transaction = |parts: [Vec<u8>; 2]| {
+    let in_transaction = |parts: Vec<Vec<u8>>| {
         [complete("BEGIN"), complete("SET").repeat(3), parts.concat(), complete("COMMIT")].concat()
     };
     if query.contains("pg_is_in_recovery") {
@@ -65,9 +71,11 @@ fn of_query(session: &Session, query: &str) -> Vec<u8> {
     if query.contains("'fsync'") {
         return rows("SELECT 1", &["on", "on", "", "0"]);
     }
-    if query.contains("snowflake_registry.namespaces") {
+    let namespace = || rows("SELECT 1", &["1", "twitter", "00000000000000ff", NULL]);
+    if query.contains("INTO snowflake_registry.namespaces") {
         state.changes += 1;
-        return in_transaction([rows("INSERT 0 1", &["1"]), rows("SELECT 1", &["1", "twitter"])]);
+        state.namespace = b"twitter".to_vec();
+        return in_transaction(vec![rows("INSERT 0 1", &["1"]), namespace()]);
     }
     if query.contains("RETURNING version") {
         // Which record it is, its end says.
@@ -75,7 +83,17 @@ fn of_query(session: &Session, query: &str) -> Vec<u8> {
         state.store(&[u8::try_from(number).unwrap()]);
         let version = state.versions;
         let tag = if query.contains("UPDATE") { "UPDATE 1" } else { "INSERT 0 1" };
-        return in_transaction([rows(tag, &[&version.to_string()]), of_record(&record(number), version)]);
+        return in_transaction(vec![
+            namespace(),
+            rows(tag, &[&version.to_string()]),
+            of_record(&record(number), version),
+        ]);
+    }
+    if query.contains("snowflake_registry.namespaces") {
+        return match state.namespace.is_empty() {
+            true => [row_description(4), complete("SELECT 0")].concat(),
+            false => namespace(),
+        };
     }
     match state.stored.first() {
         Some(number) => of_record(&record(i64::from(*number)), state.versions),

@@ -31,9 +31,12 @@ fn of_command(session: &Session, command: &[Vec<u8>]) -> Vec<u8> {
         b"ROLE" => array(&[bulk(b"master"), b":0\r\n".to_vec(), array(&[])]),
         b"INFO" => bulk(b"# Persistence\r\naof_enabled:1\r\n"),
         b"CONFIG" => array(&[bulk(&command[2]), bulk(b"yes")]),
-        b"EVAL" if command[1].starts_with(b"redis.call('HSETNX'") => {
+        b"HGET" if state.namespace.is_empty() => nil,
+        b"HGET" => bulk(&state.namespace),
+        b"EVAL" if command[1].starts_with(b"if ARGV[1] ==") => {
             state.changes += 1;
-            bulk(&command[4])
+            state.namespace.clone_from(&command[5]);
+            bulk(&command[5])
         }
         b"EVAL" => {
             state.store(&command[6]);

@@ -1,6 +1,7 @@
 //! A cluster: its data directory, its server, its clock.
 
 use crate::check::wait_for;
+use crate::clock;
 use crate::directories::server_directory;
 use crate::ports::free_port;
 use crate::programs::{self, Installation, continue_process, exists, kill, run, stop_family};
@@ -511,15 +512,10 @@ impl Cluster {
     }
 
     fn clock_variables(&self) -> Vec<(String, String)> {
-        let library = glob("/usr/lib", "faketime/libfaketime.so.1").expect("libfaketime is not installed");
-        [
-            ("LD_PRELOAD", library.to_str().unwrap()),
-            ("FAKETIME_TIMESTAMP_FILE", self.directory.path().join("clock").to_str().unwrap()),
-            ("FAKETIME_NO_CACHE", "1"),
-            ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
-        ]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .into()
+        let file = self.directory.path().join("clock");
+        [("LD_PRELOAD", clock::library().to_str().unwrap()), ("PGSF_CLOCK", file.to_str().unwrap())]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into()
     }
 }
 
@@ -535,9 +531,4 @@ impl Drop for Cluster {
         // Not `stop`: it panics where no server runs.
         let _ = self.pg_ctl("stop").arg("--mode=immediate").output();
     }
-}
-
-/// The file `path` in one of the directories below `root`.
-fn glob(root: &str, path: &str) -> Option<PathBuf> {
-    std::fs::read_dir(root).ok()?.flatten().map(|entry| entry.path().join(path)).find(|file| file.exists())
 }

@@ -8,6 +8,7 @@
 pub mod certificates;
 pub mod check;
 pub mod clients;
+mod clock;
 mod cluster;
 pub mod directories;
 pub mod dump;

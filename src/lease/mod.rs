@@ -6,6 +6,7 @@
 
 mod identity;
 pub mod listing;
+mod memory;
 pub mod process;
 mod report;
 mod wake;

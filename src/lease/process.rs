@@ -3,7 +3,7 @@
 //! again by its token. What it does next is decided by [`Lessee`].
 
 use super::identity::identity;
-use super::{listing, report};
+use super::{listing, memory, report};
 use crate::shared::{self, counters};
 use crate::time::{clock, wait};
 use crate::wording::sentence;
@@ -131,7 +131,9 @@ struct Process {
 
 impl Process {
     fn new() -> Self {
-        let lessee = Lessee::new(*settings::layout(), identity(), terms(), settings::wanted());
+        let mut lessee =
+            Lessee::new(*settings::layout(), identity(), terms(), settings::wanted(), memory::known_life());
+        lessee.trust(settings::registry::is_trusted());
         Self { lessee, registry: None, error: String::new(), warned: false, protection: None }
     }
 
@@ -144,6 +146,7 @@ impl Process {
                 pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
             }
             self.lessee.configure(terms(), settings::wanted());
+            self.lessee.trust(settings::registry::is_trusted());
             warn_of_settings();
             // The password may have changed.
             self.registry = None;
@@ -184,19 +187,28 @@ impl Process {
         let layout = settings::layout();
         Some(match next {
             Next::Wait(_) | Next::Done => return None,
-            Next::Namespace => {
-                let ours = snowflake_core::lease::namespace_record(layout);
-                self.ask(|registry| registry.layout(&ours)).map_or_else(Answer::from, Answer::Namespace)
+            Next::Namespace => self.ask(|registry| registry.namespace()).map_or_else(Answer::from, Answer::Namespace),
+            Next::SetNamespace { expected, record } => {
+                let stands = self.ask(|registry| registry.swap_namespace(expected.as_ref(), &record));
+                stands.map_or_else(Answer::from, Answer::Namespace)
             }
+            Next::Remember(life) => match memory::remember(life) {
+                Ok(()) => Answer::Remembered,
+                Err(error) => {
+                    self.error = format!("The file pg_snowflake.namespaces cannot be written: {error}.");
+                    Answer::Failed
+                }
+            },
             Next::ReadAll => {
                 let all = self.ask(|registry| registry.records());
                 all.map_or_else(Answer::from, |records| Answer::All(records.into_iter().collect()))
             }
             Next::Read(worker) => self.ask(|registry| registry.record(worker)).map_or_else(Answer::from, Answer::One),
-            Next::Write(Write { worker, expected, record }) => {
-                match self.ask(|registry| registry.compare_and_swap(worker, expected, &record)) {
+            Next::Write(Write { worker, expected, record }, namespace) => {
+                match self.ask(|registry| registry.swap_within(Some(&namespace), worker, expected, &record)) {
                     Ok(Swap::Stored(version)) => Answer::Stored(version),
                     Ok(Swap::Conflict(found)) => Answer::Conflict(found),
+                    Ok(Swap::OtherNamespace(found)) => Answer::OtherNamespace(found),
                     Err(failed) => failed.into(),
                 }
             }

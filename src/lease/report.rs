@@ -54,9 +54,20 @@ pub fn log(event: &Event, error: &str) {
         ),
         Event::Vanished(number) => warn(
             format!("the registry has lost the lease of worker ID {}", worker(*number)),
-            "It is stored again.".to_owned(),
+            "It is stored again, unless it is over.".to_owned(),
             "Find out who removed it, or whether the registry was restored from a backup: it must never lose what it has stored.",
         ),
+        Event::Forgotten(until) => warn(
+            "the registry of worker IDs has forgotten what it had stored".to_owned(),
+            format!(
+                "No new lease is given before {}, when all that it may have granted is over. Servers that have a lease go on with it.",
+                instant(*until)
+            ),
+            "Find out who removed it, or whether the registry was restored from a backup: it must never lose what it has stored.",
+        ),
+        Event::NotBefore(until) => {
+            warn("no worker ID can be leased yet".to_owned(), not_before(*until), NOT_BEFORE_HINT)
+        }
         Event::Expired(grant) => warn(
             format!("the lease of worker ID {} has ended before it was renewed", worker(grant.worker)),
             format!("No IDs can be made until it is. {error}"),
@@ -128,11 +139,22 @@ pub fn protection(protection: Protection, url: &Url) {
 
 const NO_WORKER_HINT: &str = "Wait until one of these leases ends, stop a server, or use a layout with more workers.";
 
+const NOT_BEFORE_HINT: &str = "Wait. If you have made sure that no IDs have later times than now, set pg_snowflake.registry_trusted = on on all servers \
+     and reload, until they have leases.";
+
+fn not_before(until: UnixMicros) -> String {
+    format!(
+        "The registry has forgotten what it had stored. No new lease is given before {}, when all that it may have granted is over.",
+        instant(until)
+    )
+}
+
 /// What keeps the server from having a lease, as sessions are told. `None` where the event says nothing of that.
 pub fn trouble(event: &Event) -> Option<String> {
     match event {
         Event::NoWorker(none) => Some(no_worker(none)),
         Event::OtherLayout(other) => Some(other_layout(&other.theirs)),
+        Event::NotBefore(until) => Some(not_before(*until)),
         _ => None,
     }
 }

@@ -4,8 +4,8 @@ use super::checks::{self, Refusals};
 use super::{CENTURY, UNSET};
 use super::{
     CLOCK_SOURCE, DATACENTER_ID, EPOCH_TEXT, LAYOUT, LAYOUT_TEXT, MAX_BURST, MAX_JUMP, MAX_LEAD, MAX_WAIT,
-    PLAN_BY_TIME, REGISTRY, REGISTRY_NAMESPACE, REGISTRY_PASSWORD_FILE, REGISTRY_WINDOW, RESERVE_AHEAD,
-    SEQUENCE_SPREAD, WORKER_ID,
+    PLAN_BY_TIME, REGISTRY, REGISTRY_NAMESPACE, REGISTRY_PASSWORD_FILE, REGISTRY_TRUSTED, REGISTRY_WINDOW,
+    RESERVE_AHEAD, SEQUENCE_SPREAD, WORKER_ID,
 };
 use super::{registry, secrecy};
 use crate::time::clock;
@@ -248,6 +248,17 @@ fn define_registry(preloading: bool) {
             &REGISTRY_PASSWORD_FILE,
             GucContext::Sighup,
             GucFlags::SUPERUSER_ONLY,
+            None,
+            None,
+            None,
+        );
+        GucRegistry::define_bool_guc_with_hooks(
+            c"pg_snowflake.registry_trusted",
+            c"Whether worker IDs are leased at once from a registry that has forgotten what it had stored.",
+            c"Only after somebody has made sure that no server has made IDs of later times than now.",
+            &REGISTRY_TRUSTED,
+            GucContext::Sighup,
+            GucFlags::default(),
             None,
             None,
             None,

@@ -38,6 +38,7 @@ static PLAN_BY_TIME: GucSetting<bool> = GucSetting::<bool>::new(true);
 static REGISTRY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 static REGISTRY_NAMESPACE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"default"));
 static REGISTRY_PASSWORD_FILE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+static REGISTRY_TRUSTED: GucSetting<bool> = GucSetting::<bool>::new(false);
 static REGISTRY_WINDOW: GucSetting<i32> = GucSetting::<i32>::new(60_000);
 
 static CLOCK_SOURCE: GucSetting<ClockSource> = GucSetting::<ClockSource>::new(ClockSource::Auto);

@@ -1,6 +1,6 @@
 //! The parameters of the registry.
 
-use super::{REGISTRY, REGISTRY_NAMESPACE, REGISTRY_PASSWORD_FILE, REGISTRY_WINDOW};
+use super::{REGISTRY, REGISTRY_NAMESPACE, REGISTRY_PASSWORD_FILE, REGISTRY_TRUSTED, REGISTRY_WINDOW};
 use pgrx::GucSetting;
 use snowflake_core::Micros;
 use snowflake_registry::{Password, Url, UrlError};
@@ -94,6 +94,11 @@ fn password(file: &str) -> Result<Password, String> {
 /// `pg_snowflake.registry_namespace`.
 pub fn namespace() -> String {
     text(&REGISTRY_NAMESPACE)
+}
+
+/// `pg_snowflake.registry_trusted`.
+pub fn is_trusted() -> bool {
+    REGISTRY_TRUSTED.get()
 }
 
 /// `pg_snowflake.registry_window`.

@@ -11,6 +11,7 @@ use super::terms::Terms;
 use crate::layout::Layout;
 use crate::time::{Micros, MonotonicMicros, UnixMicros};
 use std::collections::{BTreeMap, VecDeque};
+use std::mem::{Discriminant, discriminant};
 
 /// What is so at the moment of a call.
 #[derive(Clone, Copy, Debug)]
@@ -170,6 +171,8 @@ pub struct Lessee {
     stop_by: Option<MonotonicMicros>,
     failure_said_at: Option<MonotonicMicros>,
     refusal_said_at: Option<MonotonicMicros>,
+    /// Which kind of event that was.
+    refusal: Option<Discriminant<Event>>,
     events: Vec<Event>,
 }
 
@@ -252,6 +255,7 @@ impl Lessee {
             stop_by: None,
             failure_said_at: None,
             refusal_said_at: None,
+            refusal: None,
             events: Vec::new(),
         }
     }
@@ -742,6 +746,10 @@ impl Lessee {
 
     /// There is no worker now.
     fn refused(&mut self, moment: &Moment, why: Event) {
+        // Another cause is news.
+        if self.refusal != Some(discriminant(&why)) {
+            (self.refusal, self.refusal_said_at) = (Some(discriminant(&why)), None);
+        }
         if is_due(&mut self.refusal_said_at, moment.monotonic) {
             self.events.push(why);
         }

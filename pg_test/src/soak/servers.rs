@@ -1,7 +1,7 @@
 //! Clocks, ends of sessions and servers, and the standby.
 
 use super::{LONGEST_LEAD, Soak, Which, YEAR, true_time};
-use crate::{Installation, Stop};
+use crate::Stop;
 use std::sync::atomic::Ordering;
 
 impl Soak<'_> {
@@ -15,17 +15,12 @@ impl Soak<'_> {
     /// Most often a time at which IDs were made before: there the same ones could be made again.
     pub(super) fn any_offset(&mut self) -> f64 {
         let elapsed = self.began.elapsed().as_secs_f64();
-        let offset = match self.random.u32(..16) {
+        match self.random.u32(..16) {
             0..9 => -self.random.f64() * (elapsed + 5.0),
             9..13 => 0.0,
             13..15 => self.random.f64() * 8.0,
             _ => self.random.f64() * 120.0 - 60.0,
-        };
-        // Before PostgreSQL 16, the postmaster starts background processes in a signal handler, in the midst of select(). There
-        // libfaketime changes no clock, and such a process keeps the true time for ever. If sessions were further ahead of it than its
-        // leases reach, they would never make an ID.
-        let has_two_clocks = self.registry.is_some() && Installation::under_test().major() < 16;
-        if has_two_clocks { offset.min(2.0) } else { offset }
+        }
     }
 
     pub(super) fn any_clock(&mut self, index: usize) {

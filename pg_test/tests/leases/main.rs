@@ -3,6 +3,7 @@
 
 mod failover;
 mod faults;
+mod forgotten;
 mod secrets;
 mod servers;
 mod single;

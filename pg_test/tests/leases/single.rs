@@ -127,6 +127,29 @@ fn a_lease_is_renewed(kind: Kind) {
     assert_eq!(value::<i64>(&mut client, "SELECT errors FROM snowflake_status()"), 0);
 }
 
+/// As the harness promises: on every major, those that the postmaster starts later have it, too.
+#[test]
+fn all_processes_have_one_clock() {
+    let registry = registry(Kind::Redis);
+    let cluster = leasing(&registry.url()).set("pg_snowflake.registry_window = '3s'").with_clock().start();
+    let mut client = cluster.client();
+    next(&mut client);
+    let is_ahead = "SELECT granted_until > clock_timestamp() FROM snowflake_status()";
+    for offset in ["+8s", "+16s", "+24s"] {
+        cluster.step_clock(offset);
+        wait_for("the lease is ahead of the clock that was set", || value(&mut client, is_ahead));
+    }
+    // What a file can say.
+    let true_time = || std::time::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+    for (offset, expected) in [("+2y", 2.0 * 365.0 * 86400.0), ("-0.5s", -0.5), ("-9m", -540.0), ("+1.25s", 1.25)] {
+        cluster.step_clock(offset);
+        let clock: f64 = value(&mut client, "SELECT extract(epoch FROM clock_timestamp())::float8");
+        assert!((clock - true_time() - expected).abs() < 0.2, "{offset}: {clock}");
+    }
+    cluster.step_clock("2077-07-07 07:07:07");
+    assert!(value::<bool>(&mut client, "SELECT clock_timestamp() = timestamptz '2077-07-07 07:07:07+00'"));
+}
+
 #[test]
 fn without_a_registry_there_is_none() {
     let cluster = snowflake_test::Cluster::options().start();

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use snowflake_core::lease::*;
 use snowflake_core::{Bounds, Layout, Line, Micros, MonotonicMicros, Policy, Position, Tick, Ticks, UnixMicros};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const WINDOW: Micros = Micros::from_secs(60);
 const TERMS: Terms = Terms { window: WINDOW, max_lead: Micros::from_secs(600) };
@@ -28,7 +28,8 @@ fn at(seconds: i64) -> UnixMicros {
 
 fn holder(number: u64) -> Holder {
     let (host, data_directory) = (format!("db{number}"), "/data".to_owned());
-    Holder { host, data_directory, port: 5432, cluster_name: String::new(), system_identifier: number }
+    let process = format!("boot of db{number}");
+    Holder { host, data_directory, port: 5432, cluster_name: String::new(), system_identifier: number, process }
 }
 
 fn server(number: u64) -> Identity {
@@ -321,7 +322,7 @@ struct Looking {
     records: BTreeMap<WorkerNumber, Stored>,
     watch: Watch,
     wanted: Wanted,
-    has_twin: bool,
+    gone: BTreeSet<WorkerNumber>,
     monotonic: MonotonicMicros,
     line: UnixMicros,
     leases_from: Option<UnixMicros>,
@@ -336,7 +337,7 @@ impl Looking {
             records: numbered.map(|(i, stored)| (WorkerNumber(i as u64), stored)).collect(),
             watch: Watch::default(),
             wanted: Wanted::any(&narrow()),
-            has_twin: false,
+            gone: BTreeSet::new(),
             monotonic: MonotonicMicros(0),
             line: start(),
             leases_from: None,
@@ -352,7 +353,7 @@ impl Looking {
             wanted: self.wanted,
             records: &self.records,
             watch: &self.watch,
-            has_twin: self.has_twin,
+            gone: &self.gone,
             beside: None,
             now: at(100),
             monotonic: self.monotonic,
@@ -442,7 +443,8 @@ fn the_own_worker_comes_first() {
 fn above_a_grant_only_where_no_worker_is_free() {
     let full = [current(2), current(1), current(3), current(4)];
     assert_eq!(Looking::at(&full[..3]).worker(0), 3, "the last one is free");
-    assert_eq!(Looking::at(&full).worker(0), 1, "the own old one, with the same host and directory");
+    let gone = BTreeSet::from([WorkerNumber(1)]);
+    assert_eq!(Looking { gone, ..Looking::at(&full) }.worker(0), 1, "the own old one, whose process is gone");
     // One that nobody has any more is better, although its end is ahead of the clock.
     let mut given_back = full.clone();
     given_back[3] = record(None, 4, 130, 130);
@@ -474,11 +476,17 @@ fn a_copys_worker_is_taken_only_when_its_record_stands_still() {
     assert_eq!(looking.refusal(), taken);
 }
 
+/// A cloned machine has all that the original has, but for the processes.
 #[test]
-fn a_server_that_lost_its_worker_to_a_twin_waits() {
+fn the_same_host_and_directory_prove_nothing() {
     let full = [current(2), current(1), current(3), current(4)];
-    let looking = Looking { has_twin: true, ..Looking::at(&full) };
+    let looking = Looking::at(&full);
     assert_eq!(looking.refusal()[1], (1, Why::MayBeCopy));
+    let gone = Looking { gone: BTreeSet::from([WorkerNumber(1)]), ..Looking::at(&full) };
+    assert_eq!(gone.worker(0), 1);
+    // Another one's is never taken, whatever is known of it.
+    let others = Looking { gone: BTreeSet::from([WorkerNumber(0)]), ..Looking::at(&full) };
+    assert_eq!(others.refusal()[0], (0, Why::Held));
 }
 
 #[test]
@@ -496,7 +504,9 @@ fn a_configured_worker_is_leased_and_no_other() {
         |number, records: &[Stored]| Looking { wanted: Wanted::One(WorkerNumber(number)), ..Looking::at(records) };
     assert_eq!(configured(2, &[]).worker(0), 2);
     assert_eq!(configured(1, &[over(2), over(3)]).worker(0), 1);
-    assert_eq!(configured(1, &[current(2), current(1)]).worker(0), 1, "an older run's");
+    assert_eq!(configured(1, &[current(2), current(1)]).refusal(), [(1, Why::MayBeCopy)]);
+    let gone = BTreeSet::from([WorkerNumber(1)]);
+    assert_eq!(Looking { gone, ..configured(1, &[current(2), current(1)]) }.worker(0), 1, "an older run's");
     let refused = configured(1, &[current(2), current(3)]);
     let Choice::NoWorker(no) = refused.choose(0) else { panic!() };
     let holder = holder(3);
@@ -552,7 +562,7 @@ impl Registry {
                 }
                 Answer::Namespace(self.namespace.clone())
             }
-            Next::ReadAll => Answer::All(self.records.clone()),
+            Next::ReadAll => Answer::All(self.records.clone(), BTreeSet::new()),
             Next::Read(worker) => Answer::One(self.records.get(&worker).cloned()),
             Next::Write(_, namespace) if self.namespace.as_ref() != Some(&namespace) => {
                 Answer::OtherNamespace(self.namespace.clone())
@@ -652,7 +662,12 @@ impl Server {
         panic!("it goes round in circles");
     }
 
-    fn answer(&mut self, monotonic: MonotonicMicros, answer: Answer, chance: u64) {
+    fn answer(&mut self, monotonic: MonotonicMicros, mut answer: Answer, chance: u64) {
+        if let Answer::All(records, gone) = &mut answer {
+            // Of its older runs, a server knows that.
+            let is_mine = |stored: &Stored| stored.record.holder == self.me.holder && !self.me.owns(&stored.record);
+            gone.extend(records.iter().filter(|(_, stored)| is_mine(stored)).map(|(worker, _)| *worker));
+        }
         let moment = self.moment(monotonic, chance);
         self.lessee.answer(&moment, answer);
         self.events.extend(self.lessee.take_events());

@@ -168,6 +168,8 @@ pub struct Cluster {
     /// Where it listens, if not on its socket alone.
     port: Option<u16>,
     variables: Vec<(String, String)>,
+    /// Where its data is, if not at the usual place.
+    data: Option<PathBuf>,
 }
 
 impl Cluster {
@@ -188,7 +190,8 @@ impl Cluster {
     /// A directory for a cluster, without its data directory.
     pub fn empty(installation: Installation, with_clock: bool) -> Self {
         let directory = server_directory("");
-        let cluster = Self { installation, directory, has_clock: with_clock, port: None, variables: Vec::new() };
+        let cluster =
+            Self { installation, directory, has_clock: with_clock, port: None, variables: Vec::new(), data: None };
         if with_clock {
             cluster.step_clock("+0s");
         }
@@ -215,7 +218,19 @@ impl Cluster {
 
     /// The data directory.
     pub fn data(&self) -> PathBuf {
-        self.directory.path().join("data")
+        self.data.clone().unwrap_or_else(|| self.directory.path().join("data"))
+    }
+
+    /// A copy of this running server, which is not started yet, and has all that a cloned machine has: its data directory has
+    /// the name that this one's has, which is moved.
+    pub fn clone_in_place(&mut self) -> Self {
+        let mut copy = Self::empty(self.installation.clone(), self.has_clock);
+        copy.copy_from(self, &[]);
+        let (name, moved) = (self.data(), self.directory.path().join("original"));
+        std::fs::rename(&name, &moved).unwrap();
+        std::fs::rename(copy.data(), &name).unwrap();
+        (self.data, copy.data) = (Some(moved), Some(name));
+        copy
     }
 
     /// The directory of the server's socket: the `host` of clients.

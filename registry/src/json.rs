@@ -2,7 +2,8 @@
 //!
 //! ```json
 //! {"format":1,"owner":"00c0…","granted_from":"2026-01-01T00:00:00Z","granted_until":"2026-01-01T00:01:00Z","host":"db1",
-//!  "data_directory":"/var/lib/postgresql/15/main","port":5432,"cluster_name":"","system_identifier":"7412345678901234567"}
+//!  "data_directory":"/var/lib/postgresql/15/main","port":5432,"cluster_name":"","system_identifier":"7412345678901234567",
+//!  "process":"…"}
 //! {"format":1,"layout":"timestamp=41 …","life":"4a61…","leases_from":"2026-01-01T00:11:00Z"}
 //! ```
 
@@ -30,6 +31,8 @@ struct Written {
     cluster_name: String,
     /// As text: JSON's numbers are often read as floating point.
     system_identifier: String,
+    #[serde(default)]
+    process: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -43,7 +46,7 @@ struct WrittenNamespace {
 }
 
 pub(crate) fn write(record: &Record) -> String {
-    let Holder { host, data_directory, port, cluster_name, system_identifier } = record.holder.clone();
+    let Holder { host, data_directory, port, cluster_name, system_identifier, process } = record.holder.clone();
     json(&Written {
         format: FORMAT,
         owner: record.owner.map(write_token),
@@ -54,6 +57,7 @@ pub(crate) fn write(record: &Record) -> String {
         port,
         cluster_name,
         system_identifier: system_identifier.to_string(),
+        process,
     })
 }
 
@@ -79,6 +83,7 @@ pub(crate) fn read(text: &str) -> Result<Record, String> {
                 .system_identifier
                 .parse()
                 .map_err(|_| "the system identifier is not a number")?,
+            process: written.process,
         },
     })
 }
@@ -152,6 +157,7 @@ mod tests {
                 port: 65535,
                 cluster_name: String::new(),
                 system_identifier: u64::MAX,
+                process: "p".to_owned(),
             },
         }
     }

@@ -23,7 +23,10 @@ pub(crate) fn check(worker: WorkerNumber, record: &Record) -> Result<(), Error> 
     if record.owner == Some(Token(0)) {
         return invalid("cannot be stored: its token is 0");
     }
-    if [&holder.host, &holder.data_directory, &holder.cluster_name].iter().any(|text| text.contains('\0')) {
+    if [&holder.host, &holder.data_directory, &holder.cluster_name, &holder.process]
+        .iter()
+        .any(|text| text.contains('\0'))
+    {
         return invalid("cannot be stored: a text has a zero byte");
     }
     Ok(())

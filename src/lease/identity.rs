@@ -1,5 +1,6 @@
 //! Who this server is to a registry.
 
+use super::incarnation;
 use once_cell::sync::OnceCell;
 use pgrx::prelude::*;
 use snowflake_core::lease::{Holder, Identity, Token};
@@ -34,6 +35,7 @@ pub fn identity() -> Identity {
             port: u16::try_from(pg_sys::PostPortNumber).unwrap_or(0),
             cluster_name: text(pg_sys::cluster_name),
             system_identifier: pg_sys::GetSystemIdentifier(),
+            process: u32::try_from(pg_sys::PostmasterPid).map(incarnation::of).unwrap_or_default(),
         }
     };
     Identity { token: TOKEN.get().copied().unwrap_or(Token(1)), holder }

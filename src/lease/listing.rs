@@ -76,6 +76,8 @@ fn row(text: &str) -> Option<Row> {
             port: next()?.parse().ok()?,
             cluster_name: next()?.to_owned(),
             system_identifier: next()?.parse().ok()?,
+            // Not listed.
+            process: String::new(),
         },
     })
 }

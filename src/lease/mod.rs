@@ -5,6 +5,7 @@
 //! reservation does: the limit of a session is the lower of both.
 
 mod identity;
+mod incarnation;
 pub mod listing;
 mod memory;
 pub mod process;

@@ -3,7 +3,7 @@
 //! again by its token. What it does next is decided by [`Lessee`].
 
 use super::identity::identity;
-use super::{listing, memory, report};
+use super::{incarnation, listing, memory, report};
 use crate::shared::{self, counters};
 use crate::time::{clock, wait};
 use crate::wording::sentence;
@@ -11,9 +11,12 @@ use crate::{believed, settings, worker};
 use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use snowflake_core::lease::{Answer, Event, Grant, Lessee, Moment, Next, NotInstalled, Terms, Write};
+use snowflake_core::lease::{
+    Answer, Event, Grant, Holder, Lessee, Moment, Next, NotInstalled, Stored, Terms, WorkerNumber, Write,
+};
 use snowflake_core::{Micros, MonotonicMicros};
 use snowflake_registry::{self as registry, Options, Protection, Registry, Stop, Swap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
@@ -119,6 +122,8 @@ impl From<Failed> for Answer {
 /// What the process has.
 struct Process {
     lessee: Lessee,
+    /// This server.
+    me: Holder,
     /// Open while it works.
     registry: Option<Box<dyn Registry>>,
     /// Why the last request failed.
@@ -131,10 +136,11 @@ struct Process {
 
 impl Process {
     fn new() -> Self {
-        let mut lessee =
-            Lessee::new(*settings::layout(), identity(), terms(), settings::wanted(), memory::known_life());
+        let identity = identity();
+        let me = identity.holder.clone();
+        let mut lessee = Lessee::new(*settings::layout(), identity, terms(), settings::wanted(), memory::known_life());
         lessee.trust(settings::registry::is_trusted());
-        Self { lessee, registry: None, error: String::new(), warned: false, protection: None }
+        Self { lessee, me, registry: None, error: String::new(), warned: false, protection: None }
     }
 
     /// Does one thing, and returns whether there is more to do.
@@ -201,7 +207,11 @@ impl Process {
             },
             Next::ReadAll => {
                 let all = self.ask(|registry| registry.records());
-                all.map_or_else(Answer::from, |records| Answer::All(records.into_iter().collect()))
+                all.map_or_else(Answer::from, |records| {
+                    let records: BTreeMap<_, _> = records.into_iter().collect();
+                    let gone = self.gone(&records);
+                    Answer::All(records, gone)
+                })
             }
             Next::Read(worker) => self.ask(|registry| registry.record(worker)).map_or_else(Answer::from, Answer::One),
             Next::Write(Write { worker, expected, record }, namespace) => {
@@ -221,6 +231,20 @@ impl Process {
                 Answer::Closed
             }
         })
+    }
+
+    /// The workers that were leased by processes of this machine which are gone, for the same data directory.
+    fn gone(&self, records: &BTreeMap<WorkerNumber, Stored>) -> BTreeSet<WorkerNumber> {
+        let Holder { host, data_directory, system_identifier, process, .. } = &self.me;
+        let is_mine = |holder: &Holder| {
+            (&holder.host, &holder.data_directory, holder.system_identifier)
+                == (host, data_directory, *system_identifier)
+        };
+        let is_gone = |stored: &Stored| {
+            let holder = &stored.record.holder;
+            is_mine(holder) && incarnation::is_gone(&holder.process, process)
+        };
+        records.iter().filter(|(_, stored)| is_gone(stored)).map(|(worker, _)| *worker).collect()
     }
 
     /// Asks the registry, which is opened first where it is not.

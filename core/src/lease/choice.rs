@@ -5,7 +5,7 @@ use super::record::{Holder, Stored, Version, WorkerNumber};
 use super::terms::Terms;
 use crate::layout::Layout;
 use crate::time::{Micros, MonotonicMicros, UnixMicros};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A look for a worker.
 #[derive(Clone, Copy, Debug)]
@@ -20,9 +20,8 @@ pub struct Search<'a> {
     pub records: &'a BTreeMap<WorkerNumber, Stored>,
     /// The records of this system that did not change; see [`Watch`].
     pub watch: &'a Watch,
-    /// Whether somebody else has taken a worker from this run under the same system identifier: then another server
-    /// with this one's data lives, whatever host and data directory it names.
-    pub has_twin: bool,
+    /// The workers of which the caller knows that the process which leased them is gone.
+    pub gone: &'a BTreeSet<WorkerNumber>,
     /// The worker beside the line.
     pub beside: Option<WorkerNumber>,
     /// The time.
@@ -112,8 +111,9 @@ pub struct Taken {
 pub enum Why {
     /// Another server's grant is current.
     Held,
-    /// It belongs to a server with the same system identifier: an older run of this one that crashed, or a copy. It can
-    /// be taken over when its record has not changed for half a window.
+    /// It belongs to a server with the same system identifier, of which it is not known that it is gone: an older run of
+    /// this one before the machine was started again, or a copy. It can be taken over when its record has not changed for
+    /// half a window.
     MayBeCopy,
     /// The grant is nobody's any more, but ends more than `max_lead` ahead of the clock and of the line. It comes from
     /// a server whose clock was ahead.
@@ -236,7 +236,7 @@ impl Search<'_> {
         if record.owner.is_none() {
             return Standing::GivenBack;
         }
-        let is_gone = self.is_mine(&record.holder) && !self.has_twin
+        let is_gone = self.gone.contains(&worker)
             || self.watch.is_still(worker, stored.version, self.monotonic, self.terms.standstill());
         if is_gone { Standing::OwnOld } else { Standing::No(Why::MayBeCopy) }
     }

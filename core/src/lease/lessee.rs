@@ -10,7 +10,7 @@ use super::record::{Holder, Stored, Version, WorkerNumber};
 use super::terms::Terms;
 use crate::layout::Layout;
 use crate::time::{Micros, MonotonicMicros, UnixMicros};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem::{Discriminant, discriminant};
 
 /// What is so at the moment of a call.
@@ -68,8 +68,8 @@ pub enum Answer {
     Namespace(Option<NamespaceRecord>),
     /// It is stored on this server.
     Remembered,
-    /// All records.
-    All(BTreeMap<WorkerNumber, Stored>),
+    /// All records; and of which workers the caller knows that the process which leased them is gone.
+    All(BTreeMap<WorkerNumber, Stored>, BTreeSet<WorkerNumber>),
     /// The worker's record, if there is one.
     One(Option<Stored>),
     /// The record was stored, and this is its version.
@@ -161,7 +161,6 @@ pub struct Lessee {
     /// Whether the registry is taken at its word, also where it has forgotten.
     trusts: bool,
     watch: Watch,
-    has_twin: bool,
     conflicts: u32,
     failures: u32,
     failing_since: Option<MonotonicMicros>,
@@ -247,7 +246,6 @@ impl Lessee {
             is_held_gone: false,
             trusts: false,
             watch: Watch::default(),
-            has_twin: false,
             conflicts: 0,
             failures: 0,
             failing_since: None,
@@ -393,7 +391,7 @@ impl Lessee {
                 }
                 self.todo = Todo::Give;
             }
-            (Todo::Search, Answer::All(records)) => self.found_all(moment, &records),
+            (Todo::Search, Answer::All(records, gone)) => self.found_all(moment, &records, &gone),
             (Todo::Lease(Ask { worker, sent: Some(write), .. }), Answer::Stored(version)) => {
                 self.succeed(moment);
                 let stored = Stored { version, record: write.record };
@@ -544,7 +542,7 @@ impl Lessee {
         self.todo = if self.held.is_some() { Todo::Rest } else { Todo::Search };
     }
 
-    fn found_all(&mut self, moment: &Moment, records: &BTreeMap<WorkerNumber, Stored>) {
+    fn found_all(&mut self, moment: &Moment, records: &BTreeMap<WorkerNumber, Stored>, gone: &BTreeSet<WorkerNumber>) {
         self.succeed(moment);
         self.watch.note(self.me.holder.system_identifier, records, moment.monotonic);
         let search = Search {
@@ -553,7 +551,7 @@ impl Lessee {
             wanted: self.wanted,
             records,
             watch: &self.watch,
-            has_twin: self.has_twin,
+            gone,
             beside: moment.seen.worker,
             now: moment.now,
             monotonic: moment.monotonic,
@@ -607,9 +605,7 @@ impl Lessee {
                 self.is_held_gone = true;
             }
             Some(stored) if was_held => {
-                let (system, by) = (self.me.holder.system_identifier, stored.record.holder);
-                self.has_twin |= stored.record.owner.is_some() && by.system_identifier == system;
-                self.events.push(Event::Lost { worker: ask.worker, by });
+                self.events.push(Event::Lost { worker: ask.worker, by: stored.record.holder });
                 (self.held, self.is_held_gone) = (None, false);
                 self.search();
             }

@@ -20,8 +20,9 @@
 //!    start ([`give_back`]).
 //! 7. A worker that is not beside the line can be given back without that.
 //! 8. Among free workers, a server takes its own last one, or else any, by chance ([`Search::choose`]).
-//! 9. Where none is free, a server takes over its own old worker above its grant: at once if host and data directory
-//!    are as recorded, otherwise when the record has not changed for half a window ([`Watch`]).
+//! 9. Where none is free, a server takes over its own old worker above its grant: at once where it is known that the
+//!    process which leased it is gone, otherwise when the record has not changed for half a window ([`Watch`]). Host and
+//!    data directory prove nothing: a copy of a machine has the same.
 //! 10. An outage of the registry is harmless for as long as the window, less the time between renewals ([`Terms`]).
 //! 11. The line is lowered by hand to the grant's start at most ([`Published::lowest_tick`]), which is on record before
 //!     its worker is in use ([`Step::Switch`]).
@@ -40,7 +41,7 @@
 //! ```
 //! use snowflake_core::lease::{Answer, Holder, Identity, Lessee, Moment, Next, Published, Terms, Token, Version, Wanted};
 //! use snowflake_core::{Layout, Line, Micros, MonotonicMicros, UnixMicros};
-//! use std::collections::BTreeMap;
+//! use std::collections::{BTreeMap, BTreeSet};
 //!
 //! let layout: Layout = "default".parse()?;
 //! let me = Identity { token: Token(0x5ec7e7), holder: Holder { host: "db1".into(), ..Holder::default() } };
@@ -65,7 +66,7 @@
 //!         Next::Namespace => Answer::Namespace(None),
 //!         Next::SetNamespace { record, .. } => Answer::Namespace(Some(record)),
 //!         Next::Remember(_) => Answer::Remembered,
-//!         Next::ReadAll => Answer::All(BTreeMap::new()),
+//!         Next::ReadAll => Answer::All(BTreeMap::new(), BTreeSet::new()),
 //!         Next::Write(write, _) => {
 //!             assert_eq!((write.worker.0, write.expected), (4, None));
 //!             Answer::Stored(Version(1))

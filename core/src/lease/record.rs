@@ -46,6 +46,9 @@ pub struct Holder {
     pub cluster_name: String,
     /// PostgreSQL's system identifier, which copies of a data directory share.
     pub system_identifier: u64,
+    /// Which process of which run of the machine it is, as its own machine writes it; empty where that is not known. Only
+    /// compared: what copies of a machine share is not enough to tell whether a server is gone.
+    pub process: String,
 }
 
 /// The version of a record: each change gives it another one, and no version comes twice, also after a failover of the registry. Its own

@@ -2,7 +2,7 @@
 
 use snowflake_core::Micros;
 use snowflake_core::lease::{Answer, NamespaceRecord, Next, Stored, Version, WorkerNumber};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
 pub struct Registry {
@@ -50,7 +50,7 @@ impl Registry {
             Next::Write(_, namespace) if self.namespace.as_ref() != Some(&namespace) => {
                 Answer::OtherNamespace(self.namespace.clone())
             }
-            Next::ReadAll => Answer::All(self.records.clone()),
+            Next::ReadAll => Answer::All(self.records.clone(), BTreeSet::new()),
             Next::Read(worker) => Answer::One(self.records.get(&worker).cloned()),
             Next::Write(write, _) => {
                 let found = self.records.get(&write.worker);

@@ -80,6 +80,7 @@ impl Server {
             port: 5432,
             cluster_name: String::new(),
             system_identifier: system,
+            process: format!("of host{number}"),
         };
         let me = Identity { token: Token(u128::MAX), holder };
         Self {

@@ -5,7 +5,7 @@ use super::registry::Registry;
 use super::report::Report;
 use super::scenarios::{Happening, Scenario};
 use super::server::{Claimed, Phase, Server, Used};
-use snowflake_core::lease::{Answer, Event, Next};
+use snowflake_core::lease::{Answer, Event, Next, Stored};
 use snowflake_core::{Layout, Micros, Position, UnixMicros};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -217,7 +217,7 @@ impl World<'_> {
         }
     }
 
-    fn answered(&mut self, i: usize, number: u64, answer: Answer) {
+    fn answered(&mut self, i: usize, number: u64, mut answer: Answer) {
         if self.servers[i].pending != Some(number) {
             return;
         }
@@ -227,6 +227,11 @@ impl World<'_> {
         let chance = self.chance.draw();
         let server = &mut self.servers[i];
         server.pending = None;
+        if let Answer::All(records, gone) = &mut answer {
+            // Of its older runs, a server knows that.
+            let is_mine = |stored: &Stored| stored.record.holder == server.me.holder && !server.me.owns(&stored.record);
+            gone.extend(records.iter().filter(|(_, stored)| is_mine(stored)).map(|(worker, _)| *worker));
+        }
         let moment = server.moment(&self.layout, self.start, self.now, chance);
         server.lessee.answer(&moment, answer);
         self.note_events(i);

@@ -201,6 +201,38 @@ fn a_worker_that_the_configuration_names(kind: Kind) {
     check::distinct(&lists);
 }
 
+/// Host name, data directory and system identifier are the same, and the original lives.
+#[test]
+fn a_cloned_machine_does_not_evict_the_original() {
+    let registry = registry(Kind::Redis);
+    let options = leasing(&registry.url())
+        .set("pg_snowflake.registry_window = '4s'\npg_snowflake.max_wait = '200ms'")
+        .set("pg_snowflake.worker_id = 3");
+    let mut original = options.start();
+    let mut client = original.client();
+    wait_for("IDs are made", || client.query("SELECT snowflake_next()", &[]).is_ok());
+    let clone = original.clone_in_place();
+    clone.start();
+    let at = "SELECT current_setting('data_directory')";
+    assert_eq!(value::<String>(&mut clone.client(), at), value::<String>(&mut client, at));
+    wait_for("the clone looks for a worker", || clone.log().contains("there is no worker ID to lease"));
+    let (start, mut ids) = (std::time::Instant::now(), Vec::new());
+    while start.elapsed() < seconds(8) {
+        ids.extend(batch(&mut client, 10));
+        let error = refused(&mut clone.client(), "SELECT snowflake_next()", "55000");
+        assert!(error.detail().unwrap().contains("was leased by this server, or a copy of it"), "{error:?}");
+    }
+    check::rising(&ids);
+    assert!(!original.log().contains("was taken by another server"), "{}", original.log());
+    // The original is gone for certain: at once.
+    drop(client);
+    original.stop(Stop::Kill);
+    let start = std::time::Instant::now();
+    wait_for("the clone makes IDs", || clone.client().query("SELECT snowflake_next()", &[]).is_ok());
+    assert!(start.elapsed() < seconds(20), "{:?}", start.elapsed());
+    check::distinct(&[ids, batch(&mut clone.client(), 100)]);
+}
+
 #[test]
 fn datacenters() {
     let registry = registry(Kind::Redis);

@@ -261,6 +261,7 @@ fn stored(row: &Row, namespace: &Namespace) -> Result<(WorkerNumber, Stored), Fa
             port: text(8).parse().map_err(|_| wrong("the port"))?,
             cluster_name: text(9).to_owned(),
             system_identifier: text(10).parse().map_err(|_| wrong("the system identifier"))?,
+            process: text(11).to_owned(),
         },
     };
     Ok((WorkerNumber(worker), Stored { version: Version(version), record }))

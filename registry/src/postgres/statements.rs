@@ -43,6 +43,7 @@ pub const TABLES: [&str; 5] = [
         port integer NOT NULL,
         cluster_name text NOT NULL,
         system_identifier numeric(20) NOT NULL,
+        process text NOT NULL,
         written_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
         PRIMARY KEY (namespace, worker)
     )"#,
@@ -132,17 +133,18 @@ pub(super) fn compare_and_swap(
     record: &Record,
 ) -> [String; 3] {
     let Record { owner, granted_from, granted_until, holder } = record;
-    let Holder { host, data_directory, port, cluster_name, system_identifier } = holder;
+    let Holder { host, data_directory, port, cluster_name, system_identifier, process } = holder;
     let key = literal(namespace.as_str());
     let (number, new) = (worker.0, new.0);
     let token = owner.map_or("NULL".to_owned(), |token| literal(&write_token(token)));
     let (from, until) = (literal(&granted_from.to_string()), literal(&granted_until.to_string()));
     let (host, directory, cluster) = (literal(host), literal(data_directory), literal(cluster_name));
+    let process = literal(process);
     let columns = "version, format, token, granted_from, granted_until, host, data_directory, port, cluster_name, \
-                   system_identifier, written_at";
+                   system_identifier, process, written_at";
     let values = format!(
         "{new}, {FORMAT}, {token}, {from}, {until}, {host}, {directory}, \
-         {port}, {cluster}, {system_identifier}, pg_catalog.now()"
+         {port}, {cluster}, {system_identifier}, {process}, pg_catalog.now()"
     );
     let is_within = within.map_or("true".to_owned(), |record| {
         format!("EXISTS (SELECT FROM snowflake_registry.namespaces WHERE {})", is_namespace(namespace, record))
@@ -168,7 +170,7 @@ fn instant(column: &str) -> String {
 
 fn read() -> String {
     format!(
-        "SELECT format, worker, version, token, {}, {}, host, data_directory, port, cluster_name, system_identifier \
+        "SELECT format, worker, version, token, {}, {}, host, data_directory, port, cluster_name, system_identifier, process \
          FROM snowflake_registry.workers",
         instant("granted_from"),
         instant("granted_until")

@@ -52,6 +52,7 @@ pub fn record(number: i64) -> Record {
             port: 5432,
             cluster_name: String::new(),
             system_identifier: u64::MAX,
+            process: "boot 1".to_owned(),
         },
     }
 }

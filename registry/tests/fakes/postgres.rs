@@ -55,6 +55,7 @@ fn of_record(record: &Record, version: u64) -> Vec<u8> {
         holder.port.to_string(),
         holder.cluster_name.clone(),
         holder.system_identifier.to_string(),
+        holder.process.clone(),
     ];
     rows("SELECT 1", &values.each_ref().map(String::as_str))
 }
@@ -97,7 +98,7 @@ fn of_query(session: &Session, query: &str) -> Vec<u8> {
     }
     match state.stored.first() {
         Some(number) => of_record(&record(i64::from(*number)), state.versions),
-        None => [row_description(11), complete("SELECT 0")].concat(),
+        None => [row_description(12), complete("SELECT 0")].concat(),
     }
 }
 

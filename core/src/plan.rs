@@ -342,7 +342,7 @@ pub enum Misfit {
 /// All that does not go together.
 pub fn misfits(layout: &Layout, lengths: &Lengths) -> Vec<Misfit> {
     let Lengths { max_burst, max_lead, reserve_ahead, window } = *lengths;
-    let leads_too_far = window.is_some_and(|window| Terms { window, max_lead }.leads_too_far());
+    let leads_too_far = window.is_some_and(|window| Terms { window, max_lead, max_jump: Micros(0) }.leads_too_far());
     [
         (layout.ticks_in(max_burst).0 == 0 && max_burst.0 > 0, Misfit::NoBurst),
         (reserve_ahead > max_lead, Misfit::ReservesBeyondLead),

@@ -7,7 +7,7 @@ use snowflake_core::{Bounds, Layout, Line, Micros, MonotonicMicros, Policy, Posi
 use std::collections::{BTreeMap, BTreeSet};
 
 const WINDOW: Micros = Micros::from_secs(60);
-const TERMS: Terms = Terms { window: WINDOW, max_lead: Micros::from_secs(600) };
+const TERMS: Terms = Terms { window: WINDOW, max_lead: Micros::from_secs(600), max_jump: Micros::from_secs(10) };
 
 fn layout() -> Layout {
     "default".parse().unwrap()
@@ -344,10 +344,10 @@ impl Looking {
         }
     }
 
-    /// The choice of server 1 at second 100.
-    fn choose(&self, chance: u64) -> Choice {
+    /// The look of server 1 at second 100.
+    fn search<T>(&self, look: impl FnOnce(&Search<'_>) -> T) -> T {
         let me = server(1);
-        let search = Search {
+        look(&Search {
             layout: &self.layout,
             me: &me,
             wanted: self.wanted,
@@ -360,8 +360,15 @@ impl Looking {
             line: self.line,
             leases_from: self.leases_from,
             terms: TERMS,
-        };
-        search.choose(chance)
+        })
+    }
+
+    fn choose(&self, chance: u64) -> Choice {
+        self.search(|search| search.choose(chance))
+    }
+
+    fn left_far_ahead(&self) -> Option<u64> {
+        self.search(|search| search.left_far_ahead().map(|(worker, _)| worker.0))
     }
 
     /// The worker chosen.
@@ -521,7 +528,7 @@ proptest! {
 
     #[test]
     fn pauses_are_bounded(window in 1_i64..=86_400_000_000, count in 0_u32..=u32::MAX, chance: u64) {
-        let terms = Terms { window: Micros(window), max_lead: Micros(0) };
+        let terms = Terms { window: Micros(window), max_lead: Micros(0), ..TERMS };
         let third = window / 3;
         let renew = terms.renew_after(chance).0;
         prop_assert!(renew <= third && renew >= third - third / 5);
@@ -538,7 +545,7 @@ fn retries_grow_apart() {
     let least = |failures| (0..1000).map(|chance| TERMS.retry_after(failures, chance * 7919)).min().unwrap();
     let most = |failures| (0..1000).map(|chance| TERMS.retry_after(failures, chance * 7919)).max().unwrap();
     assert!(most(1) <= Micros(100_000) && least(10) >= Micros(2_500_000) && most(1000) <= Micros(5_000_000));
-    assert!(Terms { window: WINDOW, max_lead: Micros::from_secs(59) }.leads_too_far());
+    assert!(Terms { max_lead: Micros::from_secs(59), ..TERMS }.leads_too_far());
     assert!(!TERMS.leads_too_far());
 }
 
@@ -550,6 +557,7 @@ struct Registry {
     namespace: Option<NamespaceRecord>,
     records: BTreeMap<WorkerNumber, Stored>,
     version: u64,
+    time: Option<UnixMicros>,
 }
 
 impl Registry {
@@ -562,7 +570,7 @@ impl Registry {
                 }
                 Answer::Namespace(self.namespace.clone())
             }
-            Next::ReadAll => Answer::All(self.records.clone(), BTreeSet::new()),
+            Next::ReadAll => Answer::All(Found { records: self.records.clone(), time: self.time, ..Found::default() }),
             Next::Read(worker) => Answer::One(self.records.get(&worker).cloned()),
             Next::Write(_, namespace) if self.namespace.as_ref() != Some(&namespace) => {
                 Answer::OtherNamespace(self.namespace.clone())
@@ -663,7 +671,7 @@ impl Server {
     }
 
     fn answer(&mut self, monotonic: MonotonicMicros, mut answer: Answer, chance: u64) {
-        if let Answer::All(records, gone) = &mut answer {
+        if let Answer::All(Found { records, gone, .. }) = &mut answer {
             // Of its older runs, a server knows that.
             let is_mine = |stored: &Stored| stored.record.holder == self.me.holder && !self.me.owns(&stored.record);
             gone.extend(records.iter().filter(|(_, stored)| is_mine(stored)).map(|(worker, _)| *worker));
@@ -977,6 +985,67 @@ fn an_operator_who_knows_better_is_obeyed() {
     server.clock = at(30);
     server.settle(&mut registry, later(30));
     assert_eq!(registry.namespace.unwrap().leases_from, None);
+}
+
+const YEAR: i64 = 365 * 86400;
+
+#[test]
+fn a_clock_that_is_far_ahead_at_the_start_is_believed_after_a_minute() {
+    // By the registry's time, by the leases of others, and without either.
+    for (time, others, waits) in
+        [(Some(0), None, true), (None, Some(60), true), (Some(YEAR), None, false), (None, None, false)]
+    {
+        let mut registry = Registry { time: time.map(at), ..Registry::default() };
+        registry.records.extend(others.map(|until| (WorkerNumber(3), record(Some(9), 9, 0, until))));
+        let mut server = Server::new(1);
+        server.clock = at(YEAR);
+        for (second, is_leased) in [(0, !waits), (59, !waits), (70, true)] {
+            server.settle(&mut registry, later(second));
+            assert_eq!(server.claim().is_some(), is_leased, "{time:?} {others:?} at {second}");
+        }
+        let ahead = |event: &Event| matches!(event, Event::ClockAhead(by) if by.0 >= (YEAR - 60) * 1_000_000);
+        assert_eq!(server.events.iter().any(ahead), waits, "{:?}", server.events);
+    }
+    // Set right meanwhile.
+    let (mut registry, mut server) = (Registry { time: Some(at(0)), ..Registry::default() }, Server::new(1));
+    server.clock = at(YEAR);
+    server.settle(&mut registry, ZERO);
+    server.clock = at(9);
+    server.settle(&mut registry, later(30));
+    assert_eq!(server.lessee.held().unwrap().1.record.granted_until, at(69));
+}
+
+#[test]
+fn a_grant_that_lies_a_year_ahead_is_shortened_by_hand() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    let wanted = Wanted::One(WorkerNumber(2));
+    server.lessee.configure(TERMS, wanted);
+    server.clock = at(YEAR);
+    server.settle(&mut registry, ZERO);
+    server.claim().unwrap();
+    server.restart(true);
+    server.lessee.configure(TERMS, wanted);
+    server.clock = at(0);
+    server.settle(&mut registry, ZERO);
+    assert!(matches!(&server.events[..], [.., Event::NoWorker(_)]), "{:?}", server.events);
+    // Somebody has made sure that nothing from second 20 on is kept.
+    server.published.rewound_to = Some(at(20));
+    server.reserved = Tick(0);
+    server.settle(&mut registry, later(100));
+    let shortened = Event::Shortened { worker: WorkerNumber(2), until: at(20) };
+    assert!(server.events.contains(&shortened), "{:?}", server.events);
+    let held = server.lessee.held().unwrap();
+    assert_eq!((held.0, held.1.record.granted_from, held.1.record.granted_until), (WorkerNumber(2), at(20), at(80)));
+    // Of a server that may live, and of others, nothing is shortened, nor below the start.
+    let found = record(Some(7), 1, 50, YEAR);
+    assert_eq!(shorten(WorkerNumber(2), &found, at(20)).unwrap().record.granted_until, at(50));
+    assert_eq!(shorten(WorkerNumber(2), &record(None, 1, 10, 15), at(20)), None);
+    let mut looking = Looking::at(&[over(2), record(Some(7), 1, 50, YEAR), record(Some(9), 2, 50, YEAR)]);
+    assert_eq!(looking.left_far_ahead(), None);
+    looking.gone.extend([WorkerNumber(1), WorkerNumber(2)]);
+    assert_eq!(looking.left_far_ahead(), Some(1));
+    looking.records = BTreeMap::from([(WorkerNumber(1), record(Some(7), 1, 50, 500))]);
+    assert_eq!(looking.left_far_ahead(), None, "not far ahead");
 }
 
 #[test]

@@ -110,6 +110,7 @@ pub use password::{Password, PasswordError};
 pub use stop::Stop;
 pub use url::{Kind, Url, UrlError};
 
+use snowflake_core::UnixMicros;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
 use std::time::Duration;
 
@@ -176,6 +177,14 @@ pub trait Registry: Send {
     /// # Errors
     /// Any [`Error`] but [`Error::Unanswered`].
     fn warnings(&mut self) -> Result<Vec<String>, Error>;
+
+    /// The registry's time, where it has one.
+    ///
+    /// # Errors
+    /// Any [`Error`] but [`Error::Unanswered`].
+    fn time(&mut self) -> Result<Option<UnixMicros>, Error> {
+        Ok(None)
+    }
 
     /// How the last connection that was made is protected. `None` before there was one.
     fn protection(&self) -> Option<Protection> {

@@ -12,7 +12,7 @@ use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTi
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::lease::{
-    Answer, Event, Grant, Holder, Lessee, Moment, Next, NotInstalled, Stored, Terms, WorkerNumber, Write,
+    Answer, Event, Found, Grant, Holder, Lessee, Moment, Next, NotInstalled, Stored, Terms, WorkerNumber, Write,
 };
 use snowflake_core::{Micros, MonotonicMicros};
 use snowflake_registry::{self as registry, Options, Protection, Registry, Stop, Swap};
@@ -206,11 +206,11 @@ impl Process {
                 }
             },
             Next::ReadAll => {
-                let all = self.ask(|registry| registry.records());
-                all.map_or_else(Answer::from, |records| {
+                let all = self.ask(|registry| Ok((registry.records()?, registry.time()?)));
+                all.map_or_else(Answer::from, |(records, time)| {
                     let records: BTreeMap<_, _> = records.into_iter().collect();
                     let gone = self.gone(&records);
-                    Answer::All(records, gone)
+                    Answer::All(Found { records, gone, time })
                 })
             }
             Next::Read(worker) => self.ask(|registry| registry.record(worker)).map_or_else(Answer::from, Answer::One),
@@ -337,7 +337,7 @@ fn open() -> Result<Box<dyn Registry>, registry::Error> {
 }
 
 fn terms() -> Terms {
-    Terms { window: settings::registry::window(), max_lead: settings::max_lead() }
+    Terms { window: settings::registry::window(), max_lead: settings::max_lead(), max_jump: settings::max_jump() }
 }
 
 fn moment() -> Moment {

@@ -6,7 +6,7 @@ use crate::wording::duration;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::lease::{Event, Holder, NoWorker, Taken, Why, WorkerNumber};
-use snowflake_core::{Field, UnixMicros};
+use snowflake_core::{Field, Micros, UnixMicros};
 use snowflake_registry::{Kind, Protection, Url};
 
 /// A worker, as the settings name it: `7`, or `7 of datacenter 2`.
@@ -67,6 +67,14 @@ pub fn log(event: &Event, error: &str) {
         ),
         Event::NotBefore(until) => {
             warn("no worker ID can be leased yet".to_owned(), not_before(*until), NOT_BEFORE_HINT)
+        }
+        Event::ClockAhead(by) => warn(
+            format!("the clock is {} ahead of what the registry knows", duration(*by)),
+            clock_ahead(*by),
+            "Where the clock is right, nothing needs to be done.",
+        ),
+        Event::Shortened { worker: number, until } => {
+            note(format!("worker ID {} is free again from {} on", worker(*number), instant(*until)));
         }
         Event::Expired(grant) => warn(
             format!("the lease of worker ID {} has ended before it was renewed", worker(grant.worker)),
@@ -142,6 +150,13 @@ const NO_WORKER_HINT: &str = "Wait until one of these leases ends, stop a server
 const NOT_BEFORE_HINT: &str = "Wait. If you have made sure that no IDs have later times than now, set pg_snowflake.registry_trusted = on on all servers \
      and reload, until they have leases.";
 
+fn clock_ahead(by: Micros) -> String {
+    format!(
+        "The clock is {} ahead of what the registry knows. A worker ID is leased when it was set right, or after a minute.",
+        duration(by)
+    )
+}
+
 fn not_before(until: UnixMicros) -> String {
     format!(
         "The registry has forgotten what it had stored. No new lease is given before {}, when all that it may have granted is over.",
@@ -155,6 +170,7 @@ pub fn trouble(event: &Event) -> Option<String> {
         Event::NoWorker(none) => Some(no_worker(none)),
         Event::OtherLayout(other) => Some(other_layout(&other.theirs)),
         Event::NotBefore(until) => Some(not_before(*until)),
+        Event::ClockAhead(by) => Some(clock_ahead(*by)),
         _ => None,
     }
 }

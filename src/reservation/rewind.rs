@@ -75,6 +75,8 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
         let line = shared::line();
         let last = layout.tick_of(line.last());
         let copy = database::copy_from(change.read());
+        // For a grant that an earlier run has left far ahead of the clock.
+        transitions.lease.rewound_to = Some(layout.start_of(first));
         let before = transitions.reserved.map(|held| held.reserved).or_else(|| register.read());
         let is_beyond = |instant: UnixMicros| instant > until;
         if last < first && before.is_some_and(|before| !is_beyond(before.until)) && !is_beyond(copy.until) {

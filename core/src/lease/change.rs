@@ -80,6 +80,17 @@ pub fn is_current(layout: &Layout, record: &Record, now: UnixMicros, seen: &Seen
     record.granted_until > now.min(layout.end()).max(seen.line)
 }
 
+/// Shortens a grant of an older run of this server that lies far ahead of the clock: somebody has made sure that no ID of
+/// this server at or after an instant is kept. The caller knows that the process which leased it is gone, or that it was
+/// given back. `None` where the grant is no longer than that.
+pub fn shorten(worker: WorkerNumber, found: &Stored, rewound_to: UnixMicros) -> Option<Write> {
+    let record = &found.record;
+    // Below its start, the record's range was another server's.
+    let until = rewound_to.max(record.granted_from.min(record.granted_until));
+    let record = Record { owner: None, granted_from: until, granted_until: until, holder: record.holder.clone() };
+    (until < found.record.granted_until).then_some(Write { worker, expected: Some(found.version), record })
+}
+
 /// Gives a worker back: whoever has it next starts right after what was used of it. `None` where that cannot be: the
 /// record is not this run's own, or sessions may still claim with the worker.
 pub fn give_back(me: &Identity, worker: WorkerNumber, found: &Stored, seen: &Seen) -> Option<Write> {

@@ -173,6 +173,26 @@ impl Search<'_> {
         }
     }
 
+    /// A worker that an older run of this server has left with a grant far ahead of the clock, where it is certain that
+    /// nobody uses it any more.
+    pub fn left_far_ahead(&self) -> Option<(WorkerNumber, &Stored)> {
+        self.all().find(|&(worker, stored)| {
+            let record = &stored.record;
+            let is_unused = match record.owner {
+                None => true,
+                Some(_) => !self.me.owns(record) && self.is_gone(worker, stored),
+            };
+            let ahead = record.granted_until.saturating_since(self.now);
+            is_unused && self.is_mine(&record.holder) && ahead > self.terms.max_lead.max(self.terms.window)
+        })
+    }
+
+    /// Whether the server that leased the worker is gone: its process is, or its record stands still.
+    fn is_gone(&self, worker: WorkerNumber, stored: &Stored) -> bool {
+        self.gone.contains(&worker)
+            || self.watch.is_still(worker, stored.version, self.monotonic, self.terms.standstill())
+    }
+
     /// The workers with this run's own token that neither are beside the line nor are this one: left over where an
     /// answer was lost. They are to be given back.
     pub fn strays(&self, kept: Option<WorkerNumber>) -> impl Iterator<Item = (WorkerNumber, &Stored)> {
@@ -236,9 +256,7 @@ impl Search<'_> {
         if record.owner.is_none() {
             return Standing::GivenBack;
         }
-        let is_gone = self.gone.contains(&worker)
-            || self.watch.is_still(worker, stored.version, self.monotonic, self.terms.standstill());
-        if is_gone { Standing::OwnOld } else { Standing::No(Why::MayBeCopy) }
+        if self.is_gone(worker, stored) { Standing::OwnOld } else { Standing::No(Why::MayBeCopy) }
     }
 
     /// Whether that is this server, by all that it knows of itself.

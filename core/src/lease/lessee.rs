@@ -2,12 +2,13 @@
 //! by itself: its caller asks [`Lessee::next`], does that, and reports by [`Lessee::answer`]. It is the process's own,
 //! and may be lost at any time: a new one finds the lease again by its token.
 
-use super::change::{Identity, Write, give_back, is_current, lease};
+use super::change::{Identity, Write, give_back, is_current, lease, shorten};
 use super::choice::{Choice, NoWorker, Search, Wanted, Watch};
 use super::namespace::{Known, NamespaceRecord, OtherLayout, check_namespace};
 use super::published::{Grant, NotInstalled, Seen};
 use super::record::{Holder, Stored, Version, WorkerNumber};
 use super::terms::Terms;
+use crate::clock::BelievedClock;
 use crate::layout::Layout;
 use crate::time::{Micros, MonotonicMicros, UnixMicros};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -57,6 +58,17 @@ pub enum Next {
     Done,
 }
 
+/// What was found in answer to [`Next::ReadAll`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// All records.
+    pub records: BTreeMap<WorkerNumber, Stored>,
+    /// Of which workers the caller knows that the process which leased them is gone.
+    pub gone: BTreeSet<WorkerNumber>,
+    /// The time of the registry, where it has one.
+    pub time: Option<UnixMicros>,
+}
+
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -68,8 +80,8 @@ pub enum Answer {
     Namespace(Option<NamespaceRecord>),
     /// It is stored on this server.
     Remembered,
-    /// All records; and of which workers the caller knows that the process which leased them is gone.
-    All(BTreeMap<WorkerNumber, Stored>, BTreeSet<WorkerNumber>),
+    /// All records.
+    All(Found),
     /// The worker's record, if there is one.
     One(Option<Stored>),
     /// The record was stored, and this is its version.
@@ -104,6 +116,16 @@ pub enum Event {
     Forgotten(UnixMicros),
     /// No lease is given before this instant, as the registry has forgotten what it had stored. At most once a minute.
     NotBefore(UnixMicros),
+    /// The clock is so far ahead of what the registry knows. No lease is taken before it was set right, or a minute has
+    /// passed. At most once a minute.
+    ClockAhead(Micros),
+    /// A grant that an older run has left far ahead of the clock was shortened.
+    Shortened {
+        /// The worker.
+        worker: WorkerNumber,
+        /// Where its next owner starts.
+        until: UnixMicros,
+    },
     /// The grant has ended before it was renewed. No IDs can be made until it is.
     Expired(Grant),
     /// The worker was given back.
@@ -161,6 +183,10 @@ pub struct Lessee {
     /// Whether the registry is taken at its word, also where it has forgotten.
     trusts: bool,
     watch: Watch,
+    /// Since when the clock is ahead of what the registry knows, before the first lease of the run.
+    ahead_since: Option<MonotonicMicros>,
+    /// Whether it is believed now.
+    believes_clock: bool,
     conflicts: u32,
     failures: u32,
     failing_since: Option<MonotonicMicros>,
@@ -185,6 +211,8 @@ enum Todo {
     Search,
     /// Lease or renew.
     Lease(Ask),
+    /// Shorten a grant that was left far ahead of the clock.
+    Shorten(Write),
     /// Find out from which version to ask again, after an answer was lost.
     Check(Ask),
     Install(WorkerNumber, Stored),
@@ -246,6 +274,8 @@ impl Lessee {
             is_held_gone: false,
             trusts: false,
             watch: Watch::default(),
+            ahead_since: None,
+            believes_clock: false,
             conflicts: 0,
             failures: 0,
             failing_since: None,
@@ -356,6 +386,13 @@ impl Lessee {
                 self.asked_at = moment.monotonic;
                 Next::Write(ask.sent.insert(write).clone(), namespace)
             }
+            Todo::Shorten(write) => match self.namespace.clone() {
+                Some(namespace) => Next::Write(write.clone(), namespace),
+                None => {
+                    self.todo = Todo::Namespace;
+                    Next::Namespace
+                }
+            },
             Todo::Check(ask) => Next::Read(ask.worker),
             Todo::Install(worker, stored) => Next::Install(Grant::of(*worker, &stored.record)),
             Todo::Close => Next::Close,
@@ -391,7 +428,7 @@ impl Lessee {
                 }
                 self.todo = Todo::Give;
             }
-            (Todo::Search, Answer::All(records, gone)) => self.found_all(moment, &records, &gone),
+            (Todo::Search, Answer::All(found)) => self.found_all(moment, &found),
             (Todo::Lease(Ask { worker, sent: Some(write), .. }), Answer::Stored(version)) => {
                 self.succeed(moment);
                 let stored = Stored { version, record: write.record };
@@ -430,8 +467,19 @@ impl Lessee {
                 }
                 self.todo = Todo::Give;
             }
+            (Todo::Shorten(write), Answer::Stored(_)) => {
+                self.succeed(moment);
+                let until = write.record.granted_until;
+                self.events.push(Event::Shortened { worker: write.worker, until });
+                self.search();
+            }
+            (Todo::Shorten(_), Answer::Conflict(_)) => {
+                self.succeed(moment);
+                self.search();
+            }
             // What is to be given back is so later, if it is there then.
-            (Todo::Lease(_) | Todo::Give, Answer::OtherNamespace(found)) | (Todo::Give, Answer::Namespace(found)) => {
+            (Todo::Lease(_) | Todo::Give | Todo::Shorten(_), Answer::OtherNamespace(found))
+            | (Todo::Give, Answer::Namespace(found)) => {
                 self.found_namespace(moment, found);
             }
             (todo, _) => {
@@ -542,8 +590,10 @@ impl Lessee {
         self.todo = if self.held.is_some() { Todo::Rest } else { Todo::Search };
     }
 
-    fn found_all(&mut self, moment: &Moment, records: &BTreeMap<WorkerNumber, Stored>, gone: &BTreeSet<WorkerNumber>) {
+    fn found_all(&mut self, moment: &Moment, found: &Found) {
         self.succeed(moment);
+        let Found { records, gone, .. } = found;
+        let ahead = self.clock_is_ahead(moment, found);
         self.watch.note(self.me.holder.system_identifier, records, moment.monotonic);
         let search = Search {
             layout: &self.layout,
@@ -559,6 +609,16 @@ impl Lessee {
             leases_from: self.namespace.as_ref().and_then(|record| record.leases_from).filter(|_| !self.trusts),
             terms: self.terms,
         };
+        let rewound = moment.seen.rewound_to.zip(search.left_far_ahead());
+        if let Some(write) = rewound.and_then(|(to, (worker, stored))| shorten(worker, stored, to)) {
+            self.todo = Todo::Shorten(write);
+            return;
+        }
+        if let Some(ahead) = ahead {
+            self.todo = Todo::Search;
+            self.refused(moment, Event::ClockAhead(ahead));
+            return;
+        }
         let choice = search.choose(moment.chance);
         let chosen = if let Choice::Lease(worker) = choice { Some(worker) } else { None };
         let strays: Vec<_> = search.strays(chosen).map(|(worker, stored)| (worker, stored.clone())).collect();
@@ -579,6 +639,25 @@ impl Lessee {
                 self.refused(moment, Event::NotBefore(instant));
             }
         }
+    }
+
+    /// By how much the clock is ahead of what the registry knows, while that is not believed: before the first lease of
+    /// the run there is nothing else to compare it with. What the registry knows is its own time, or that leases are
+    /// renewed. A clock that stays ahead for a minute is believed, as is one that leaps while the server runs.
+    fn clock_is_ahead(&mut self, moment: &Moment, found: &Found) -> Option<Micros> {
+        if self.believes_clock || moment.seen.ceiling.is_some() {
+            return None;
+        }
+        let renewed = found.records.values().filter(|stored| stored.record.owner.is_some());
+        let renewed = renewed.map(|stored| stored.record.granted_until).max();
+        let ahead = moment.now.saturating_since(found.time.or(renewed).unwrap_or(moment.now));
+        if ahead <= self.terms.max_jump {
+            self.ahead_since = None;
+            return None;
+        }
+        let since = *self.ahead_since.get_or_insert(moment.monotonic);
+        self.believes_clock = moment.monotonic.saturating_since(since) >= BelievedClock::LASTING;
+        (!self.believes_clock).then_some(ahead)
     }
 
     /// What was found in place of what was expected.
@@ -713,7 +792,7 @@ impl Lessee {
             (Todo::Lease(ask) | Todo::Check(ask), Some((held, _))) => ask.worker != *held,
             // Without the namespace's record, nothing can be renewed either.
             (Todo::Namespace | Todo::SetNamespace(..) | Todo::Remember(_), Some(_)) => self.namespace.is_some(),
-            (Todo::Search, Some(_)) => true,
+            (Todo::Search | Todo::Shorten(_), Some(_)) => true,
             _ => false,
         };
         let pause = self.terms.retry_after(self.failures, moment.chance);
@@ -727,7 +806,7 @@ impl Lessee {
         self.todo = match todo {
             Todo::Lease(ask) if is_unknown => Todo::Check(ask),
             Todo::Lease(ask) => Todo::Lease(Ask { sent: None, ..ask }),
-            Todo::Search | Todo::SetNamespace(..) => Todo::Namespace,
+            Todo::Search | Todo::SetNamespace(..) | Todo::Shorten(_) => Todo::Namespace,
             Todo::Give => {
                 if let Some(front) = self.giving.front_mut().filter(|_| is_unknown) {
                     front.1 = None;

@@ -36,16 +36,18 @@
 //!     leases are safe ([`check_namespace`]): none is given before, and none begins before. Whose grant is not over by
 //!     the clock goes on, and stores its record again.
 //!
+//! 15. A grant of a server that is gone for certain can be shortened by hand, by somebody who has made sure that no ID
+//!     above the new end is kept ([`shorten`]).
+//!
 //! [`Lessee`] puts these together: it says what to do next, and is told what came of it.
 //!
 //! ```
-//! use snowflake_core::lease::{Answer, Holder, Identity, Lessee, Moment, Next, Published, Terms, Token, Version, Wanted};
+//! use snowflake_core::lease::{Answer, Found, Holder, Identity, Lessee, Moment, Next, Published, Terms, Token, Version, Wanted};
 //! use snowflake_core::{Layout, Line, Micros, MonotonicMicros, UnixMicros};
-//! use std::collections::{BTreeMap, BTreeSet};
 //!
 //! let layout: Layout = "default".parse()?;
 //! let me = Identity { token: Token(0x5ec7e7), holder: Holder { host: "db1".into(), ..Holder::default() } };
-//! let terms = Terms { window: Micros::from_secs(60), max_lead: Micros::from_secs(600) };
+//! let terms = Terms { window: Micros::from_secs(60), max_lead: Micros::from_secs(600), max_jump: Micros::from_secs(10) };
 //! let mut lessee = Lessee::new(layout, me, terms, Wanted::any(&layout), None);
 //!
 //! // In shared memory, guarded by the lock for transitions.
@@ -66,7 +68,7 @@
 //!         Next::Namespace => Answer::Namespace(None),
 //!         Next::SetNamespace { record, .. } => Answer::Namespace(Some(record)),
 //!         Next::Remember(_) => Answer::Remembered,
-//!         Next::ReadAll => Answer::All(BTreeMap::new(), BTreeSet::new()),
+//!         Next::ReadAll => Answer::All(Found::default()),
 //!         Next::Write(write, _) => {
 //!             assert_eq!((write.worker.0, write.expected), (4, None));
 //!             Answer::Stored(Version(1))
@@ -91,9 +93,9 @@ mod published;
 mod record;
 mod terms;
 
-pub use change::{Identity, Write, give_back, is_current, lease};
+pub use change::{Identity, Write, give_back, is_current, lease, shorten};
 pub use choice::{Choice, NoWorker, Search, Taken, Wanted, Watch, Why};
-pub use lessee::{Answer, Event, Lessee, Moment, Next};
+pub use lessee::{Answer, Event, Found, Lessee, Moment, Next};
 pub use namespace::{Known, NamespaceRecord, OtherLayout, check_namespace};
 pub use published::{Grant, NotInstalled, Published, Seen, Step};
 pub use record::{Holder, Record, Stored, Token, Version, WorkerNumber};

@@ -23,6 +23,8 @@ pub struct Published {
     /// Whether the line is above all that was ever claimed with this run's token. Not so after a session's crash, which
     /// the token survives, until the line is raised to the reservation.
     pub resumed: bool,
+    /// Somebody has made sure that no ID of this server at or after this instant is kept.
+    pub rewound_to: Option<UnixMicros>,
 }
 
 /// What is to be known of a server for a request to the registry. Made by [`Published::look`].
@@ -39,6 +41,8 @@ pub struct Seen {
     pub ceiling: Option<UnixMicros>,
     /// Whether the line is closed.
     pub is_closed: bool,
+    /// [`Published::rewound_to`].
+    pub rewound_to: Option<UnixMicros>,
 }
 
 /// A worker and a range of ID time, as the registry has stored it for this server.
@@ -79,7 +83,7 @@ impl Published {
     /// At the start of a run. `is_first` says whether it is the first run of this token, and not one after a session's
     /// crash.
     pub const fn new(is_first: bool) -> Self {
-        Self { worker: None, from: None, ceiling: None, closed: None, resumed: is_first }
+        Self { worker: None, from: None, ceiling: None, closed: None, resumed: is_first, rewound_to: None }
     }
 
     /// The highest tick that may be claimed. A session's limit is this or that of the reservation, whichever is lower.
@@ -109,6 +113,7 @@ impl Published {
             worker: self.worker,
             ceiling: self.ceiling,
             is_closed: self.closed.is_some(),
+            rewound_to: self.rewound_to,
         }
     }
 

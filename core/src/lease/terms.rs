@@ -9,6 +9,8 @@ pub struct Terms {
     pub window: Micros,
     /// How far ahead of the clock a worker's old grant may end for this server to start above it.
     pub max_lead: Micros,
+    /// How far ahead of what the registry knows a clock may be at the start to be believed at once.
+    pub max_jump: Micros,
 }
 
 impl Terms {

@@ -61,6 +61,8 @@ pub enum Break {
     StoredWhenOver,
     /// 14: a write does not expect the namespace's record.
     NamespaceUnchecked,
+    /// 15: a grant is shortened whose server lives.
+    ShortenedWhileUsed,
     /// Not a rule, but an idea that was dropped: a restarted server goes on with its system's old grant, above its own
     /// reservation.
     ReservationTrusted,
@@ -74,7 +76,7 @@ pub struct Rules {
     pub broken: Option<Break>,
 }
 
-const TERMS: Terms = Terms { window: Micros(1), max_lead: Micros(0) };
+const TERMS: Terms = Terms { window: Micros(1), max_lead: Micros(0), max_jump: Micros(0) };
 /// All requests under way expect the record as it stands.
 const VERSION: Version = Version(1);
 
@@ -105,6 +107,7 @@ fn published(server: &Server) -> Published {
         ceiling: server.ceiling.map(instant),
         closed: server.closed.map(|last| Position(last.into())),
         resumed: server.is_resumed,
+        rewound_to: None,
     }
 }
 
@@ -216,6 +219,12 @@ impl Rules {
         if let Some(used) = seen.used.filter(|_| self.is_broken(Break::GivenBackBelowStart)) {
             (write.record.granted_from, write.record.granted_until) = (used, used);
         }
+        Some(self.request(found, &write, server))
+    }
+
+    /// The request that shortens a grant; `None` where it is not longer than that.
+    pub fn shorten(&self, server: &Server, found: Record, worker: Worker, to: Instant) -> Option<Request> {
+        let write = lease::shorten(number(worker), &stored(found)?, instant(to))?;
         Some(self.request(found, &write, server))
     }
 

@@ -136,6 +136,8 @@ pub struct Budget {
     pub hand_backs: u8,
     /// Lines that are lowered by hand.
     pub rewinds: u8,
+    /// Grants of servers that are gone which are shortened by hand.
+    pub shortenings: u8,
     pub wipes: u8,
     /// Failovers of the registry, which lose what is not durable.
     pub failovers: u8,

@@ -123,6 +123,15 @@ pub fn suite() -> Vec<Check> {
         safe("registry fails over, 1 worker, longer", with(failover, &one)),
         safe("registry fails over, 2 workers", with(failover, &two)),
         safe("registry fails over, stop, 1 worker", with(Budget { failovers: 1, ..stop }, &ending(4, &one))),
+        short(
+            "grant of a crashed server shortened by hand, 1 worker",
+            with(Budget { shortenings: 1, ..crash }, &one_at_a_time(&one)),
+        ),
+        safe(
+            "grant of a crashed server shortened by hand, more requests",
+            with(Budget { shortenings: 1, ..crash }, &one),
+        ),
+        safe("grant of a crashed server shortened by hand, 2 workers", with(Budget { shortenings: 1, ..crash }, &two)),
         short("registry forgets, 1 worker", with(wipe, &remembering(&one))),
         safe("registry forgets, crash, 1 worker", with(Budget { crashes: 1, ..wipe }, &remembering(&one))),
         safe("registry forgets, stop, 1 worker", with(Budget { stops: 1, ..wipe }, &remembering(&one))),
@@ -183,6 +192,10 @@ pub fn suite() -> Vec<Check> {
         repeats(
             "14: the namespace's record not expected",
             with(wipe, &breaking(Break::NamespaceUnchecked, &World { in_flight: 2, ..remembering(&one) })),
+        ),
+        repeats(
+            "15: a grant in use shortened by hand",
+            with(Budget { shortenings: 1, ..none }, &breaking(Break::ShortenedWhileUsed, &one_at_a_time(&one))),
         ),
         repeats(
             "idea dropped: own reservation trusted, with a copy",

@@ -48,6 +48,7 @@ pub enum Action {
     Close { server: usize },
     HandBack { server: usize, worker: Worker },
     Rewind { server: usize, to: Tick },
+    Shorten { server: usize, worker: Worker, to: Instant },
     Wipe,
     Look { server: usize },
     StoreAgain { server: usize, now: Instant },
@@ -380,6 +381,18 @@ impl Model for World {
             if server.task == Task::Idle && !knows {
                 actions.push(Action::Look { server: i });
             }
+            if state.left.shortenings > 0 && has_room && server.task == Task::Idle {
+                for worker in 0..self.workers as Worker {
+                    let record = state.registry[worker as usize];
+                    let is_up = |server: &Server| server.phase == Phase::Up && server.token == record.owner;
+                    let is_used = record.owner == 0 || state.servers.iter().any(is_up);
+                    if !is_used || record.owner != 0 && self.rules.is_broken(Break::ShortenedWhileUsed) {
+                        for to in self.start..record.until {
+                            actions.push(Action::Shorten { server: i, worker, to });
+                        }
+                    }
+                }
+            }
             match server.task {
                 Task::Idle if has_room && knows => {
                     if self.remembers
@@ -522,6 +535,17 @@ impl Model for World {
                     state.claimed_by = None;
                 }
             }
+            Action::Shorten { server, worker, to } => {
+                state.left.shortenings -= 1;
+                let record = state.registry[worker as usize];
+                let request = self.rules.shorten(&state.servers[server], record, worker, to)?;
+                state.send(request);
+                // Who does that has made sure that the IDs from there on are not kept.
+                let first = self.rules.first_position(self.rules.first_tick_from(request.new.until));
+                if state.claimed_by == Some(record.owner) && worker == 0 && state.watched >= first {
+                    state.claimed_by = None;
+                }
+            }
             Action::Wipe => {
                 state.left.wipes -= 1;
                 state.registry = [Record::default(); MAX_WORKERS];
@@ -639,6 +663,9 @@ impl fmt::Display for Action {
             Self::Close { server } => write!(f, "{} closes its line, and sends its worker back", name(server)),
             Self::HandBack { server, worker } => write!(f, "{} sends worker {worker} back", name(server)),
             Self::Rewind { server, to } => write!(f, "{}'s line is lowered to tick {to} by hand", name(server)),
+            Self::Shorten { server, worker, to } => {
+                write!(f, "{} shortens the grant of worker {worker} to {to} by hand", name(server))
+            }
             Self::Wipe => write!(f, "the registry is wiped"),
             Self::Look { server } => write!(f, "{} looks at the namespace's record", name(server)),
             Self::StoreAgain { server, now } => {

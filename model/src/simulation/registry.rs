@@ -1,8 +1,8 @@
 //! The registry: it does one request after the other, exactly as a registry must.
 
 use snowflake_core::Micros;
-use snowflake_core::lease::{Answer, NamespaceRecord, Next, Stored, Version, WorkerNumber};
-use std::collections::{BTreeMap, BTreeSet};
+use snowflake_core::lease::{Answer, Found, NamespaceRecord, Next, Stored, Version, WorkerNumber};
+use std::collections::BTreeMap;
 
 #[derive(Default)]
 pub struct Registry {
@@ -50,7 +50,7 @@ impl Registry {
             Next::Write(_, namespace) if self.namespace.as_ref() != Some(&namespace) => {
                 Answer::OtherNamespace(self.namespace.clone())
             }
-            Next::ReadAll => Answer::All(self.records.clone(), BTreeSet::new()),
+            Next::ReadAll => Answer::All(Found { records: self.records.clone(), ..Found::default() }),
             Next::Read(worker) => Answer::One(self.records.get(&worker).cloned()),
             Next::Write(write, _) => {
                 let found = self.records.get(&write.worker);

@@ -74,7 +74,7 @@ fn scenario(name: &'static str, length: i64, happenings: Vec<(i64, Happening)>) 
         layout: WIDE,
         servers: 1000,
         copies: 0,
-        terms: Terms { window: seconds(60), max_lead: seconds(600) },
+        terms: Terms { window: seconds(60), max_lead: seconds(600), max_jump: seconds(10) },
         length: seconds(length),
         one_request_lost_in: None,
         is_registry_broken: false,

@@ -5,7 +5,7 @@ use super::registry::Registry;
 use super::report::Report;
 use super::scenarios::{Happening, Scenario};
 use super::server::{Claimed, Phase, Server, Used};
-use snowflake_core::lease::{Answer, Event, Next, Stored};
+use snowflake_core::lease::{Answer, Event, Found, Next, Stored};
 use snowflake_core::{Layout, Micros, Position, UnixMicros};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -227,7 +227,7 @@ impl World<'_> {
         let chance = self.chance.draw();
         let server = &mut self.servers[i];
         server.pending = None;
-        if let Answer::All(records, gone) = &mut answer {
+        if let Answer::All(Found { records, gone, .. }) = &mut answer {
             // Of its older runs, a server knows that.
             let is_mine = |stored: &Stored| stored.record.holder == server.me.holder && !server.me.owns(&stored.record);
             gone.extend(records.iter().filter(|(_, stored)| is_mine(stored)).map(|(worker, _)| *worker));
@@ -252,6 +252,8 @@ impl World<'_> {
                 Event::GivenBack { .. } => self.report.given_back += 1,
                 Event::NoWorker(_) => self.report.refused += 1,
                 Event::NotGivenBack(_) | Event::NotAnswering(_) | Event::Answering(_) => {}
+                Event::ClockAhead(_) => {}
+                Event::Shortened { .. } => unreachable!("nobody rewinds"),
                 Event::Vanished(_) | Event::Forgotten(_) | Event::NotBefore(_) | Event::OtherLayout(_) => {
                     unreachable!("no registry is wiped")
                 }

@@ -1,6 +1,7 @@
 //! Worker IDs that servers lease from a registry: whatever happens to the servers, to the registry, or between them, no two servers make
 //! the same ID. The same tests run against PostgreSQL, etcd and Redis.
 
+mod clocks;
 mod failover;
 mod faults;
 mod forgotten;

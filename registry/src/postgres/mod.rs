@@ -207,6 +207,11 @@ impl Registry for Postgres {
         Ok(warnings)
     }
 
+    fn time(&mut self) -> Result<Option<UnixMicros>, Error> {
+        let row = self.turns.read(async |session| only_row(session.run(statements::TIME).await?))?;
+        Ok(row.first().and_then(Option::as_deref).and_then(|micros| micros.parse().ok()).map(UnixMicros))
+    }
+
     fn protection(&self) -> Option<Protection> {
         self.turns.protection()
     }

@@ -177,6 +177,9 @@ fn read() -> String {
     )
 }
 
+/// Reads the clock: microseconds since 1970.
+pub(super) const TIME: &str = "SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint";
+
 /// Reads a record.
 pub(super) fn record_of(namespace: &Namespace, worker: WorkerNumber) -> String {
     format!("{} WHERE namespace = {} AND worker = {}", read(), literal(namespace.as_str()), worker.0)

@@ -3,7 +3,8 @@
 //! # What it needs
 //!
 //! One primary. With access lists, a user that may run `EVAL`, `HGET`, `HGETALL`, `HMGET`, `HSET` on the key
-//! `pg_snowflake:<namespace>`, and better also `ROLE`, `INFO` and `CONFIG GET`: without them the [warnings] say less.
+//! `pg_snowflake:<namespace>`, and better also `ROLE`, `INFO` and `CONFIG GET`: without them the [warnings] say less; and
+//! `TIME`, by which a server notices at its start that its clock is wrong.
 //!
 //! [warnings]: crate::Registry::warnings
 //!
@@ -46,6 +47,7 @@ use crate::url::{Host, Url, UseTls};
 use crate::{Namespace, Options, Protection, Registry, Swap, json};
 use redis::{Cmd, cmd};
 use session::{Login, Session};
+use snowflake_core::UnixMicros;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
 use std::collections::BTreeMap;
 
@@ -260,6 +262,15 @@ impl Registry for Redis {
 
     fn warnings(&mut self) -> Result<Vec<String>, Error> {
         self.turns.read(async |session| session.warnings().await)
+    }
+
+    fn time(&mut self) -> Result<Option<UnixMicros>, Error> {
+        // With access lists, the user may not be allowed to ask.
+        let answer = self.turns.read(async |session| session.ask_if_allowed::<Vec<i64>>(&cmd("TIME")).await)?;
+        Ok(answer.and_then(|parts| match parts[..] {
+            [seconds, micros] => Some(UnixMicros(seconds.checked_mul(1_000_000)?.checked_add(micros)?)),
+            _ => None,
+        }))
     }
 
     fn protection(&self) -> Option<Protection> {

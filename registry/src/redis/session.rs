@@ -139,7 +139,7 @@ impl Session {
     }
 
     /// The answer, or `None` where the server does not let us ask that.
-    async fn ask_if_allowed<T: FromRedisValue>(&mut self, request: &Cmd) -> Result<Option<T>, Fault> {
+    pub async fn ask_if_allowed<T: FromRedisValue>(&mut self, request: &Cmd) -> Result<Option<T>, Fault> {
         match self.ask(request).await {
             Ok(answer) => Ok(Some(answer)),
             // Who must authenticate first is told so here.

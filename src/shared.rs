@@ -6,13 +6,14 @@ use pgrx::lwlock::PgLwLockExclusiveGuard;
 use pgrx::prelude::*;
 use pgrx::{PGRXSharedMemory, PgAtomic, PgLwLock, pg_shmem_init};
 use snowflake_core::clock::{BelievedClock, Leap};
-use snowflake_core::lease::Published;
+use snowflake_core::lease::{Grant, Published, WorkerNumber};
 use snowflake_core::reservation::Reserved;
 use snowflake_core::{Line, Micros, MonotonicMicros, Pace, UnixMicros, WorkerBits};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Read and moved without a lock; see [`Line`] for which of its methods need the lock of [`transitions`].
 // SAFETY: the names are this extension's own.
@@ -31,7 +32,10 @@ static COUNTERS: PgAtomic<Counters> = unsafe { PgAtomic::new(c"pg_snowflake coun
 // SAFETY: as above.
 static NOTICES: PgAtomic<Notices> = unsafe { PgAtomic::new(c"pg_snowflake notices") };
 
-/// Whether the library was preloaded, so that the five above exist.
+// SAFETY: as above.
+static LEASE_KEPT: PgAtomic<LeaseKept> = unsafe { PgAtomic::new(c"pg_snowflake lease kept") };
+
+/// Whether the library was preloaded, so that the six above exist.
 static EXISTS: AtomicBool = AtomicBool::new(false);
 
 /// On cache lines of its own, so that no session loses the line's word from its cache because something beside it is
@@ -203,13 +207,73 @@ impl Notices {
     }
 }
 
+/// The lease of the run before, where a session's crash has ended that run; kept in the postmaster's memory, as is the token that it
+/// belongs to.
+static REMEMBERED_LEASE: Mutex<Option<Grant>> = Mutex::new(None);
+
 unsafe extern "C-unwind" fn remember(_code: i32, _argument: pg_sys::Datum) {
     // SAFETY: a flag of this process. A child of the postmaster inherits the callback, and has nothing to remember.
-    if !unsafe { pg_sys::IsUnderPostmaster }
-        && let Ok(mut remembered) = REMEMBERED.lock()
-    {
+    if unsafe { pg_sys::IsUnderPostmaster } {
+        return;
+    }
+    if let Ok(mut remembered) = REMEMBERED.lock() {
         *remembered = Some(NOTICES.get().clock());
     }
+    if let Ok(mut remembered) = REMEMBERED_LEASE.lock() {
+        *remembered = LEASE_KEPT.get().read();
+    }
+}
+
+/// The grant that sessions claim of, for after a session's crash. It says nothing of what the crash may have spoilt: it is about what
+/// the registry has stored. In numbers of its own, as the lock for transitions may be held by the session that crashed.
+#[derive(Default)]
+struct LeaseKept {
+    worker: AtomicU64,
+    from: AtomicI64,
+    until: AtomicI64,
+    /// Over the numbers above, so that a grant that was half written, or overwritten by whatever crashed, counts as none.
+    check: AtomicU64,
+}
+
+impl LeaseKept {
+    fn check_of(grant: &Grant) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (0x1ea5e_u32, grant).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn write(&self, grant: Option<Grant>) {
+        self.check.store(0, SeqCst);
+        if let Some(grant) = grant {
+            self.worker.store(grant.worker.0, SeqCst);
+            self.from.store(grant.from.0, SeqCst);
+            self.until.store(grant.until.0, SeqCst);
+            self.check.store(Self::check_of(&grant), SeqCst);
+        }
+    }
+
+    fn read(&self) -> Option<Grant> {
+        let grant = Grant {
+            worker: WorkerNumber(self.worker.load(SeqCst)),
+            from: UnixMicros(self.from.load(SeqCst)),
+            until: UnixMicros(self.until.load(SeqCst)),
+        };
+        (self.check.load(SeqCst) == Self::check_of(&grant)).then_some(grant)
+    }
+}
+
+// SAFETY: atomics only, no pointers.
+unsafe impl PGRXSharedMemory for LeaseKept {}
+
+/// Notes the grant that sessions claim of, for after a session's crash; or that they claim no more. The second argument proves that the
+/// caller holds the lock.
+pub fn keep_lease(grant: Option<Grant>, _lock: &mut Transitions) {
+    LEASE_KEPT.get().write(grant);
+}
+
+/// The grant of the run before, where a session's crash has ended that run.
+pub fn kept_lease() -> Option<Grant> {
+    REMEMBERED_LEASE.lock().ok().and_then(|remembered| *remembered)
 }
 
 /// How many kinds of waits have names.
@@ -310,6 +374,7 @@ pub fn init() {
     pg_shmem_init!(LEASE_NEWS = LeaseNews::default());
     pg_shmem_init!(COUNTERS);
     pg_shmem_init!(NOTICES = Notices::new());
+    pg_shmem_init!(LEASE_KEPT);
 }
 
 /// Whether there is shared memory: not where the library was not preloaded. The functions below need it.

@@ -15,8 +15,11 @@ pub fn duration(length: Micros) -> String {
     }
 }
 
-/// A message of the core as a sentence: `no built-in …` becomes `No built-in ….`
+/// A message of the core as a sentence: `no built-in …` becomes `No built-in ….` The name of a parameter stays as it is.
 pub fn sentence(message: &str) -> String {
+    if message.starts_with("pg_snowflake") {
+        return format!("{message}.");
+    }
     let mut chars = message.chars();
     chars.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
 }

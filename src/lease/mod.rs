@@ -13,8 +13,11 @@ mod report;
 mod wake;
 
 use crate::errors::Error;
+use crate::shared::counters;
 use crate::{settings, shared};
+use pgrx::pg_sys;
 use snowflake_core::{Layout, Tick, UnixMicros};
+use std::sync::atomic::Ordering::Relaxed;
 
 pub use wake::wake;
 
@@ -57,7 +60,22 @@ pub fn settle(layout: &Layout) -> Result<(), Error> {
 }
 
 fn no_lease(until: Option<UnixMicros>) -> Error {
+    Error::NoLease { until, trouble: trouble() }
+}
+
+/// Why there is no lease, as far as the caller may know. Names of hosts and directories of servers are for those who may call
+/// `snowflake_workers()`; all of it is in the log.
+fn trouble() -> Option<String> {
+    if counters().lessee.load(Relaxed) == 0 {
+        return Some(
+            "The process \"pg_snowflake lease\" does not run: it needs one of max_worker_processes.".to_owned(),
+        );
+    }
     let news = shared::lease_news();
-    let trouble = [news.error.to_string(), news.trouble.to_string()].into_iter().find(|text| !text.is_empty());
-    Error::NoLease { until, trouble }
+    let known = [news.error.to_string(), news.trouble.to_string()].into_iter().find(|text| !text.is_empty())?;
+    drop(news);
+    // SAFETY: looks into the catalog, in a session.
+    let is_monitor =
+        unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(pg_sys::ROLE_PG_MONITOR)) };
+    Some(if is_monitor { known } else { "The server's log says why.".to_owned() })
 }

@@ -55,6 +55,7 @@ pub extern "C-unwind" fn pg_snowflake_lease(_argument: pg_sys::Datum) {
         let number = pg_sys::MyProc.offset_from((*pg_sys::ProcGlobal).allProcs);
         counters().lessee.store(number as i64 + 1, Relaxed);
     }
+    bound_resolver();
     warn_of_settings();
     let mut process = Process::new();
     while process.step() {}
@@ -65,6 +66,15 @@ pub extern "C-unwind" fn pg_snowflake_lease(_argument: pg_sys::Datum) {
 
 unsafe extern "C-unwind" fn on_exit(_code: i32, _argument: pg_sys::Datum) {
     counters().lessee.store(0, Relaxed);
+}
+
+/// The system's resolver waits for a nameserver that is away, and nothing ends that, a stop of the server neither: so not for long.
+fn bound_resolver() {
+    const VARIABLE: &str = "RES_OPTIONS";
+    if std::env::var_os(VARIABLE).is_none() {
+        // SAFETY: this process has one thread.
+        unsafe { std::env::set_var(VARIABLE, "timeout:1 attempts:2") };
+    }
 }
 
 /// Logs which settings do not go together.
@@ -140,6 +150,7 @@ impl Process {
         let me = identity.holder.clone();
         let mut lessee = Lessee::new(*settings::layout(), identity, terms(), settings::wanted(), memory::known_life());
         lessee.trust(settings::registry::is_trusted());
+        restore();
         Self { lessee, me, registry: None, error: String::new(), warned: false, protection: None }
     }
 
@@ -228,6 +239,7 @@ impl Process {
                 let mut published = transitions.lease;
                 published.close(layout, shared::line());
                 transitions.lease = published;
+                shared::keep_lease(None, &mut transitions);
                 Answer::Closed
             }
         })
@@ -349,6 +361,16 @@ fn moment() -> Moment {
     Moment { now, monotonic: clock::monotonic_micros(), seen, chance }
 }
 
+/// After the crash of a session, brings the grant of the run before to the sessions again: the token is the same, so it is still this
+/// server's, also while the registry is away.
+fn restore() {
+    let has_lease = shared::transitions().lease.ceiling.is_some();
+    if let Some(grant) = shared::kept_lease().filter(|_| !has_lease) {
+        // What cannot be installed any more, the registry says anew.
+        let _ = install(&grant);
+    }
+}
+
 /// Brings a grant to the sessions.
 fn install(grant: &Grant) -> Result<(), NotInstalled> {
     let layout = settings::layout();
@@ -356,6 +378,7 @@ fn install(grant: &Grant) -> Result<(), NotInstalled> {
     let mut published = transitions.lease;
     published.install(layout, shared::line(), grant)?;
     transitions.lease = published;
+    shared::keep_lease(Some(*grant), &mut transitions);
     if let Some(bits) = layout.place_number(grant.worker.0) {
         worker::note(layout, bits, &mut transitions);
     }

@@ -26,7 +26,8 @@
 //! 10. An outage of the registry is harmless for as long as the window, less the time between renewals ([`Terms`]).
 //! 11. The line is lowered by hand to the grant's start at most ([`Published::lowest_tick`]), which is on record before
 //!     its worker is in use ([`Step::Switch`]).
-//! 12. After a session's crash, which the token survives, the server finds its grant again. What was used of it is
+//! 12. After a session's crash, which the token survives, the server goes on with its grant, which the postmaster
+//!     remembers until the line is closed; or it finds it again in the registry. What was used of it is
 //!     known again when the line was raised to the reservation ([`Published::resumed`]).
 //! 13. Only what the registry has confirmed is a grant. A record that is read back after an answer was lost may be
 //!     visible and not durable: it is written again from the version that was found, and the answer to that counts.

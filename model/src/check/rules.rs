@@ -63,6 +63,8 @@ pub enum Break {
     NamespaceUnchecked,
     /// 15: a grant is shortened whose server lives.
     ShortenedWhileUsed,
+    /// 12: the grant that outlives a session's crash is kept when the line is closed.
+    KeptWhenClosed,
     /// Not a rule, but an idea that was dropped: a restarted server goes on with its system's old grant, above its own
     /// reservation.
     ReservationTrusted,
@@ -234,6 +236,7 @@ impl Rules {
         published.close(&self.layout, &line);
         server.last = line.last().0 as u8;
         server.closed = published.closed.map(|last| last.0 as u8);
+        server.kept = server.kept.filter(|_| self.is_broken(Break::KeptWhenClosed));
     }
 
     /// The steps that bring a grant to the sessions; `None` where it must be renewed first.

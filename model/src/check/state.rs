@@ -108,6 +108,8 @@ pub struct Server {
     pub ceiling: Option<Instant>,
     pub closed: Option<Position>,
     pub task: Task,
+    /// The grant that sessions claim of, in the postmaster's memory; only where sessions crash.
+    pub kept: Option<Grant>,
     /// Durable: which life of the namespace it has seen. Only where the registry forgets.
     pub known: u8,
 }

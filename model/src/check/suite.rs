@@ -112,6 +112,10 @@ pub fn suite() -> Vec<Check> {
             with(Budget { hand_backs: 1, ..session_crash }, &World { workers: 2, ..one_at_a_time(&reserving) }),
         ),
         safe(
+            "token outlives a session's crash, line closed and opened again",
+            with(Budget { session_crashes: 1, ..closing }, &one_at_a_time(&ending(5, &reserving))),
+        ),
+        safe(
             "token outlives a session's crash, stop",
             with(Budget { session_crashes: 1, ..stop }, &one_at_a_time(&reserving)),
         ),
@@ -196,6 +200,13 @@ pub fn suite() -> Vec<Check> {
         repeats(
             "15: a grant in use shortened by hand",
             with(Budget { shortenings: 1, ..none }, &breaking(Break::ShortenedWhileUsed, &one_at_a_time(&one))),
+        ),
+        repeats(
+            "12: session's crash, grant kept when the line was closed",
+            with(
+                Budget { session_crashes: 1, ..closing },
+                &breaking(Break::KeptWhenClosed, &one_at_a_time(&ending(4, &reserving))),
+            ),
         ),
         repeats(
             "idea dropped: own reservation trusted, with a copy",

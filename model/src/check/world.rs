@@ -41,6 +41,7 @@ pub enum Action {
     Reserve { server: usize, to: Tick },
     Crash { server: usize },
     SessionCrash { server: usize },
+    Restore { server: usize },
     Start { server: usize },
     CopyDirectory { server: usize, to: usize, reserved: Tick },
     Fork { server: usize, to: usize },
@@ -393,6 +394,9 @@ impl Model for World {
                     }
                 }
             }
+            if server.task == Task::Idle && server.kept.is_some() && server.ceiling.is_none() {
+                actions.push(Action::Restore { server: i });
+            }
             match server.task {
                 Task::Idle if has_room && knows => {
                     if self.remembers
@@ -471,6 +475,9 @@ impl Model for World {
                 self.rules.install(server, &plan, step, self.budget.rewinds > 0 || self.remembers);
                 let next = self.rules.next_step(&plan, step + 1);
                 server.task = next.map_or(Task::Idle, |next| Task::Installing(plan, next));
+                if next.is_none() && self.budget.session_crashes > 0 {
+                    server.kept = Some(plan.grant);
+                }
             }
             Action::Claim { server, now } => {
                 let server = &mut state.servers[server];
@@ -490,7 +497,12 @@ impl Model for World {
                 state.left.session_crashes -= 1;
                 let server = &mut state.servers[server];
                 server.born = Born::AfterCrash;
-                *server = self.started(server, server.token, false);
+                let kept = server.kept;
+                *server = Server { kept, ..self.started(server, server.token, false) };
+            }
+            Action::Restore { server } => {
+                let server = &mut state.servers[server];
+                server.task = self.stored(server, server.kept?);
             }
             Action::Start { server } => {
                 state.runs += 1;
@@ -652,6 +664,7 @@ impl fmt::Display for Action {
             Self::Reserve { server, to } => write!(f, "{} reserves up to tick {to}", name(server)),
             Self::Crash { server } => write!(f, "{} crashes", name(server)),
             Self::SessionCrash { server } => write!(f, "a session of {} crashes; the postmaster lives", name(server)),
+            Self::Restore { server } => write!(f, "{} goes on with the grant from before the crash", name(server)),
             Self::Start { server } => write!(f, "{} starts", name(server)),
             Self::CopyDirectory { server, to, reserved } => {
                 write!(f, "{}'s data is copied to {}, with reservation {reserved}", name(server), name(to))

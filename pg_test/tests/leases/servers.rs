@@ -170,6 +170,13 @@ fn all_workers_are_taken(kind: Kind) {
     let detail = DbError::detail(&error).unwrap();
     assert!(detail.contains("is leased by") && detail.contains("(\"n"), "{detail}");
     assert!(fifth.log().contains("there is no worker ID to lease"));
+    // Who may not see the servers' names elsewhere does not see them here.
+    client.batch_execute("CREATE ROLE clerk LOGIN; CREATE ROLE watcher LOGIN IN ROLE pg_monitor").unwrap();
+    let of = |role: &str| refused(&mut fifth.client_of(role, "postgres"), "SELECT snowflake_next()", "55000");
+    let detail = of("clerk").detail().unwrap().to_owned();
+    assert!(detail.contains("The server's log says why."), "{detail}");
+    assert!(!detail.contains("is leased by") && !detail.contains("data") && !detail.contains("127.0.0.1"), "{detail}");
+    assert!(of("watcher").detail().unwrap().contains("is leased by"));
     // One of them is stopped, and gives its worker back.
     servers[2].stop(Stop::Fast);
     wait_for("the fifth server makes IDs", || client.query("SELECT snowflake_next()", &[]).is_ok());

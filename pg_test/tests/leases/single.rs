@@ -12,6 +12,7 @@ with_each_registry!(
     a_restart_has_the_same_worker_and_no_gap,
     a_server_that_was_killed_has_another_worker_at_once,
     the_crash_of_a_session_changes_nothing,
+    the_crash_of_a_session_while_the_registry_is_away,
     the_process_can_be_terminated,
     a_lease_is_renewed,
 );
@@ -93,6 +94,30 @@ fn the_crash_of_a_session_changes_nothing(kind: Kind) {
     check::rising(&lists.concat());
 }
 
+/// The grant survives, as the token does.
+fn the_crash_of_a_session_while_the_registry_is_away(kind: Kind) {
+    let mut registry = registry(kind);
+    let cluster = leasing(&registry.url()).set("pg_snowflake.max_wait = '5s'").start();
+    let mut lists = vec![batch(&mut cluster.client(), 1000)];
+    let first = worker(&mut cluster.client());
+    let until = status(&mut cluster.client(), "granted_until");
+    registry.kill();
+    for _ in 0..2 {
+        cluster.crash_session("postgres");
+        lists.push(batch(&mut cluster.client_once_up("postgres"), 1000));
+        let mut client = cluster.client();
+        assert_eq!(worker(&mut client), first);
+        assert_eq!(status(&mut client, "granted_until"), until);
+        assert_eq!(status(&mut client, "lease"), "current");
+    }
+    registry.start();
+    wait_for("the lease is renewed", || status(&mut cluster.client(), "granted_until") > until);
+    assert_eq!(worker(&mut cluster.client()), first);
+    lists.push(batch(&mut cluster.client(), 1000));
+    check::distinct(&lists);
+    check::rising(&lists.concat());
+}
+
 fn the_process_can_be_terminated(kind: Kind) {
     let registry = registry(kind);
     let cluster = leasing(&registry.url()).set("pg_snowflake.registry_window = '10s'").start();
@@ -148,6 +173,16 @@ fn all_processes_have_one_clock() {
     }
     cluster.step_clock("2077-07-07 07:07:07");
     assert!(value::<bool>(&mut client, "SELECT clock_timestamp() = timestamptz '2077-07-07 07:07:07+00'"));
+}
+
+#[test]
+fn a_process_that_cannot_be_started_is_said() {
+    let registry = registry(Kind::Redis);
+    let cluster = leasing(&registry.url()).set("pg_snowflake.max_wait = '200ms'").start();
+    cluster.append("postgresql.conf", "max_worker_processes = 1\n");
+    cluster.restart(Stop::Fast);
+    let error = refused(&mut cluster.client(), "SELECT snowflake_next()", "55000");
+    assert!(error.detail().unwrap().contains("needs one of max_worker_processes"), "{error:?}");
 }
 
 #[test]

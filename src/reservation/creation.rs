@@ -103,6 +103,13 @@ pub extern "C-unwind" fn pg_snowflake_create_origin(argument: pg_sys::Datum) {
             pg_sys::GucContext::PGC_SUSET,
             pg_sys::GucSource::PGC_S_OVERRIDE,
         );
+        // It waits for no standby: the session does, at its own level, for what comes later in the WAL.
+        pg_sys::SetConfigOption(
+            c"synchronous_commit".as_ptr(),
+            c"local".as_ptr(),
+            pg_sys::GucContext::PGC_SUSET,
+            pg_sys::GucSource::PGC_S_OVERRIDE,
+        );
         pg_sys::StartTransactionCommand();
         let lock = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
         pg_sys::LockRelationOid(pg_sys::ReplicationOriginRelationId, lock);

@@ -52,7 +52,10 @@ fn a_password_file_that_others_can_read_is_refused() {
     client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     let error = refused(&mut client, "SELECT snowflake_next()", "55000");
     let detail = error.detail().unwrap();
-    assert!(detail.contains("can be read by others") && detail.contains("pg_snowflake.registry_password_file"), "{detail}");
+    assert!(
+        detail.contains("can be read by others") && detail.contains("pg_snowflake.registry_password_file"),
+        "{detail}"
+    );
     std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     wait_for("the password is read again", || client.query_one("SELECT snowflake_next()", &[]).is_ok());
 }

@@ -408,3 +408,18 @@ fn parallel_workers_wait_and_can_be_cancelled() {
     assert_eq!(check::distinct(&[waiter.answer().ids()]), 20_000);
     nothing_was_said_of_a_commit(&pair.first);
 }
+
+/// The process that creates the origin waits for no standby: the session does, at its own level, for what comes after that in the WAL.
+#[test]
+fn the_extension_is_created_at_a_level_that_waits_for_nobody() {
+    let cluster = Cluster::options().set("synchronous_standby_names = 'nobody'").create();
+    cluster.start();
+    let mut client = cluster.client();
+    client.batch_execute("SET synchronous_commit = local; SET statement_timeout = '60s'").unwrap();
+    client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+    client.query_one(NEXT, &[]).unwrap();
+    // Others wait, as they would for a commit.
+    let mut other = cluster.client();
+    other.batch_execute("SET statement_timeout = '2s'").unwrap();
+    refused(&mut other, NEXT, "57014");
+}

@@ -211,8 +211,36 @@ impl Server {
         }
     }
 
+    /// Three members of one cluster of etcd.
+    pub fn etcd_members() -> Vec<Self> {
+        let ports: Vec<_> = (0..3).map(|_| (free_port(), free_port())).collect();
+        let cluster: Vec<_> =
+            ports.iter().enumerate().map(|(i, (_, peers))| format!("m{i}=http://127.0.0.1:{peers}")).collect();
+        let member = |(i, (port, peers)): (usize, &(u16, u16))| {
+            let (name, cluster) = (format!("m{i}"), cluster.join(","));
+            // The last of several values counts.
+            let setup = ["--name", &name, "--initial-cluster", &cluster]
+                .into_iter()
+                .fold(Setup::of(Kind::Etcd), Setup::argument);
+            let engine = Engine::Process { directory: directory("registry-"), port: *port, peers: *peers, child: None };
+            Self { setup, engine }
+        };
+        let mut members: Vec<_> = ports.iter().enumerate().map(member).collect();
+        // None of them answers before there is a majority.
+        members.iter_mut().for_each(Self::spawn);
+        members.iter_mut().for_each(Self::wait_until_it_answers);
+        members
+    }
+
     /// Starts it, or starts it again with what it stored. Returns when it answers.
     pub fn start(&mut self) {
+        self.spawn();
+        if let Engine::Process { .. } = &self.engine {
+            self.wait_until_it_answers();
+        }
+    }
+
+    fn spawn(&mut self) {
         let kind = self.setup.kind;
         match &mut self.engine {
             Engine::Postgres(cluster) => cluster.start(),
@@ -225,7 +253,6 @@ impl Server {
                 command.args(&self.setup.arguments).stdout(log.try_clone().unwrap()).stderr(log).env_clear();
                 command.current_dir(directory.path());
                 *child = Some(command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}")));
-                self.wait_until_it_answers();
             }
         }
     }

@@ -1,11 +1,15 @@
 //! Registries that fail over, and what of them is visible and not durable.
 
+use crate::servers::make_until;
 use crate::{leasing, registry, status};
 use postgres::Client;
 use snowflake_test::check::{self, wait_for};
+use snowflake_test::load::End;
 use snowflake_test::query::{batch, next, value};
-use snowflake_test::registries::{Kind, Setup};
-use snowflake_test::{Cluster, seconds};
+use snowflake_test::registries::{Kind, Server, Setup};
+use snowflake_test::{Cluster, millis, seconds};
+use std::sync::atomic::AtomicBool;
+use std::thread;
 use std::time::Instant;
 
 /// An administrator ends all waits for a standby. Returns how many there were.
@@ -45,6 +49,77 @@ fn a_commit_whose_wait_was_cancelled_grants_nothing() {
         wait_for("IDs are made", || makes_ids(cluster));
     }
     check::distinct(&[ids, batch(&mut first.client(), 100), batch(&mut second.client(), 100)]);
+}
+
+/// Split brain of the registry: one server sees the old primary, the other the new one. An administrator cancels and terminates what hangs on
+/// the old one.
+#[test]
+fn a_standby_of_the_registry_is_promoted_while_the_old_primary_goes_on() {
+    let registry = registry(Kind::Postgres);
+    let new = registry.cluster().standby();
+    registry.cluster().reload(&[("synchronous_standby_names", "*")]);
+    let options = |url: &str| {
+        leasing(url)
+            .set("pg_snowflake.registry_window = '4s'\npg_snowflake.max_wait = '200ms'\npg_snowflake.worker_id = 1")
+    };
+    let first = options(&registry.url()).start();
+    wait_for("the first makes IDs", || makes_ids(&first));
+    let second = options(&Kind::Postgres.url(false, "", &format!("127.0.0.1:{}", new.port()))).start();
+    let done = AtomicBool::new(false);
+    let lists = thread::scope(|scope| {
+        let end = End(&done);
+        let sessions = [&first, &second].map(|cluster| scope.spawn(|| make_until(cluster, &done)));
+        thread::sleep(seconds(1));
+        new.promote();
+        let (mut administrator, start) = (registry.cluster().client(), Instant::now());
+        let terminate = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+        let mut ended = 0;
+        while start.elapsed() < seconds(15) {
+            ended += cancel_waits(&mut administrator);
+            thread::sleep(millis(100));
+            ended += value::<i64>(&mut administrator, terminate);
+        }
+        assert!(ended > 3, "{ended}");
+        assert!(makes_ids(&second), "it has the worker now");
+        assert!(!makes_ids(&first), "the old primary grants nothing");
+        drop(end);
+        sessions.map(|session| session.join().unwrap())
+    });
+    assert!(lists.iter().all(|list| list.len() > 1000));
+    check::distinct(&lists);
+}
+
+/// Each is killed and started again, and frozen for as long as it takes to choose another leader.
+#[test]
+fn members_of_etcd_fail_one_after_the_other() {
+    let mut members = Server::etcd_members();
+    let hosts: Vec<_> = members.iter().map(Server::address).collect();
+    let options = leasing(&Kind::Etcd.url(false, "", &hosts.join(","))).set("pg_snowflake.registry_window = '12s'");
+    let servers = [options.clone().start(), options.start()];
+    let done = AtomicBool::new(false);
+    let lists = thread::scope(|scope| {
+        let end = End(&done);
+        let sessions = servers.each_ref().map(|cluster| scope.spawn(|| make_until(cluster, &done)));
+        for member in &mut members {
+            member.pause();
+            thread::sleep(seconds(4));
+            member.resume();
+            thread::sleep(seconds(1));
+            member.kill();
+            thread::sleep(seconds(2));
+            member.start();
+            for server in &servers {
+                wait_for("the lease is renewed", || status(&mut server.client(), "registry_error").is_empty());
+            }
+        }
+        drop(end);
+        sessions.map(|session| session.join().unwrap())
+    });
+    check::distinct(&lists);
+    for (server, list) in servers.iter().zip(&lists) {
+        check::rising(list);
+        assert!(!server.log().contains("has ended before it was renewed"), "{}", server.log());
+    }
 }
 
 #[test]

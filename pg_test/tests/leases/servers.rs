@@ -23,7 +23,7 @@ with_each_registry!(
 );
 
 /// Makes IDs until it is told to stop; what is refused is tried again.
-fn make_until(cluster: &Cluster, done: &AtomicBool) -> Vec<i64> {
+pub fn make_until(cluster: &Cluster, done: &AtomicBool) -> Vec<i64> {
     let mut list = Vec::new();
     while !done.load(SeqCst) {
         let Ok(mut client) = cluster.try_client_of("postgres") else { continue };

@@ -796,6 +796,15 @@ impl Lessee {
             _ => false,
         };
         let pause = self.terms.retry_after(self.failures, moment.chance);
+        let left = self.held.as_ref().map(|(_, stored)| {
+            let reached = moment.now.min(self.layout.end()).max(moment.seen.line);
+            stored.record.granted_until.saturating_since(reached)
+        });
+        let pause = if left.is_some_and(|left| self.terms.is_urgent(left)) {
+            pause.min(self.terms.retry_urgently())
+        } else {
+            pause
+        };
         if asks_for_another {
             // The lease in use must be renewed in time, whatever fails for another one. What was stored after all is
             // found by its token.

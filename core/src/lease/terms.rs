@@ -63,6 +63,16 @@ impl Terms {
         left < self.window / 2
     }
 
+    /// Whether a grant ends so soon that no time may be lost between two attempts to renew it.
+    pub fn is_urgent(&self, left: Micros) -> bool {
+        left > Micros(0) && left < self.window / 4
+    }
+
+    /// The longest pause between two attempts then.
+    pub fn retry_urgently(&self) -> Micros {
+        (self.window / 60).max(Self::SHORTEST_RETRY)
+    }
+
     /// Whether a server that takes its own worker over after a crash can find itself further ahead of the clock than
     /// it may make IDs. Worth a warning at the start.
     pub fn leads_too_far(&self) -> bool {

@@ -35,6 +35,7 @@ pub fn suite() -> Vec<Check> {
         end: 6,
         in_flight: 2,
         reserves: false,
+        restores: false,
         remembers: false,
         is_known: false,
         budget: none,
@@ -61,6 +62,7 @@ pub fn suite() -> Vec<Check> {
     let closing = Budget { closings: 1, ..none };
     let copy = Budget { copies: 1, ..none };
     let rewind = Budget { rewinds: 1, ..none };
+    let restoring = |world: &World| World { restores: true, ..one_at_a_time(world) };
     let wipe = Budget { wipes: 1, ..none };
     let remembering = |world: &World| World { remembers: true, is_known: true, ..one_at_a_time(world) };
     let failover = Budget { failovers: 1, ..none };
@@ -111,9 +113,14 @@ pub fn suite() -> Vec<Check> {
             "token outlives a session's crash, hand-back, 2 workers",
             with(Budget { hand_backs: 1, ..session_crash }, &World { workers: 2, ..one_at_a_time(&reserving) }),
         ),
+        safe("grant outlives a session's crash", with(session_crash, &restoring(&ending(5, &reserving)))),
+        short(
+            "grant outlives a session's crash, line closed and opened again",
+            with(Budget { session_crashes: 1, ..closing }, &restoring(&ending(4, &reserving))),
+        ),
         safe(
-            "token outlives a session's crash, line closed and opened again",
-            with(Budget { session_crashes: 1, ..closing }, &one_at_a_time(&ending(5, &reserving))),
+            "grant outlives a session's crash, 2 workers",
+            with(session_crash, &World { workers: 2, ..restoring(&ending(4, &reserving)) }),
         ),
         safe(
             "token outlives a session's crash, stop",
@@ -205,7 +212,7 @@ pub fn suite() -> Vec<Check> {
             "12: session's crash, grant kept when the line was closed",
             with(
                 Budget { session_crashes: 1, ..closing },
-                &breaking(Break::KeptWhenClosed, &one_at_a_time(&ending(4, &reserving))),
+                &breaking(Break::KeptWhenClosed, &restoring(&ending(4, &reserving))),
             ),
         ),
         repeats(

@@ -21,6 +21,8 @@ pub struct World {
     /// Whether ticks are claimed below a durable reservation, to which a started server's line is raised. Without, a
     /// started server knows nothing at all.
     pub reserves: bool,
+    /// Whether a grant outlives a session's crash in the postmaster's memory. Without, it is found again by its token.
+    pub restores: bool,
     /// Whether servers remember the namespace, so that they notice when the registry has forgotten it. Then those of
     /// whom a worker is taken know by their clocks that their grants are over: clocks are right there.
     pub remembers: bool,
@@ -475,7 +477,7 @@ impl Model for World {
                 self.rules.install(server, &plan, step, self.budget.rewinds > 0 || self.remembers);
                 let next = self.rules.next_step(&plan, step + 1);
                 server.task = next.map_or(Task::Idle, |next| Task::Installing(plan, next));
-                if next.is_none() && self.budget.session_crashes > 0 {
+                if next.is_none() && self.restores {
                     server.kept = Some(plan.grant);
                 }
             }

@@ -27,7 +27,7 @@ fn people_can_read_what_is_stored() {
                 r#""granted_from":"2023-11-14T22:13:20.000001Z","#,
                 r#""granted_until":"2027-01-15T08:00:00Z","host":"o'clock \"db\" \\ 雪","#,
                 r#""data_directory":"/var/lib/postgresql/15/main","port":5432,"cluster_name":"","#,
-                r#""system_identifier":"18446744073709551615"}"#,
+                r#""system_identifier":"18446744073709551615","process":"boot 1"}"#,
             ),
         ]
     );

@@ -17,11 +17,25 @@
 
 static char file[4096];
 
+/* How many reads come between two after which the process is interrupted for 3 ms; 0 for no such reads. */
+static unsigned long reads_between;
+
 /* PostgreSQL overwrites its environment. */
 __attribute__((constructor)) static void remember(void) {
     const char *name = getenv("PGSF_CLOCK");
     if (name && strlen(name) < sizeof file)
         strcpy(file, name);
+    const char *between = getenv("PGSF_READS_BETWEEN_PAUSES");
+    if (between)
+        reads_between = strtoul(between, NULL, 10);
+}
+
+/* As a busy machine does: what was read is old when it is used. */
+static void pause_now_and_then(void) {
+    static _Thread_local unsigned long reads;
+    struct timespec pause = {0, 3000000};
+    if (reads_between && ++reads % reads_between == 0)
+        syscall(SYS_nanosleep, &pause, NULL);
 }
 
 /* "+2.5s", "-10y" are added to the time. "2077-07-07 07:07:07" stands still, in UTC. */
@@ -66,6 +80,8 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     int failed = syscall(SYS_clock_gettime, clock, now);
     if (!failed && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
         change(now);
+    if (clock == CLOCK_REALTIME)
+        pause_now_and_then();
     return failed;
 }
 

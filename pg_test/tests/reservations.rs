@@ -3,11 +3,11 @@
 use postgres::Client;
 use snowflake_test::check::refused;
 use snowflake_test::given::{SELECT, lead, loaded, server};
-use snowflake_test::load::{self, Record};
+use snowflake_test::load::{self, Gate, Record};
 use snowflake_test::query::NEXT;
 use snowflake_test::{Cluster, Installation, Options, Stop, check, millis, seconds, value};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 // What is written, and when.
 
@@ -153,6 +153,25 @@ fn strict_settings_refuse_nobody_after_a_clean_start() {
     assert_eq!(refused, 0, "calls were refused, of {}", record.given());
     let count = record.check(&[&cluster]);
     assert!(count > 1_000, "{count}");
+}
+
+/// What was read off the clock is old when it is used, and the others were quicker: that is no lead over the clock.
+#[test]
+fn strict_settings_refuse_no_session_that_is_interrupted() {
+    let strict = Cluster::options()
+        .set("pg_snowflake.max_lead = 0")
+        .set("pg_snowflake.max_burst = 0")
+        .set("pg_snowflake.max_wait = 0")
+        .with_clock()
+        .variable("PGSF_READS_BETWEEN_PAUSES", "3");
+    let databases = ["db1"];
+    let cluster = loaded(strict, &databases);
+    // Without a rest between two calls.
+    let during = || thread::sleep(seconds(4));
+    let record = load::run_gated(&databases, 6, Duration::ZERO, &Gate::default(), || &cluster, during).1;
+    let refused = record.refused.iter().filter(|&code| code == "55000").count();
+    assert_eq!(refused, 0, "calls were refused, of {}", record.given());
+    assert!(record.check(&[&cluster]) > 1_000);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::time::{clock, tsc};
 use crate::waits::Wait;
 use crate::{admission, believed, keeper, lease, reservation, settings, shared, worker};
 use pgrx::pg_sys;
-use snowflake_core::{Claim, Field, Layout, Policy, Refusal, Tick, Ticks, Window};
+use snowflake_core::{Claim, Field, Layout, Policy, Refusal, Tick, Ticks, UnixMicros, Window};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Claims the next positions: at least one, at most `want` (at least 1). Waits where the settings say so.
@@ -73,7 +73,7 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
         if !admission::confirmed().is_enough() {
             admission::withdraw();
         }
-        let now = if shared::exists() { believed::now() } else { clock::now() };
+        let now = read_now();
         let Some(bounds) = admission::bounds(layout.tick_at(now)) else {
             match admit(layout) {
                 Err(Error::CopyTooFar { ahead, wait }) => patience.wait_for_copy(ahead, wait)?,
@@ -102,6 +102,9 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
                 patience.sleep(layout.start_of(until) - now + extra, Wait::Ceiling);
             }
             Refusal::TooEarly { wait } => patience.sleep(wait, Wait::Clock),
+            // Where the process was interrupted since it read the clock, others may have claimed meanwhile.
+            Refusal::TooFarAhead { lead }
+                if lead - (layout.tick_at(read_now()) - bounds.now) <= bounds.policy.max_lead => {}
             Refusal::TooFarAhead { lead } => {
                 let behind = layout.length_of(lead);
                 let left = patience.time_left(behind)?;
@@ -122,6 +125,10 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
             Refusal::Exhausted => return Err(Error::Exhausted { now }),
         }
     }
+}
+
+fn read_now() -> UnixMicros {
+    if shared::exists() { believed::now() } else { clock::now() }
 }
 
 /// The highest tick that this session may claim, by the lease and by the reservation, which is made up to there; and how safe that is.

@@ -980,10 +980,21 @@ fn an_operator_who_knows_better_is_obeyed() {
     server.lessee.trust(true);
     server.settle(&mut registry, ZERO);
     assert!(server.claim().is_some());
-    // Nor is a loss noted.
+    // What was overruled stays so, also where the lease ends before it is renewed.
+    server.clock = at(70);
+    server.settle(&mut registry, later(70));
+    assert_eq!(server.lessee.held().unwrap().1.record.granted_until, at(130));
+    // Once: nobody has set it back when the registry forgets again, nor said it anew.
+    server.lessee.trust(true);
     registry = Registry::default();
-    server.clock = at(30);
-    server.settle(&mut registry, later(30));
+    server.clock = at(100);
+    server.settle(&mut registry, later(100));
+    assert_eq!(registry.namespace.clone().unwrap().leases_from, Some(at(760)));
+    server.lessee.trust(false);
+    server.lessee.trust(true);
+    registry = Registry::default();
+    server.clock = at(130);
+    server.settle(&mut registry, later(130));
     assert_eq!(registry.namespace.unwrap().leases_from, None);
 }
 

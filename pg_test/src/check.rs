@@ -23,6 +23,13 @@ pub fn distinct(lists: &[Vec<i64>]) -> usize {
     all.len()
 }
 
+/// How many IDs of all lists are there more than once.
+pub fn repeated(lists: &[Vec<i64>]) -> usize {
+    let mut all = lists.concat();
+    all.sort_unstable();
+    all.windows(2).filter(|pair| pair[0] == pair[1]).count()
+}
+
 /// Each ID is higher than the one before it.
 ///
 /// # Panics

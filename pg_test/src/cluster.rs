@@ -1,9 +1,9 @@
 //! A cluster: its data directory, its server, its clock.
 
 use crate::check::wait_for;
-use crate::clock;
 use crate::directories::server_directory;
 use crate::ports::free_port;
+use crate::preloaded;
 use crate::programs::{self, Installation, continue_process, exists, kill, run, stop_family};
 use crate::query::{NEXT, value};
 use crate::template;
@@ -528,7 +528,7 @@ impl Cluster {
 
     fn clock_variables(&self) -> Vec<(String, String)> {
         let file = self.directory.path().join("clock");
-        [("LD_PRELOAD", clock::library().to_str().unwrap()), ("PGSF_CLOCK", file.to_str().unwrap())]
+        [("LD_PRELOAD", preloaded::clock().to_str().unwrap()), ("PGSF_CLOCK", file.to_str().unwrap())]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into()
     }

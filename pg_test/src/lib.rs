@@ -8,15 +8,16 @@
 pub mod certificates;
 pub mod check;
 pub mod clients;
-mod clock;
 mod cluster;
 pub mod directories;
 pub mod dump;
 pub mod given;
+pub mod links;
 pub mod load;
 pub mod packages;
 pub mod pgbouncer;
 pub mod ports;
+pub mod preloaded;
 pub mod programs;
 pub mod proxy;
 pub mod query;

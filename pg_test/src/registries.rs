@@ -5,6 +5,7 @@ use crate::certificates::Certificate;
 use crate::check::wait_for;
 use crate::cluster::Stop;
 use crate::directories::directory;
+use crate::links::Links;
 use crate::ports::free_port;
 use crate::programs::{Installation, Output, continue_process, output, run, server_user, stop_process};
 use std::fs::File;
@@ -133,6 +134,14 @@ pub struct Server {
     engine: Engine,
 }
 
+/// What [`Server::back_up`] has made.
+pub enum Backup {
+    /// A script.
+    Dump(String),
+    /// A copy of the data directory.
+    Files(TempDir),
+}
+
 enum Engine {
     Postgres(Cluster),
     Process { directory: TempDir, port: u16, peers: u16, child: Option<Child> },
@@ -211,15 +220,17 @@ impl Server {
         }
     }
 
-    /// Three members of one cluster of etcd.
-    pub fn etcd_members() -> Vec<Self> {
+    /// Three members of one cluster of etcd, and the links between them.
+    pub fn etcd_members() -> (Vec<Self>, Links) {
         let ports: Vec<_> = (0..3).map(|_| (free_port(), free_port())).collect();
-        let cluster: Vec<_> =
-            ports.iter().enumerate().map(|(i, (_, peers))| format!("m{i}=http://127.0.0.1:{peers}")).collect();
+        let links = Links::default();
+        let proxies = ports.iter().enumerate().map(|(i, (_, peers))| links.before(i, *peers));
+        let urls: Vec<_> = proxies.map(|port| format!("http://127.0.0.1:{port}")).collect();
+        let cluster: Vec<_> = urls.iter().enumerate().map(|(i, url)| format!("m{i}={url}")).collect();
         let member = |(i, (port, peers)): (usize, &(u16, u16))| {
             let (name, cluster) = (format!("m{i}"), cluster.join(","));
             // The last of several values counts.
-            let setup = ["--name", &name, "--initial-cluster", &cluster]
+            let setup = ["--name", &name, "--initial-cluster", &cluster, "--initial-advertise-peer-urls", &urls[i]]
                 .into_iter()
                 .fold(Setup::of(Kind::Etcd), Setup::argument);
             let engine = Engine::Process { directory: directory("registry-"), port: *port, peers: *peers, child: None };
@@ -229,7 +240,16 @@ impl Server {
         // None of them answers before there is a majority.
         members.iter_mut().for_each(Self::spawn);
         members.iter_mut().for_each(Self::wait_until_it_answers);
-        members
+        let list = members[0].etcdctl(&["member", "list"]);
+        let number =
+            |i| list.lines().find(|line| line.contains(&format!(", m{i}, "))).unwrap().split(',').next().unwrap();
+        links.know((0..3).map(|i| number(i).to_owned()).collect());
+        (members, links)
+    }
+
+    /// Whether this member of a cluster of etcd leads it.
+    pub fn leads(&self) -> bool {
+        self.try_etcdctl(&["endpoint", "status"]).output.split(", ").nth(4) == Some("true")
     }
 
     /// Starts it, or starts it again with what it stored. Returns when it answers.
@@ -314,13 +334,53 @@ impl Server {
             return;
         }
         self.kill();
+        self.remove_files();
+        self.start();
+    }
+
+    /// A backup of all that it stores.
+    pub fn back_up(&mut self) -> Backup {
+        if let Engine::Postgres(cluster) = &self.engine {
+            let mut dump = cluster.program("pg_dump");
+            return Backup::Dump(run(dump.args(["--schema=snowflake_registry", "--clean", "--if-exists"])));
+        }
+        let copy = directory("backup-");
+        self.kill();
+        if let Engine::Process { directory, .. } = &self.engine {
+            run(Command::new("cp").arg("-a").arg(directory.path().join(".")).arg(copy.path()));
+        }
+        self.start();
+        Backup::Files(copy)
+    }
+
+    /// Goes back to a backup.
+    pub fn restore(&mut self, backup: &Backup) {
+        match backup {
+            Backup::Dump(dump) => {
+                if let Engine::Postgres(cluster) = &self.engine {
+                    let file = cluster.new_file("dump.sql");
+                    std::fs::write(&file, dump).unwrap();
+                    run(cluster.program("psql").args(["--quiet", "--set=ON_ERROR_STOP=1", "--file"]).arg(file));
+                }
+            }
+            Backup::Files(copy) => {
+                self.kill();
+                self.remove_files();
+                if let Engine::Process { directory, .. } = &self.engine {
+                    run(Command::new("cp").arg("-a").arg(copy.path().join(".")).arg(directory.path()));
+                }
+                self.start();
+            }
+        }
+    }
+
+    fn remove_files(&self) {
         if let Engine::Process { directory, .. } = &self.engine {
             for entry in std::fs::read_dir(directory.path()).unwrap() {
                 let path = entry.unwrap().path();
                 if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.unwrap();
             }
         }
-        self.start();
     }
 
     /// Runs etcdctl(1) against it, and returns what it writes.

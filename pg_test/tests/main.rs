@@ -22,6 +22,7 @@ mod leap;
 mod origin;
 mod pins;
 mod planner;
+mod procedures;
 mod readme;
 mod recovery;
 mod reference;

@@ -34,8 +34,9 @@
 //! during a call. So no call may be made from within another runtime of tokio's.
 //!
 //! Each call has one deadline over all that it does, on all hosts ([`Options`]), and ends within 100 ms after [`Stop`] says
-//! so. One thing is outside of that: the system's resolver, which is asked for each host name when a connection is made, and
-//! is bounded by `timeout` and `attempts` in resolv.conf. Addresses in place of names avoid it.
+//! so. One thing is outside of that, unless the caller provides a [`Resolver`] that waits elsewhere: the system's resolver, which is asked
+//! for each host name when a connection is made, and is bounded by `timeout` and `attempts` in resolv.conf. Addresses in place of
+//! names avoid it.
 //!
 //! Hosts are tried in turn, beginning with the one that answered last; each gets an equal share of the time that is left. A
 //! connection is kept, and made anew when it broke. A change is sent only on a connection that has answered something.
@@ -99,6 +100,7 @@ mod password;
 pub mod postgres;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod resolver;
 mod stop;
 mod text;
 mod url;
@@ -107,6 +109,7 @@ pub use error::{Attempt, Attempts, Error};
 pub use mention::mentions;
 pub use namespace::{Namespace, NamespaceError};
 pub use password::{Password, PasswordError};
+pub use resolver::{Lookup, Resolver};
 pub use stop::Stop;
 pub use url::{Kind, Url, UrlError};
 
@@ -223,6 +226,8 @@ pub struct Options {
     pub deadline: Option<Duration>,
     /// When calls end early.
     pub stop: Stop,
+    /// Who waits for the system's resolver.
+    pub resolver: Resolver,
 }
 
 impl Options {

@@ -73,7 +73,7 @@ fn no_call_starts_a_thread() {
             seen.fetch_max(threads(), Ordering::Relaxed);
             false
         });
-        let mut registry = connect(&text, &Options { deadline: Some(PATIENCE), stop });
+        let mut registry = connect(&text, &Options { deadline: Some(PATIENCE), stop, ..Options::default() });
         assert_eq!(layout(&mut *registry, "twitter").unwrap(), "twitter");
         let version = create(&mut *registry, WORKER, &record(1));
         stored(registry.compare_and_swap(WORKER, Some(version), &record(2)));

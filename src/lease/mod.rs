@@ -10,6 +10,7 @@ pub mod listing;
 mod memory;
 pub mod process;
 mod report;
+mod resolver;
 mod wake;
 
 use crate::errors::Error;

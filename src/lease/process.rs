@@ -3,7 +3,7 @@
 //! again by its token. What it does next is decided by [`Lessee`].
 
 use super::identity::identity;
-use super::{incarnation, listing, memory, report};
+use super::{incarnation, listing, memory, report, resolver};
 use crate::shared::{self, counters};
 use crate::time::{clock, wait};
 use crate::wording::sentence;
@@ -23,6 +23,9 @@ use std::time::Duration;
 
 /// How long a stop of the server waits for the registry to take the worker back.
 const LONGEST_GIVE_BACK: Micros = Micros::from_secs(3);
+
+/// The same, where the registry has not answered the last request either.
+const LONGEST_LAST_TRY: Micros = Micros::from_millis(500);
 
 /// The longest sleep. Not needed for anything; bounds what a wake-up that was missed costs.
 const LONGEST_SLEEP: Micros = Micros::from_secs(10);
@@ -68,7 +71,7 @@ unsafe extern "C-unwind" fn on_exit(_code: i32, _argument: pg_sys::Datum) {
     counters().lessee.store(0, Relaxed);
 }
 
-/// The system's resolver waits for a nameserver that is away, and nothing ends that, a stop of the server neither: so not for long.
+/// The system's resolver waits for a nameserver that is away, and nothing ends that: so not for long.
 fn bound_resolver() {
     const VARIABLE: &str = "RES_OPTIONS";
     if std::env::var_os(VARIABLE).is_none() {
@@ -90,6 +93,13 @@ fn warn_of_settings() {
             "pg_snowflake.registry_window is longer than pg_snowflake.max_lead".to_owned(),
             "After a crash, a server may have to start where its old lease ends, which is too far ahead of the clock then.",
             "Make the window shorter, or max_lead longer.",
+        );
+    }
+    if settings::registry::is_trusted() {
+        warn(
+            "pg_snowflake.registry_trusted is on".to_owned(),
+            "The next worker ID is leased at once, also from a registry that has forgotten what it had stored.",
+            "Set it to off when this server has a lease.",
         );
     }
     if let Some(worker) = settings::unused_worker() {
@@ -172,7 +182,8 @@ impl Process {
             if !is_server_stopping() {
                 return false;
             }
-            let by = clock::monotonic_micros() + LONGEST_GIVE_BACK;
+            let longest = if self.error.is_empty() { LONGEST_GIVE_BACK } else { LONGEST_LAST_TRY };
+            let by = clock::monotonic_micros() + longest;
             GIVE_UP_AT.store(by.0, Relaxed);
             self.lessee.stop(by);
         }
@@ -344,7 +355,8 @@ fn open() -> Result<Box<dyn Registry>, registry::Error> {
     let deadline = (settings::registry::window() / 6).min(Micros::from_secs(3));
     let stop =
         Stop::when(|| is_asked_to_end() && clock::monotonic_micros() >= MonotonicMicros(GIVE_UP_AT.load(Relaxed)));
-    let options = Options { deadline: Some(Duration::from_micros(deadline.0.unsigned_abs())), stop };
+    let deadline = Some(Duration::from_micros(deadline.0.unsigned_abs()));
+    let options = Options { deadline, stop, resolver: resolver::apart() };
     registry::open(&url, &namespace, &options)
 }
 

@@ -147,8 +147,8 @@ pub fn protection(protection: Protection, url: &Url) {
 
 const NO_WORKER_HINT: &str = "Wait until one of these leases ends, stop a server, or use a layout with more workers.";
 
-const NOT_BEFORE_HINT: &str = "Wait. If you have made sure that no IDs have later times than now, set pg_snowflake.registry_trusted = on on all servers \
-     and reload, until they have leases.";
+const NOT_BEFORE_HINT: &str = "Wait. If you have made sure that no IDs have later times than now, and that no other server makes any, set \
+     pg_snowflake.registry_trusted = on on the servers that wait and reload, until they have leases.";
 
 fn clock_ahead(by: Micros) -> String {
     format!(

@@ -182,6 +182,10 @@ pub struct Lessee {
     is_held_gone: bool,
     /// Whether the registry is taken at its word, also where it has forgotten.
     trusts: bool,
+    /// Whether the settings say so. One lease uses that up, as they may say so for ever.
+    is_told_to_trust: bool,
+    /// From when on new leases are safe by the namespace's record, where the registry was taken at its word in spite of that.
+    overruled: Option<UnixMicros>,
     watch: Watch,
     /// Since when the clock is ahead of what the registry knows, before the first lease of the run.
     ahead_since: Option<MonotonicMicros>,
@@ -273,6 +277,8 @@ impl Lessee {
             is_record_lost: false,
             is_held_gone: false,
             trusts: false,
+            is_told_to_trust: false,
+            overruled: None,
             watch: Watch::default(),
             ahead_since: None,
             believes_clock: false,
@@ -305,10 +311,11 @@ impl Lessee {
     }
 
     /// Whether to take the registry at its word, also where it has forgotten what it had stored: somebody has made sure
-    /// that all that it had granted is over.
+    /// that all that it had granted is over. That is so until the next lease or renewal: of what is granted later,
+    /// nobody has made sure of anything.
     pub fn trust(&mut self, trusts: bool) {
-        if trusts != self.trusts {
-            self.trusts = trusts;
+        if trusts != self.is_told_to_trust {
+            (self.trusts, self.is_told_to_trust) = (trusts, trusts);
             if self.failures == 0 && self.held.is_none() {
                 self.not_before = MonotonicMicros(i64::MIN);
             }
@@ -364,6 +371,7 @@ impl Lessee {
         {
             return Next::Wait(wait);
         }
+        let leases_from = self.leases_from();
         match &mut self.todo {
             Todo::Namespace => Next::Namespace,
             Todo::SetNamespace(expected, record) => {
@@ -377,9 +385,9 @@ impl Lessee {
                     self.todo = Todo::Namespace;
                     return Next::Namespace;
                 };
-                let from = namespace.leases_from.filter(|_| !self.trusts);
                 let found = (ask.worker, ask.found.as_ref());
-                let mut write = lease(&self.layout, &self.me, found, from, &self.terms, moment.now, &moment.seen);
+                let mut write =
+                    lease(&self.layout, &self.me, found, leases_from, &self.terms, moment.now, &moment.seen);
                 if ask.is_gone {
                     write.expected = None;
                 }
@@ -568,6 +576,12 @@ impl Lessee {
         }
     }
 
+    /// Before when no new lease begins.
+    fn leases_from(&self) -> Option<UnixMicros> {
+        let from = self.namespace.as_ref()?.leases_from;
+        from.filter(|from| !self.trusts && self.overruled != Some(*from))
+    }
+
     /// What this server knows of the namespace.
     fn known(&self, moment: &Moment) -> Known {
         if self.trusts {
@@ -606,7 +620,7 @@ impl Lessee {
             now: moment.now,
             monotonic: moment.monotonic,
             line: moment.seen.line,
-            leases_from: self.namespace.as_ref().and_then(|record| record.leases_from).filter(|_| !self.trusts),
+            leases_from: self.leases_from(),
             terms: self.terms,
         };
         let rewound = moment.seen.rewound_to.zip(search.left_far_ahead());
@@ -727,6 +741,9 @@ impl Lessee {
                 }
                 (self.is_expired, self.conflicts, self.refusal_said_at) = (false, 0, None);
                 self.is_held_gone = false;
+                if std::mem::take(&mut self.trusts) {
+                    self.overruled = self.namespace.as_ref().and_then(|record| record.leases_from);
+                }
                 self.installed_at = moment.monotonic;
                 // From the request on, as the grant reaches so far from there.
                 self.renew_at = self.asked_at.saturating_add(self.terms.renew_after(moment.chance));

@@ -7,7 +7,7 @@ use snowflake_test::check::{self, wait_for};
 use snowflake_test::load::End;
 use snowflake_test::query::{batch, next, value};
 use snowflake_test::registries::{Kind, Server, Setup};
-use snowflake_test::{Cluster, millis, seconds};
+use snowflake_test::{Cluster, Stop, millis, seconds};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Instant;
@@ -92,7 +92,7 @@ fn a_standby_of_the_registry_is_promoted_while_the_old_primary_goes_on() {
 /// Each is killed and started again, and frozen for as long as it takes to choose another leader.
 #[test]
 fn members_of_etcd_fail_one_after_the_other() {
-    let mut members = Server::etcd_members();
+    let (mut members, _) = Server::etcd_members();
     let hosts: Vec<_> = members.iter().map(Server::address).collect();
     let options = leasing(&Kind::Etcd.url(false, "", &hosts.join(","))).set("pg_snowflake.registry_window = '12s'");
     let servers = [options.clone().start(), options.start()];
@@ -120,6 +120,62 @@ fn members_of_etcd_fail_one_after_the_other() {
         check::rising(list);
         assert!(!server.log().contains("has ended before it was renewed"), "{}", server.log());
     }
+}
+
+/// The member that leads, and to which servers are connected, is cut off from the others: in both directions, or so that it is heard and hears
+/// nothing, or hears and is not heard. One server goes on by the other members. One that knows no other stops at the end of its lease;
+/// its worker is leased by a third after that.
+#[test]
+fn a_member_of_etcd_is_cut_off_from_the_others() {
+    let (members, links) = Server::etcd_members();
+    let hosts: Vec<_> = members.iter().map(Server::address).collect();
+    let options = |hosts: &[String], window: &str| {
+        let url = Kind::Etcd.url(false, "", &hosts.join(","));
+        leasing(&url).set(&format!("pg_snowflake.registry_window = '{window}'\npg_snowflake.max_wait = '200ms'"))
+    };
+    let goes_on = options(&hosts, "12s").start();
+    let stops = options(&hosts[..1], "6s").set("pg_snowflake.worker_id = 5").start();
+    wait_for("the worker is leased", || makes_ids(&stops));
+    let takes_over = options(&hosts[1..], "6s").set("pg_snowflake.worker_id = 5").start();
+    let done = AtomicBool::new(false);
+    let lists = thread::scope(|scope| {
+        let end = End(&done);
+        let sessions = [&goes_on, &stops, &takes_over].map(|cluster| scope.spawn(|| make_until(cluster, &done)));
+        for (is_heard, hears) in [(false, false), (true, false), (false, true)] {
+            wait_for("the first member leads", || {
+                if let Some(leader) = members[1..].iter().find(|member| member.leads()) {
+                    leader.etcdctl(&["move-leader", &links.member(0)]);
+                }
+                members[0].leads()
+            });
+            assert!(!makes_ids(&takes_over), "the worker is in use");
+            let taken = || stops.log().matches("worker ID 5 was taken by another server").count();
+            let before = taken();
+            for other in [1, 2] {
+                if !is_heard {
+                    links.cut(0, other);
+                }
+                if !hears {
+                    links.cut(other, 0);
+                }
+            }
+            wait_for("the lease ends", || status(&mut stops.client(), "lease") == "expired");
+            wait_for("the worker is leased by the third", || makes_ids(&takes_over));
+            wait_for("the first server goes on", || status(&mut goes_on.client(), "registry_error").is_empty());
+            assert!(!makes_ids(&stops));
+            links.heal();
+            wait_for("it learns of that", || taken() > before);
+            takes_over.stop(Stop::Fast);
+            wait_for("the worker is leased again", || makes_ids(&stops));
+            takes_over.start();
+        }
+        drop(end);
+        sessions.map(|session| session.join().unwrap())
+    });
+    assert!(lists.iter().all(|list| list.len() > 1000));
+    check::distinct(&lists);
+    check::rising(&lists[0]);
+    assert!(!goes_on.log().contains("has ended before it was renewed"), "{}", goes_on.log());
 }
 
 #[test]

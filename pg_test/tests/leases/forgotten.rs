@@ -15,12 +15,12 @@ with_each_registry!(
 );
 
 /// A window of 3 s, and a lead of 4 s: so all that was granted is over 7 s after a loss.
-fn short(options: Options) -> Options {
+pub fn short(options: Options) -> Options {
     options.set("pg_snowflake.registry_window = '3s'\npg_snowflake.max_lead = '4s'\npg_snowflake.max_wait = '200ms'")
 }
 
 /// Waits until a server can make IDs, without one that it could make before.
-fn wait_for_ids(cluster: &Cluster) {
+pub fn wait_for_ids(cluster: &Cluster) {
     wait_for("IDs are made", || cluster.client().query("SELECT snowflake_next()", &[]).is_ok());
 }
 

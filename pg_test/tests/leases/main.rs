@@ -5,6 +5,7 @@ mod clocks;
 mod failover;
 mod faults;
 mod forgotten;
+mod procedures;
 mod secrets;
 mod servers;
 mod single;

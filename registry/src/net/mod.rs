@@ -1,4 +1,4 @@
-//! Connections for all registries: no thread, one deadline for all that a call does, and an end as soon as the caller wants
+//! Connections for all registries: no thread of their own, one deadline for all that a call does, and an end as soon as the caller wants
 //! to stop.
 
 mod allowance;

@@ -3,14 +3,16 @@
 use super::allowance::Allowance;
 use super::fault::Fault;
 use super::limit::Limit;
+use crate::Resolver;
 use crate::url::Host;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 
 /// A connection as the clients take it, with or without TLS.
 pub(crate) trait Connection: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -28,13 +30,11 @@ pub(crate) struct Stream {
 impl Stream {
     /// Connects to the first of the host's addresses that takes it.
     ///
-    /// The system resolves the name, which blocks and is bounded by `timeout` and `attempts` of resolv.conf alone. Tokio would
-    /// do that on another thread.
-    pub async fn connect(host: &Host, limit: &Limit) -> Result<Self, Fault> {
-        let addresses: Vec<SocketAddr> = (host.name.as_str(), host.port)
-            .to_socket_addrs()
-            .map_err(|error| Fault::Broken(format!("the name cannot be resolved: {error}")))?
-            .collect();
+    /// The system resolves the name.
+    pub async fn connect(host: &Host, limit: &Limit, resolver: &Resolver) -> Result<Self, Fault> {
+        let addresses = addresses(host, resolver)
+            .await
+            .map_err(|error| Fault::Broken(format!("the name cannot be resolved: {error}")))?;
         let mut last = Fault::Broken("the name has no address".to_owned());
         for (number, address) in addresses.iter().enumerate() {
             let share = limit.share(addresses.len() - number, None);
@@ -68,6 +68,20 @@ impl Stream {
     pub fn is_local(&self) -> bool {
         self.is_local
     }
+}
+
+/// Blocks, where nobody else is to wait for the system; what is an address already needs no waiting.
+async fn addresses(host: &Host, resolver: &Resolver) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = host.name.parse::<IpAddr>() {
+        return Ok(vec![(address, host.port).into()]);
+    }
+    let (name, port) = (host.name.clone(), host.port);
+    let look_up = move || Ok((name.as_str(), port).to_socket_addrs()?.collect());
+    let Some(start) = resolver.start() else { return look_up() };
+    let (sender, receiver) = oneshot::channel();
+    // Nobody receives it where the call has ended meanwhile.
+    start(&host.name, Box::new(move || drop(sender.send(look_up()))))?;
+    receiver.await.unwrap_or_else(|_| Err(io::Error::other("the look-up ended without an answer")))
 }
 
 impl AsyncRead for Stream {

@@ -199,7 +199,7 @@ impl<P: Protocol> Hosts<P> {
     }
 
     async fn open(&mut self, host: &Host, limit: &Limit) -> Result<Session<P>, Fault> {
-        let stream = Stream::connect(host, limit).await?;
+        let stream = Stream::connect(host, limit, &self.options.resolver).await?;
         let (connection, is_local) = (stream.witness(), stream.is_local());
         let session = self.protocol.open(stream, host).await?;
         self.protection = Some(match (self.protocol.is_encrypted(&session), self.verify) {

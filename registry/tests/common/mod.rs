@@ -16,7 +16,7 @@ pub const WORKER: WorkerNumber = WorkerNumber(7);
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 pub fn options(deadline: Duration) -> Options {
-    Options { deadline: Some(deadline), stop: Stop::never() }
+    Options { deadline: Some(deadline), ..Options::default() }
 }
 
 pub fn url(text: &str) -> Url {
@@ -87,7 +87,8 @@ pub fn stored(swap: Result<Swap, Error>) -> Version {
 pub fn stoppable(deadline: Duration) -> (Options, Arc<AtomicBool>) {
     let flag = Arc::new(AtomicBool::new(false));
     let seen = flag.clone();
-    (Options { deadline: Some(deadline), stop: Stop::when(move || seen.load(Ordering::Relaxed)) }, flag)
+    let stop = Stop::when(move || seen.load(Ordering::Relaxed));
+    (Options { deadline: Some(deadline), stop, ..Options::default() }, flag)
 }
 
 /// What a call returned, and how long it took.

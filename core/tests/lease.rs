@@ -955,6 +955,18 @@ fn a_record_from_before_a_renewal_shows_that_the_registry_was_rolled_back() {
     assert!(server.events.contains(&Event::Vanished(WorkerNumber(worker))));
     assert!(server.events.contains(&Event::Forgotten(at(700))));
     assert_eq!(registry.records[&WorkerNumber(worker)].record.granted_until, at(100));
+    // Also where that record was over long ago.
+    let old = registry.records.clone();
+    for second in [60, 80] {
+        server.clock = at(second);
+        server.settle(&mut registry, later(second));
+    }
+    registry.records = old;
+    server.clock = at(110);
+    server.settle(&mut registry, later(110));
+    let record = &registry.records[&WorkerNumber(worker)].record;
+    assert_eq!((record.granted_from, record.granted_until), (narrow().epoch(), at(170)));
+    assert!(server.claim().is_some_and(|(_, position)| narrow().tick_of(Position(position)) <= narrow().tick_at(at(111))));
 }
 
 /// As by a request that was under way when the registry was wiped, and expects that there is no record.

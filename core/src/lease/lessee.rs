@@ -681,8 +681,9 @@ impl Lessee {
         match found {
             Some(stored) if was_held && self.me.owns(&stored.record) && self.is_older(&stored) => {
                 self.record_is_lost(moment, ask.worker);
+                // The grant is the one that was confirmed: nobody can have taken over what still has this run's token.
                 if let Some((_, held)) = &mut self.held {
-                    *held = stored;
+                    held.version = stored.version;
                 }
             }
             // Also where it is as it was sent: what can be read may not be durable yet, and never be.

@@ -124,7 +124,9 @@ fn the_registry_is_trusted_when_all_leases_are_over_or_stored_again() {
 /// of the other is not there.
 fn an_old_backup_of_the_registry_is_restored(kind: Kind) {
     let mut registry = registry(kind);
-    let options = short(leasing(&registry.url())).set("pg_snowflake.layout = 'timestamp=41 worker=2 sequence=12'");
+    let options = short(leasing(&registry.url()))
+        .set("pg_snowflake.layout = 'timestamp=41 worker=2 sequence=12'")
+        .set("pg_snowflake.registry_window = '9s'");
     let first = options.clone().start();
     wait_for_ids(&first);
     let backup = registry.back_up();
@@ -304,6 +306,7 @@ fn from_numbers_to_leases() {
     refused(&mut copy.client(), "SELECT snowflake_next()", "55000");
     lists.extend(members.iter().map(|member| batch(&mut member.client(), 1000)));
     check::distinct(&lists);
+    copy.stop(Stop::Fast);
     members.iter().for_each(|member| member.stop(Stop::Fast));
 
     // The mistake: the registry does not know of the member that has a number alone. There are two numbers for the other two.

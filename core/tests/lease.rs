@@ -966,7 +966,9 @@ fn a_record_from_before_a_renewal_shows_that_the_registry_was_rolled_back() {
     server.settle(&mut registry, later(110));
     let record = &registry.records[&WorkerNumber(worker)].record;
     assert_eq!((record.granted_from, record.granted_until), (narrow().epoch(), at(170)));
-    assert!(server.claim().is_some_and(|(_, position)| narrow().tick_of(Position(position)) <= narrow().tick_at(at(111))));
+    assert!(
+        server.claim().is_some_and(|(_, position)| narrow().tick_of(Position(position)) <= narrow().tick_at(at(111)))
+    );
 }
 
 /// As by a request that was under way when the registry was wiped, and expects that there is no record.

@@ -15,6 +15,7 @@ mod disk;
 mod dumps;
 mod estimates;
 mod failover;
+mod held;
 mod hostile;
 mod house;
 mod javascript;

@@ -35,6 +35,7 @@ fn an_outage_shorter_than_the_window_stops_nobody(kind: Kind) {
     ids.extend(batch(&mut client, 10));
     assert_eq!(worker(&mut client), first);
     check::rising(&ids);
+    assert!(cluster.log().contains("WARNING:  the registry of worker IDs does not answer"), "{}", cluster.log());
 }
 
 fn an_outage_longer_than_the_window_stops_ids_until_it_is_over(kind: Kind) {

@@ -8,7 +8,7 @@ use snowflake_test::preloaded::dead_resolver;
 use snowflake_test::proxy::{Mode, Proxy};
 use snowflake_test::query::{batch, next, value};
 use snowflake_test::registries::{Kind, Server};
-use snowflake_test::{Cluster, Installation, Options, Stop, seconds};
+use snowflake_test::{Cluster, Installation, Options, Stop, run, seconds};
 use std::collections::BTreeSet;
 use std::thread;
 use std::time::Instant;
@@ -314,6 +314,54 @@ fn from_numbers_to_leases() {
     let others = [(), ()].map(|()| member(0).set("pg_snowflake.worker_id = -1").set(&with_registry).start());
     let same = others.iter().find(|other| worker(&mut other.client()) == 1).unwrap();
     until_ids_repeat([&alone, same]);
+}
+
+/// "Before going live": what is looked at, and what it shows where it is wrong.
+#[test]
+fn before_going_live() {
+    let registry = registry(Kind::Postgres);
+    let servers = [(), ()].map(|()| leasing(&registry.url()).start());
+    let mut lists: Vec<_> = servers.iter().map(|server| batch(&mut server.client(), 1000)).collect();
+    let of = |server: &Cluster, query: &str| -> String { value(&mut server.client(), query) };
+    // 1. and 2.
+    let layout = "SELECT format('%s %s %s', layout, epoch, layout_end) FROM snowflake_status()";
+    let number = "SELECT format('%s %s', worker_id, datacenter_id) FROM snowflake_status()";
+    assert_eq!(of(&servers[0], layout), of(&servers[1], layout));
+    assert_ne!(of(&servers[0], number), of(&servers[1], number));
+    let all = "SELECT string_agg(DISTINCT worker_id::text, ' ') FROM snowflake_workers() WHERE state = 'current'";
+    assert_eq!(of(&servers[0], all).split(' ').count(), 2);
+    // 3.
+    let slots = "SELECT (SELECT count(*) FROM pg_replication_origin) < current_setting('max_replication_slots')::int";
+    assert!(value::<bool>(&mut servers[0].client(), slots));
+    // 5. A restored server has a worker of its own.
+    let file = servers[0].new_file("dump.sql");
+    std::fs::write(&file, run(&mut servers[0].program("pg_dump"))).unwrap();
+    let restored = leasing(&registry.url()).create();
+    restored.start();
+    run(restored.program("psql").args(["--quiet", "--set=ON_ERROR_STOP=1", "--file"]).arg(&file));
+    // 7.
+    let standby = servers[0].standby();
+    standby.catch_up_with(&servers[0]);
+    standby.promote();
+    wait_for_ids(&standby);
+    lists.extend([&restored, &standby].map(|server| batch(&mut server.client(), 1000)));
+    check::distinct(&lists);
+    let numbers: BTreeSet<_> =
+        [&servers[0], &servers[1], &restored, &standby].into_iter().map(|server| of(server, number)).collect();
+    assert_eq!(numbers.len(), 4);
+
+    // Numbers by hand that are the same, and another layout, show.
+    let by_hand = [1, 2].map(|layout| {
+        let layout = ["default", "twitter"][layout - 1];
+        Cluster::options()
+            .set(&format!(
+                "pg_snowflake.layout = '{layout}'\npg_snowflake.worker_id = 1\npg_snowflake.datacenter_id = -1"
+            ))
+            .start()
+    });
+    let worker = "SELECT worker_id::text FROM snowflake_status()";
+    assert_eq!(of(&by_hand[0], worker), "1");
+    assert_ne!(of(&by_hand[0], layout), of(&by_hand[1], layout));
 }
 
 /// The name server is away: neither does a call of the registry wait for it, nor a stop of the server.

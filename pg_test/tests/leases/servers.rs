@@ -240,6 +240,20 @@ fn a_cloned_machine_does_not_evict_the_original() {
     check::distinct(&[ids, batch(&mut clone.client(), 100)]);
 }
 
+/// Where there are others, the clone has another worker at once.
+#[test]
+fn a_cloned_machine_leases_another_worker() {
+    let registry = registry(Kind::Redis);
+    let mut original = leasing(&registry.url()).start();
+    let mut lists = vec![batch(&mut original.client(), 1000)];
+    let clone = original.clone_in_place();
+    clone.start();
+    let workers = [&original, &clone].map(|server| worker(&mut server.client()));
+    assert_ne!(workers[0], workers[1]);
+    lists.extend([&original, &clone].map(|server| batch(&mut server.client(), 1000)));
+    check::distinct(&lists);
+}
+
 #[test]
 fn datacenters() {
     let registry = registry(Kind::Redis);

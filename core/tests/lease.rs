@@ -971,6 +971,33 @@ fn a_record_from_before_a_renewal_shows_that_the_registry_was_rolled_back() {
     );
 }
 
+/// Also by a process that does not know what the one before it has leased.
+#[test]
+fn a_new_process_notices_that_the_registry_was_rolled_back() {
+    for is_gone in [false, true] {
+        let (mut registry, mut server) = (Registry::default(), Server::new(1));
+        server.settle(&mut registry, ZERO);
+        let (worker, _) = server.claim().unwrap();
+        let mut before = registry.records.clone();
+        server.clock = at(20);
+        server.settle(&mut registry, later(20));
+        if is_gone {
+            before.clear();
+        }
+        registry.records = before;
+        server.lessee = Lessee::new(narrow(), server.me.clone(), TERMS, Wanted::any(&narrow()), server.known_life);
+        server.clock = at(70);
+        server.settle(&mut registry, later(70));
+        assert!(server.events.contains(&Event::Vanished(WorkerNumber(worker))), "{is_gone}: {:?}", server.events);
+        assert!(server.events.contains(&Event::Forgotten(at(730))), "{is_gone}: {:?}", server.events);
+        // It has nothing that it could store again, so its IDs end with the grant.
+        assert!(server.claim().is_some());
+        server.clock = at(90);
+        server.settle(&mut registry, later(90));
+        assert_eq!(server.claim(), None, "{is_gone}");
+    }
+}
+
 /// As by a request that was under way when the registry was wiped, and expects that there is no record.
 #[test]
 fn nothing_is_written_under_another_record_of_the_namespace() {

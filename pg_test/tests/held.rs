@@ -199,7 +199,7 @@ const LEASES: Held = &[
             "leases::failover::a_commit_whose_wait_was_cancelled_grants_nothing",
         ]),
     ),
-    ("PostgreSQL without", Tests(&["registry::postgres::warnings_name_what_can_roll_it_back"])),
+    ("PostgreSQL without", Tests(&["leases::failover::there_is_a_warning_of_replicas_that_may_lag"])),
     (
         "etcd",
         Tests(&[
@@ -208,7 +208,7 @@ const LEASES: Held = &[
         ]),
     ),
     ("Redis, with `wait_replicas=1`", Tests(&["leases::failover::what_no_replica_has_received_is_no_renewal"])),
-    ("Redis without", Tests(&["registry::redis::warnings_name_settings_that_lose_changes"])),
+    ("Redis without", Tests(&["leases::failover::there_is_a_warning_of_replicas_that_may_lag"])),
     // Compared with others.
     ("Twitter's Snowflake", Nobody("it is of others")),
     ("Meituan Leaf", Nobody("it is of others")),

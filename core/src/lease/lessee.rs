@@ -607,6 +607,10 @@ impl Lessee {
     fn found_all(&mut self, moment: &Moment, found: &Found) {
         self.succeed(moment);
         let Found { records, gone, .. } = found;
+        if let Some(worker) = self.lost_beside(moment, records) {
+            self.record_is_lost(moment, worker);
+            return;
+        }
         let ahead = self.clock_is_ahead(moment, found);
         self.watch.note(self.me.holder.system_identifier, records, moment.monotonic);
         let search = Search {
@@ -653,6 +657,19 @@ impl Lessee {
                 self.refused(moment, Event::NotBefore(instant));
             }
         }
+    }
+
+    /// The worker beside the line, where an earlier process of this run has leased it, and its record is gone, or older than
+    /// the grant that sessions have. Nothing of that once it is on record that the registry has forgotten.
+    fn lost_beside(&self, moment: &Moment, records: &BTreeMap<WorkerNumber, Stored>) -> Option<WorkerNumber> {
+        let (worker, ceiling) = moment.seen.worker.zip(moment.seen.ceiling)?;
+        let noted = self.namespace.as_ref().and_then(|record| record.leases_from);
+        let is_noted = self.trusts || noted.is_some_and(|from| from >= ceiling);
+        let is_lost = match records.get(&worker) {
+            Some(Stored { record, .. }) => self.me.owns(record) && record.granted_until < ceiling,
+            None => true,
+        };
+        (self.held.is_none() && !is_noted && is_lost).then_some(worker)
     }
 
     /// By how much the clock is ahead of what the registry knows, while that is not believed: before the first lease of

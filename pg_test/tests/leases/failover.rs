@@ -179,6 +179,21 @@ fn a_member_of_etcd_is_cut_off_from_the_others() {
 }
 
 #[test]
+fn there_is_a_warning_of_replicas_that_may_lag() {
+    let registry = registry(Kind::Postgres);
+    let _standby = registry.cluster().standby();
+    let cluster = leasing(&registry.url()).start();
+    wait_for("a WARNING", || cluster.log().contains("The registry has standbys, and none is synchronous"));
+    let registry = crate::registry(Kind::Redis);
+    let port = registry.port().to_string();
+    let _replica = Setup::of(Kind::Redis).argument("--replicaof").argument("127.0.0.1").argument(&port).start();
+    wait_for("the replica is in step", || registry.redis_cli(&["info", "replication"]).contains("state=online"));
+    let cluster = leasing(&registry.url()).start();
+    wait_for("a WARNING", || cluster.log().contains("The registry has replicas"));
+    assert!(makes_ids(&cluster), "that is all");
+}
+
+#[test]
 fn what_no_replica_has_received_is_no_renewal() {
     let registry = registry(Kind::Redis);
     let port = registry.port().to_string();

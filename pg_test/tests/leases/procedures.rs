@@ -97,8 +97,7 @@ fn the_registry_is_trusted_when_all_leases_are_over_or_stored_again() {
     registry.wipe();
     wait_for("the second waits", || second.log().contains("no worker ID can be leased yet"));
     let waits = refused(&mut second.client(), "SELECT snowflake_next()", "55000");
-    let hint = waits.detail().unwrap();
-    assert!(hint.contains("has forgotten what it had stored"), "{waits:?}");
+    assert!(waits.detail().unwrap().contains("has forgotten what it had stored"), "{waits:?}");
     // By step 2, somebody sees that the first is not listed, and waits.
     let listed = "SELECT count(*) FROM snowflake_workers() WHERE state = 'current'";
     assert_eq!(value::<i64>(&mut second.client(), listed), 0);

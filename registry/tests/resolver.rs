@@ -10,8 +10,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// A resolver that never begins; the names that it was asked for.
-fn dead() -> (Resolver, Arc<Mutex<Vec<(String, Lookup)>>>) {
+/// The names that a resolver was asked for, with what it has not begun.
+type Asked = Arc<Mutex<Vec<(String, Lookup)>>>;
+
+/// A resolver that never begins.
+fn dead() -> (Resolver, Asked) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let kept = asked.clone();
     let resolver = Resolver::elsewhere(move |name, lookup| {

@@ -123,9 +123,9 @@ fn the_registry_is_trusted_when_all_leases_are_over_or_stored_again() {
 /// of the other is not there.
 fn an_old_backup_of_the_registry_is_restored(kind: Kind) {
     let mut registry = registry(kind);
-    let options = short(leasing(&registry.url()))
+    let options = leasing(&registry.url())
         .set("pg_snowflake.layout = 'timestamp=41 worker=2 sequence=12'")
-        .set("pg_snowflake.registry_window = '9s'");
+        .set("pg_snowflake.registry_window = '18s'\npg_snowflake.max_wait = '200ms'");
     let first = options.clone().start();
     wait_for_ids(&first);
     let backup = registry.back_up();
@@ -142,16 +142,15 @@ fn an_old_backup_of_the_registry_is_restored(kind: Kind) {
     let said = |server: &Cluster| server.log().contains("the registry of worker IDs has forgotten what it had stored");
     assert!(said(&first) || said(&second));
     let third = options.start();
-    let mut lists = vec![];
-    let start = Instant::now();
-    while start.elapsed() < seconds(4) {
-        for server in [&first, &second] {
-            lists.push(batch(&mut server.client(), 100));
-        }
-    }
+    wait_for("the third waits", || third.log().contains("no worker ID can be leased yet"));
+    let listed = "SELECT count(*) FROM snowflake_workers() WHERE state = 'current'";
+    wait_for("both have stored their leases again", || value::<i64>(&mut third.client(), listed) == 2);
+    let mut lists: Vec<_> = [&first, &second].map(|server| batch(&mut server.client(), 1000)).into();
     assert_eq!(workers, [&first, &second].map(|server| worker(&mut server.client())), "both go on");
+    // So all that was granted is known again.
+    third.reload(&[("pg_snowflake.registry_trusted", "on")]);
     wait_for_ids(&third);
-    lists.push(batch(&mut third.client(), 1000));
+    lists.extend([&first, &second, &third].map(|server| batch(&mut server.client(), 1000)));
     assert!(!workers.contains(&worker(&mut third.client())));
     check::distinct(&lists);
 }
@@ -159,7 +158,9 @@ fn an_old_backup_of_the_registry_is_restored(kind: Kind) {
 /// "The registry is away, or was lost": to another registry, which is empty.
 fn the_registry_is_lost_and_servers_move_to_another(kind: Kind) {
     let mut old = registry(kind);
-    let options = short(leasing(&old.url())).set("pg_snowflake.layout = 'timestamp=41 worker=1 sequence=12'");
+    let options = leasing(&old.url())
+        .set("pg_snowflake.layout = 'timestamp=41 worker=1 sequence=12'")
+        .set("pg_snowflake.registry_window = '3s'\npg_snowflake.max_wait = '200ms'");
     let servers = [options.clone().start(), options.start()];
     servers.iter().for_each(wait_for_ids);
     let mut lists: Vec<_> = servers.iter().map(|server| batch(&mut server.client(), 1000)).collect();
@@ -179,8 +180,10 @@ fn the_registry_is_lost_and_servers_move_to_another(kind: Kind) {
         wait_for("it waits", || server.log().contains("no worker ID can be leased yet"));
     }
     refused(&mut servers[0].client(), "SELECT snowflake_next()", "55000");
-    // 4. All leases are over; so is the wait of one of them. The other one waits until the time is over.
-    servers[0].reload(&[("pg_snowflake.registry_trusted", "on")]);
+    // 4. All leases are over.
+    for server in &servers {
+        server.reload(&[("pg_snowflake.registry_trusted", "on")]);
+    }
     servers.iter().for_each(wait_for_ids);
     lists.extend(servers.iter().map(|server| batch(&mut server.client(), 1000)));
     let workers: BTreeSet<_> = servers.iter().map(|server| worker(&mut server.client())).collect();
@@ -206,8 +209,7 @@ fn a_server_that_stays_with_the_old_registry_has_a_number_of_the_new_one() {
 #[test]
 fn after_a_loss_whoever_has_no_lease_waits() {
     let mut registry = registry(Kind::Etcd);
-    // The wait is as long as the start of three servers on a slow machine.
-    let options = short(leasing(&registry.url())).set("pg_snowflake.max_lead = '15s'");
+    let options = leasing(&registry.url()).set("pg_snowflake.registry_window = '3s'\npg_snowflake.max_wait = '200ms'");
     let first = options.clone().start();
     wait_for_ids(&first);
     let (standby, copy) = (first.standby(), Cluster::empty(Installation::under_test(), false));
@@ -231,7 +233,9 @@ fn after_a_loss_whoever_has_no_lease_waits() {
         });
     }
     assert!(copy.log().contains("the registry of worker IDs has forgotten what it had stored"), "{}", copy.log());
+    // The one lease that there was is over.
     let lists = servers.map(|server| {
+        server.reload(&[("pg_snowflake.registry_trusted", "on")]);
         wait_for_ids(server);
         batch(&mut server.client(), 1000)
     });

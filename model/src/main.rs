@@ -2,30 +2,37 @@
 //!
 //!     cargo run --profile model -p snowflake_model                 all checks
 //!     cargo run --profile model -p snowflake_model -- check TEXT   those whose name contains TEXT, with their ways
+//!     cargo run --profile model -p snowflake_model -- check --whole TEXT   the same, with every state
 //!     cargo run --profile model -p snowflake_model -- simulation   all scenarios; with a number, from that seed
 
-use snowflake_model::{check, simulation};
+use snowflake_model::check::{self, Manner};
+use snowflake_model::simulation;
 use std::process::ExitCode;
+use std::time::Instant;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let usual = Manner::default();
     let is_right = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] | ["check"] => checks(|_| true, false),
-        ["check", "--short"] => checks(|check| check.is_short, false),
-        ["check", text] => checks(|check| check.name.contains(text), true),
+        [] | ["check"] => checks(|_| true, usual),
+        ["check", "--short"] => checks(|check| check.is_short, usual),
+        ["check", "--whole", text] => checks(|check| check.name.contains(text), Manner { is_whole: true, ..usual }),
+        ["check", text] => checks(|check| check.name.contains(text), Manner { is_wordy: true, ..usual }),
         ["simulation"] => simulations(1),
         ["simulation", seed] if seed.parse::<u64>().is_ok() => simulations(seed.parse().unwrap_or(1)),
         _ => {
-            eprintln!("usage: snowflake_model [check [--short | TEXT] | simulation [SEED]]");
+            eprintln!("usage: snowflake_model [check [--short | [--whole] TEXT] | simulation [SEED]]");
             false
         }
     };
     if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn checks(is_wanted: impl Fn(&check::Check) -> bool, is_wordy: bool) -> bool {
+fn checks(is_wanted: impl Fn(&check::Check) -> bool, manner: Manner) -> bool {
+    let started = Instant::now();
     let wanted: Vec<_> = check::suite().into_iter().filter(is_wanted).collect();
-    let wrong = wanted.iter().filter(|check| !check::run(check, is_wordy, check::LONGEST)).count();
+    let wrong = wanted.iter().filter(|check| !check::run(check, &manner)).count();
+    println!("{} checks in {:.0} s, {wrong} of them wrong", wanted.len(), started.elapsed().as_secs_f64());
     !wanted.is_empty() && wrong == 0
 }
 

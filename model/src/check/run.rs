@@ -1,70 +1,89 @@
 //! Runs a check, and prints what came of it.
 
+use super::explore::{self, Form};
 use super::state::{Phase, Record, State};
 use super::suite::Check;
-use super::world::REPEATED;
+use super::world::{Action, REPEATED, World};
 use stateright::{Checker, HasDiscoveries, Model};
 use std::time::{Duration, Instant};
 
-/// The time that a check has. Most need minutes; with three workers or three servers and two workers, more than half an hour on
-/// a machine with other work.
-pub const LONGEST: Duration = Duration::from_secs(7200);
+/// How a check is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// Whether to print the way to each ID that repeats, also where one must.
+    pub is_wordy: bool,
+    /// Whether no state is left out, though another one stands for it.
+    pub is_whole: bool,
+    /// The time that a check has.
+    pub longest: Duration,
+}
 
-/// Runs a check, and prints a line about it; where an ID repeats that must not, or `is_wordy`, also how. Returns whether
-/// the check came out as it must: every state seen and each named event reached at least once, or an ID repeated. A check
-/// that is not over after the time `longest` has not.
-pub fn run(check: &Check, is_wordy: bool, longest: Duration) -> bool {
-    let started = Instant::now();
-    let explore = |threads: usize, depth: Option<usize>| {
-        let builder = check.world.clone().checker().threads(threads).timeout(longest);
-        let builder = builder.finish_when(HasDiscoveries::AnyFailures);
-        match depth {
-            Some(depth) => builder.target_max_depth(depth).spawn_bfs().join(),
-            None => builder.spawn_bfs().join(),
-        }
-    };
-    let checker = explore(if check.is_safe { 2 } else { 1 }, None);
-    let mut trace = checker.discovery(REPEATED);
-    let elapsed = started.elapsed();
-    // The checker keeps the last way of a block of states, not the shortest. To find that takes much longer.
-    while let Some(path) = trace.as_ref().filter(|_| is_wordy) {
-        let shorter = explore(1, Some(path.clone().into_actions().len())).discovery(REPEATED);
-        if shorter.is_none() {
-            break;
-        }
-        trace = shorter;
+impl Default for Manner {
+    /// The longest check takes minutes; on a machine that does much else, half an hour.
+    fn default() -> Self {
+        Self { is_wordy: false, is_whole: false, longest: Duration::from_secs(7200) }
     }
-    let mut missed: Vec<_> = check.world.properties().iter().map(|property| property.name).collect();
-    missed.retain(|&name| trace.is_none() && name != REPEATED && checker.discovery(name).is_none());
-    // The checker calls itself done when its time is over, too.
-    let is_over = trace.is_some() || (checker.is_done() && elapsed < longest);
-    let is_right = check.is_safe == trace.is_none() && missed.is_empty() && is_over;
-    let outcome = match &trace {
-        Some(path) => format!("an ID repeats in {} steps", path.clone().into_actions().len()),
-        None if is_over => "safe".to_owned(),
+}
+
+/// How many of the machine's cores a check uses.
+const THREADS: usize = 2;
+
+/// Runs a check, and prints a line about it; where an ID repeats that must not, or it is to be wordy, also how. Returns
+/// whether the check came out as it must: every state seen and each named event reached at least once, or an ID repeated.
+/// A check that is not over in its time has not.
+pub fn run(check: &Check, manner: &Manner) -> bool {
+    let started = Instant::now();
+    let world = &check.world;
+    let form = |form: Form| if manner.is_whole { Form::Whole } else { form };
+    let found = match check.is_safe {
+        true => explore::all(world, form(Form::Short), THREADS, manner.longest),
+        false => explore::nearest(world, form(Form::Normal), manner.longest),
+    };
+    let is_repeated = found.repeated.is_some();
+    let is_named = |name: &&str| *name != REPEATED && !found.reached.contains(name);
+    let missed: Vec<_> = world.properties().iter().map(|property| property.name).filter(is_named).collect();
+    let is_right = check.is_safe != is_repeated && (is_repeated || missed.is_empty()) && found.is_over;
+    let outcome = match found.repeated {
+        Some(0) => "an ID repeats".to_owned(),
+        Some(steps) => format!("an ID repeats in {steps} steps"),
+        None if found.is_over => "safe".to_owned(),
         None => "not over".to_owned(),
     };
     println!(
-        "{} {:<56} {:>10} states {:>11} transitions  depth {:>2}  {:>6.1} s  {outcome}",
+        "{} {:<56} {:>10} states {:>11} transitions {:>6.1} s  {outcome}",
         if is_right { "ok  " } else { "BAD " },
         check.name,
-        checker.unique_state_count(),
-        checker.state_count(),
-        checker.max_depth(),
-        elapsed.as_secs_f64(),
+        found.states,
+        found.transitions,
+        started.elapsed().as_secs_f64(),
     );
-    if !missed.is_empty() {
+    if !is_repeated && !missed.is_empty() {
         println!("       never: {missed:?}");
     }
-    if let Some(path) = trace.filter(|_| is_wordy || check.is_safe) {
-        for (state, action) in path.into_vec() {
+    if is_repeated && (manner.is_wordy || check.is_safe) {
+        for (state, action) in way(world) {
             match action {
-                Some(action) => println!("       {action}    [{}]", describe(&state, check.world.workers)),
-                None => println!("       [{}]", describe(&state, check.world.workers)),
+                Some(action) => println!("       {action}    [{}]", describe(&state, world.workers)),
+                None => println!("       [{}]", describe(&state, world.workers)),
             }
         }
     }
     is_right
+}
+
+/// The shortest way to an ID that repeats.
+fn way(world: &World) -> Vec<(State, Option<Action>)> {
+    let explore = |depth: Option<usize>| {
+        let builder = world.clone().checker().finish_when(HasDiscoveries::AnyFailures);
+        let builder = depth.iter().fold(builder, |builder, &depth| builder.target_max_depth(depth));
+        builder.spawn_bfs().join().discovery(REPEATED)
+    };
+    let mut found = explore(None).expect("an ID repeats");
+    // The checker keeps the last way of a block of states, not the shortest.
+    while let Some(shorter) = explore(Some(found.clone().into_actions().len())) {
+        found = shorter;
+    }
+    found.into_vec()
 }
 
 /// The registry, the servers and the network.

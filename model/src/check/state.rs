@@ -13,6 +13,7 @@ pub type Token = u8;
 
 pub const MAX_SERVERS: usize = 3;
 pub const MAX_WORKERS: usize = 3;
+pub const MAX_IN_FLIGHT: usize = 2;
 
 /// A worker's record. All zero: there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,7 +29,7 @@ pub struct Record {
 pub const LOST: Record = Record { owner: Token::MAX, from: 0, until: 0, system: 0 };
 
 /// A compare-and-swap under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Request {
     pub worker: Worker,
     /// Empty where versions are compared: then it is the record as it stands.
@@ -145,7 +146,24 @@ pub struct Budget {
     pub failovers: u8,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// Requests under way: a sorted set, as of two equal ones the second finds its work done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Network {
+    /// Empty beyond the count.
+    requests: [Request; MAX_IN_FLIGHT],
+    count: u8,
+}
+
+/// An ID that was claimed, so that it is noticed when it is claimed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Watched {
+    pub worker: Worker,
+    pub position: Position,
+    /// The run that has claimed it.
+    pub by: Token,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct State {
     pub registry: [Record; MAX_WORKERS],
     /// Only where the registry forgets.
@@ -160,22 +178,60 @@ pub struct State {
     /// What of it a failover does not lose. Empty where there is none.
     pub durable: [Record; MAX_WORKERS],
     pub servers: [Server; MAX_SERVERS],
-    /// A sorted set: of two equal requests, the second finds its work done.
-    pub network: Vec<Request>,
-    /// How many runs there were.
+    pub network: Network,
+    /// The highest token that a run had.
     pub runs: Token,
     pub left: Budget,
-    /// The position of worker 0 that is watched.
-    pub watched: Position,
-    /// Which run has claimed it.
-    pub claimed_by: Option<Token>,
+    pub watched: Option<Watched>,
     pub is_claimed_twice: bool,
 }
 
-impl State {
+impl Network {
     pub fn send(&mut self, request: Request) {
-        if let Err(place) = self.network.binary_search(&request) {
-            self.network.insert(place, request);
+        if let Err(place) = self.binary_search(&request) {
+            self.insert(place, request);
         }
+    }
+
+    fn insert(&mut self, place: usize, request: Request) {
+        self.requests.copy_within(place..MAX_IN_FLIGHT - 1, place + 1);
+        self.requests[place] = request;
+        self.count += 1;
+    }
+
+    pub fn remove(&mut self, at: usize) -> Request {
+        let removed = self.requests[at];
+        self.requests.copy_within(at + 1.., at);
+        self.count -= 1;
+        self.requests[usize::from(self.count)] = Request::default();
+        removed
+    }
+
+    pub fn retain(&mut self, is_kept: impl Fn(&Request) -> bool) {
+        for at in (0..self.len()).rev() {
+            if !is_kept(&self.requests[at]) {
+                self.remove(at);
+            }
+        }
+    }
+}
+
+impl std::ops::Deref for Network {
+    type Target = [Request];
+
+    fn deref(&self) -> &[Request] {
+        &self.requests[..usize::from(self.count)]
+    }
+}
+
+/// Requests that were different, and are told apart no more, are still as many.
+impl FromIterator<Request> for Network {
+    fn from_iter<T: IntoIterator<Item = Request>>(requests: T) -> Self {
+        let mut network = Self::default();
+        for request in requests {
+            let place = network.partition_point(|other| *other < request);
+            network.insert(place, request);
+        }
+        network
     }
 }

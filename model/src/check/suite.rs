@@ -120,7 +120,7 @@ pub fn suite() -> Vec<Check> {
         ),
         safe(
             "grant outlives a session's crash, 2 workers",
-            with(session_crash, &World { workers: 2, ..restoring(&ending(4, &reserving)) }),
+            with(session_crash, &World { workers: 2, ..restoring(&reserving) }),
         ),
         safe(
             "token outlives a session's crash, stop",

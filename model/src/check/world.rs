@@ -33,30 +33,89 @@ pub struct World {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    Lease { server: usize, worker: Worker, now: Instant },
-    Deliver { request: usize, again: bool },
-    Lose { request: usize },
-    Forget { server: usize },
-    Install { server: usize },
-    Claim { server: usize, now: Tick },
-    Resume { server: usize },
-    Reserve { server: usize, to: Tick },
-    Crash { server: usize },
-    SessionCrash { server: usize },
-    Restore { server: usize },
-    Start { server: usize },
-    CopyDirectory { server: usize, to: usize, reserved: Tick },
-    Fork { server: usize, to: usize },
-    Stop { server: usize },
-    Close { server: usize },
-    HandBack { server: usize, worker: Worker },
-    Rewind { server: usize, to: Tick },
-    Shorten { server: usize, worker: Worker, to: Instant },
+    Lease {
+        server: usize,
+        worker: Worker,
+        now: Instant,
+    },
+    Deliver {
+        request: usize,
+        again: bool,
+    },
+    Lose {
+        request: usize,
+    },
+    Forget {
+        server: usize,
+    },
+    Install {
+        server: usize,
+    },
+    /// With the choice to watch that ID from now on.
+    Claim {
+        server: usize,
+        now: Tick,
+        watches: bool,
+    },
+    Resume {
+        server: usize,
+    },
+    Reserve {
+        server: usize,
+        to: Tick,
+    },
+    Crash {
+        server: usize,
+    },
+    SessionCrash {
+        server: usize,
+    },
+    Restore {
+        server: usize,
+    },
+    Start {
+        server: usize,
+    },
+    CopyDirectory {
+        server: usize,
+        to: usize,
+        reserved: Tick,
+    },
+    Fork {
+        server: usize,
+        to: usize,
+    },
+    Stop {
+        server: usize,
+    },
+    Close {
+        server: usize,
+    },
+    HandBack {
+        server: usize,
+        worker: Worker,
+    },
+    Rewind {
+        server: usize,
+        to: Tick,
+    },
+    Shorten {
+        server: usize,
+        worker: Worker,
+        to: Instant,
+    },
     Wipe,
-    Look { server: usize },
-    StoreAgain { server: usize, now: Instant },
+    Look {
+        server: usize,
+    },
+    StoreAgain {
+        server: usize,
+        now: Instant,
+    },
     Sync,
-    ReadBack { server: usize },
+    ReadBack {
+        server: usize,
+    },
     Failover,
 }
 
@@ -169,6 +228,16 @@ impl World {
         }
     }
 
+    /// Who waits for the answer gives up at once: what it can do until then, it can do afterwards, too.
+    fn lose(&self, state: &mut State, at: usize) {
+        let lost = state.network.remove(at);
+        for server in &mut state.servers {
+            if matches!(server.task, Task::Waiting(_, sent) if sent == lost) {
+                server.task = Task::Idle;
+            }
+        }
+    }
+
     /// How late it is at least, and how far grants reach.
     fn note_time(&self, state: &mut State, request: Request) {
         let old = state.registry[request.worker as usize];
@@ -203,7 +272,7 @@ impl World {
         if self.rules.is_broken(Break::NamespaceUnchecked) {
             return;
         }
-        state.network.clear();
+        state.network = Network::default();
         for server in &mut state.servers {
             if matches!(server.task, Task::Waiting(..)) {
                 server.task = Task::Idle;
@@ -239,9 +308,9 @@ impl World {
         let lost = |worker: Worker| registry[worker as usize] != durable[worker as usize];
         // The version that such a request expects is another record's from now on, or nobody's.
         let under_way = std::mem::take(&mut state.network);
-        for request in under_way {
+        for &request in under_way.iter() {
             if !lost(request.worker) {
-                state.send(request);
+                state.network.send(request);
             } else if self.rules.is_broken(Break::VersionsAgain) {
                 let again = Request { expected: LOST, ..request };
                 for server in &mut state.servers {
@@ -251,7 +320,7 @@ impl World {
                         *sent = again;
                     }
                 }
-                state.send(again);
+                state.network.send(again);
             }
         }
         for server in &mut state.servers {
@@ -277,7 +346,7 @@ impl World {
         if let Some(worker) = server.worker
             && let Some(request) = self.rules.give_back(&server, state.registry[worker as usize], worker)
         {
-            state.send(request);
+            state.network.send(request);
         }
         state.servers[at].task = Task::Idle;
     }
@@ -301,16 +370,13 @@ impl Model for World {
             time: 0,
             durable: [Record::default(); MAX_WORKERS],
             servers,
-            network: Vec::new(),
+            network: Network::default(),
             runs: self.servers as Token,
             left: self.budget,
-            watched: 0,
-            claimed_by: None,
+            watched: None,
             is_claimed_twice: false,
         };
-        let end = self.rules.first_position(self.rules.first_tick_from(self.end));
-        // No line has position 0: a new one has nothing after it.
-        (1..end).map(|watched| State { watched, ..state.clone() }).collect()
+        vec![state]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -336,7 +402,10 @@ impl Model for World {
                 for now in self.rules.tick_of(server.last)..=self.rules.first_tick_from(self.end) {
                     let claim = self.rules.claim(server, now, self.reserved(server));
                     if claim.is_some() && claim != before {
-                        actions.push(Action::Claim { server: i, now });
+                        actions.push(Action::Claim { server: i, now, watches: false });
+                        if state.watched.is_none() {
+                            actions.push(Action::Claim { server: i, now, watches: true });
+                        }
                     }
                     before = claim;
                 }
@@ -447,7 +516,7 @@ impl Model for World {
     }
 
     fn next_state(&self, before: &State, action: Action) -> Option<State> {
-        let mut state = before.clone();
+        let mut state = *before;
         match action {
             Action::Lease { server, worker, now } => {
                 let record = state.registry[worker as usize];
@@ -458,7 +527,7 @@ impl Model for World {
                     true => self.stored(&state.servers[server], grant),
                     false => Task::Waiting(grant, request),
                 };
-                state.send(request);
+                state.network.send(request);
             }
             Action::Look { server } => self.look(&mut state, server),
             Action::StoreAgain { server, now } => {
@@ -466,10 +535,10 @@ impl Model for World {
                 let begins = state.namespace.leases_from;
                 let (request, grant) = self.rules.lease(&state.servers[server], held, (begins, 0), (worker, now));
                 state.servers[server].task = Task::Waiting(grant, request);
-                state.send(request);
+                state.network.send(request);
             }
             Action::Deliver { request, again } => self.deliver(&mut state, request, again),
-            Action::Lose { request } => drop(state.network.remove(request)),
+            Action::Lose { request } => self.lose(&mut state, request),
             Action::Forget { server } => state.servers[server].task = Task::Idle,
             Action::Install { server } => {
                 let server = &mut state.servers[server];
@@ -481,12 +550,15 @@ impl Model for World {
                     server.kept = Some(plan.grant);
                 }
             }
-            Action::Claim { server, now } => {
+            Action::Claim { server, now, watches } => {
                 let server = &mut state.servers[server];
                 server.last = self.rules.claim(server, now, self.reserved(server))?;
-                if server.worker == Some(0) && server.last == state.watched {
-                    state.is_claimed_twice = state.claimed_by.is_some();
-                    state.claimed_by = Some(server.token);
+                let claimed = Watched { worker: server.worker?, position: server.last, by: server.token };
+                let is_same =
+                    |watched: Watched| (watched.worker, watched.position) == (claimed.worker, claimed.position);
+                state.is_claimed_twice = state.watched.is_some_and(is_same);
+                if watches {
+                    state.watched = Some(claimed);
                 }
             }
             Action::Resume { server } => self.rules.resume(&mut state.servers[server]),
@@ -538,27 +610,27 @@ impl Model for World {
                 state.left.hand_backs -= 1;
                 let record = state.registry[worker as usize];
                 let request = self.rules.give_back(&state.servers[server], record, worker)?;
-                state.send(request);
+                state.network.send(request);
             }
             Action::Rewind { server, to } => {
                 state.left.rewinds -= 1;
                 let server = &mut state.servers[server];
                 self.rules.lower(server, to);
                 // Who does that has made sure that the server's own IDs from there on are not kept.
-                if state.claimed_by == Some(server.token) && state.watched >= self.rules.first_position(to) {
-                    state.claimed_by = None;
-                }
+                let first = self.rules.first_position(to);
+                state.watched = state.watched.filter(|watched| watched.by != server.token || watched.position < first);
             }
             Action::Shorten { server, worker, to } => {
                 state.left.shortenings -= 1;
                 let record = state.registry[worker as usize];
                 let request = self.rules.shorten(&state.servers[server], record, worker, to)?;
-                state.send(request);
+                state.network.send(request);
                 // Who does that has made sure that the IDs from there on are not kept.
                 let first = self.rules.first_position(self.rules.first_tick_from(request.new.until));
-                if state.claimed_by == Some(record.owner) && worker == 0 && state.watched >= first {
-                    state.claimed_by = None;
-                }
+                let is_kept = |watched: &Watched| {
+                    (watched.by, watched.worker) != (record.owner, worker) || watched.position < first
+                };
+                state.watched = state.watched.filter(is_kept);
             }
             Action::Wipe => {
                 state.left.wipes -= 1;
@@ -568,7 +640,7 @@ impl Model for World {
                     // What expects that there is no record finds none.
                     state.network.retain(|request| request.expected == LOST);
                 } else {
-                    state.network.clear();
+                    state.network = Network::default();
                 }
                 for server in &mut state.servers {
                     if let Task::Waiting(_, sent) = server.task
@@ -591,13 +663,20 @@ impl Model for World {
 
     fn properties(&self) -> Vec<Property<Self>> {
         fn claimed(state: &State, born: Born) -> bool {
-            state.servers.iter().any(|server| server.born == born && state.claimed_by == Some(server.token))
+            let is_so = |watched: Watched| state.servers.iter().any(|s| s.born == born && s.token == watched.by);
+            state.watched.is_some_and(is_so)
+        }
+        /// The record of the worker whose ID is watched, where that is still the one under which it was claimed.
+        fn claimed_of(state: &State) -> Option<Record> {
+            let watched = state.watched?;
+            Some(state.registry[watched.worker as usize]).filter(|record| record.owner == watched.by)
         }
         fn is_claimed_above_another(state: &State) -> bool {
-            state.registry[0].from > 0 && state.claimed_by == Some(state.registry[0].owner)
+            claimed_of(state).is_some_and(|record| record.from > 0)
         }
         fn is_opened_again(state: &State) -> bool {
-            let is_so = |s: &Server| s.closed.is_none() && state.claimed_by == Some(s.token);
+            let by = state.watched.map(|watched| watched.by);
+            let is_so = |s: &Server| s.closed.is_none() && by == Some(s.token);
             state.left.closings == 0 && state.servers.iter().any(is_so) && is_claimed_above_another(state)
         }
         let mut properties = vec![
@@ -624,14 +703,12 @@ impl Model for World {
         }
         if self.remembers && self.is_known && budget.wipes > 0 {
             properties.push(Property::sometimes("claimed by a new lease after a loss", |_, state: &State| {
-                state.namespace.leases_from > 0
-                    && state.registry[0].from >= state.namespace.leases_from
-                    && state.claimed_by == Some(state.registry[0].owner)
+                let from = state.namespace.leases_from;
+                from > 0 && claimed_of(state).is_some_and(|record| record.from >= from)
             }));
             properties.push(Property::sometimes("claimed by a lease that was stored again", |_, state: &State| {
-                let [record, ..] = state.registry;
-                let goes_on = record.from < state.namespace.leases_from && record.until > state.namespace.leases_from;
-                goes_on && state.claimed_by == Some(record.owner)
+                let from = state.namespace.leases_from;
+                claimed_of(state).is_some_and(|record| record.from < from && record.until > from)
             }));
         }
         if budget.failovers > 0 {
@@ -641,7 +718,7 @@ impl Model for World {
         }
         if budget.rewinds > 0 {
             properties.push(Property::sometimes("claimed after a rewind", |_, state: &State| {
-                state.left.rewinds == 0 && state.claimed_by.is_some()
+                state.left.rewinds == 0 && state.watched.is_some()
             }));
         }
         properties
@@ -661,7 +738,10 @@ impl fmt::Display for Action {
             Self::Lose { request } => write!(f, "request #{request} is lost"),
             Self::Forget { server } => write!(f, "{}'s process for the registry starts anew", name(server)),
             Self::Install { server } => write!(f, "{} does the next step of the installation", name(server)),
-            Self::Claim { server, now } => write!(f, "a session of {} claims at tick {now}", name(server)),
+            Self::Claim { server, now, watches } => {
+                let watched = if watches { ", an ID that is watched" } else { "" };
+                write!(f, "a session of {} claims at tick {now}{watched}", name(server))
+            }
             Self::Resume { server } => write!(f, "{} raises its line to the reservation", name(server)),
             Self::Reserve { server, to } => write!(f, "{} reserves up to tick {to}", name(server)),
             Self::Crash { server } => write!(f, "{} crashes", name(server)),

@@ -2,7 +2,7 @@
 //! server runs the core's [`Lessee`](snowflake_core::lease::Lessee) and has a line from which it claims. All that is left
 //! to chance comes from a seed.
 
-mod chance;
+pub(crate) mod chance;
 mod registry;
 mod report;
 mod scenarios;

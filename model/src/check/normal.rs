@@ -4,8 +4,7 @@
 //!   choose.
 //! * *What nobody looks at any more* might be anything: who a run was that is over; where its grant began; steps of an
 //!   installation that are done; a grant kept for the time after a crash, when no crash can come any more.
-//! * *Where no server starts anew any more*, the reservation bounds only claims, and can be raised at any time: it might
-//!   as well be raised.
+//! * *Where no server starts anew any more*, nobody asks how far it has reserved.
 //! * *Once the watched ID is behind all lines*, and no line can fall, it is not claimed again. What else happens, happens
 //!   where no ID is watched, too.
 //!
@@ -44,11 +43,6 @@ impl World {
         least.expect("an order")
     }
 
-    /// Whether no rule is broken.
-    pub fn is_whole(&self) -> bool {
-        self.rules.broken.is_none()
-    }
-
     /// Whether the watched ID cannot be claimed again, and nothing new happens any more.
     pub fn is_over(&self, state: &State) -> bool {
         let left = &state.left;
@@ -67,7 +61,7 @@ impl World {
     fn without_the_past(&self, state: &State) -> State {
         let mut state = *state;
         let left = state.left;
-        let is_whole = self.is_whole();
+        let is_whole = self.rules.broken.is_none();
         let is_live = |state: &State, token: Token| state.servers.iter().any(|s| s.token == token && token != 0);
         // By hand, IDs are taken back of a run that may be over.
         if let Some(watched) = state.watched {
@@ -106,10 +100,9 @@ impl World {
                 plan.switches &= *step < 2;
             }
         }
-        if is_whole && is_reservation_void(self, &state) {
-            let end = self.rules.first_tick_from(self.end);
+        if left.copies == 0 && !starts_anew(&state) {
             for server in state.servers.iter_mut().filter(|server| server.phase == Phase::Up && server.is_raised) {
-                server.reserved = end;
+                server.reserved = 0;
             }
         }
         if !self.rules.is_broken(Break::ReservationTrusted) {
@@ -128,11 +121,6 @@ impl World {
         };
         rising([key(0), key(1), key(2)]).take(if self.workers > 1 { 6 } else { 1 })
     }
-}
-
-/// Whether reservations of servers that are up bound only claims.
-pub fn is_reservation_void(world: &World, state: &State) -> bool {
-    world.reserves && state.left.copies == 0 && !starts_anew(state)
 }
 
 /// Whether a server that is up can still start anew.

@@ -59,6 +59,8 @@ pub enum Break {
     BegunBefore,
     /// 14: a grant that is over by the clock is stored again.
     StoredWhenOver,
+    /// 14: a grant that was given back is stored again.
+    StoredWhenGivenBack,
     /// 14: a write does not expect the namespace's record.
     NamespaceUnchecked,
     /// 15: a grant is shortened whose server lives.
@@ -301,12 +303,9 @@ impl Rules {
     }
 
     /// What a session claims that reads this tick off the clock, with the highest ceiling that it can have copied.
-    pub fn claim(&self, server: &Server, now: Tick, reserved: Option<Tick>) -> Option<super::state::Position> {
+    pub fn claim(&self, server: &Server, now: Tick) -> Option<super::state::Position> {
         let copied = Published { closed: None, ..published(server) };
-        let mut limit = copied.limit(&self.layout)?;
-        if let Some(reserved) = reserved {
-            limit = limit.min(snowflake_core::Tick(i64::from(reserved) - 1));
-        }
+        let limit = copied.limit(&self.layout)?;
         let policy = Policy { max_burst: Ticks(0), max_lead: Ticks(0), spread: 1 };
         let bounds = Bounds { policy, limit, now: snowflake_core::Tick(now.into()) };
         let claim = line(server).claim_in(&bounds.window(&self.layout), 1)?;

@@ -93,7 +93,7 @@ pub struct Server {
     pub phase: Phase,
     pub born: Born,
     pub system: u8,
-    /// No tick from this one on was claimed by this data directory.
+    /// No tick from this one on was claimed by this data directory. While a server is up, it may have reserved more.
     pub reserved: Tick,
     pub token: Token,
     /// The last position claimed or given up.

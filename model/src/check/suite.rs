@@ -40,7 +40,7 @@ pub fn suite() -> Vec<Check> {
         is_known: false,
         budget: none,
     };
-    // More requests at once make these too large.
+    // More requests at once are in checks of their own, as they make many states.
     let two = World { workers: 2, end: 5, in_flight: 1, ..one.clone() };
     let reserving = World { reserves: true, end: 5, ..one.clone() };
     let long_tick = World { rules: rules(LONG_TICK), end: 8, ..one.clone() };
@@ -74,6 +74,8 @@ pub fn suite() -> Vec<Check> {
         short("crash, 1 worker", with(crash, &ending(5, &one))),
         safe("crash, 1 worker, longer", with(crash, &one)),
         safe("crash, 2 workers", with(crash, &two)),
+        safe("crash, 2 workers, more requests", with(crash, &World { in_flight: 2, ..two.clone() })),
+        safe("two crashes, 2 workers", with(Budget { crashes: 2, ..none }, &two)),
         safe("clean stop, 2 workers", with(stop, &two)),
         short("clean stop and crash, 1 worker", with(stop_and_crash, &ending(5, &one))),
         safe("clean stop and crash, 1 worker, longer", with(stop_and_crash, &one)),
@@ -85,6 +87,10 @@ pub fn suite() -> Vec<Check> {
         ),
         safe("3 servers, 1 worker", World { servers: 3, in_flight: 1, ..ending(5, &one) }),
         safe("3 servers, 2 workers", World { servers: 3, ..two.clone() }),
+        safe(
+            "3 servers, 1 worker, clean stop and crash",
+            with(stop_and_crash, &World { servers: 3, ..ending(5, &one) }),
+        ),
         safe("2 servers, 3 workers", World { workers: 3, ..two.clone() }),
         safe("workers not in use handed back, 2 workers", with(hand_back, &two)),
         short("line closed and opened again, 1 worker", with(closing, &ending(5, &one))),
@@ -133,7 +139,15 @@ pub fn suite() -> Vec<Check> {
         short("registry fails over, 1 worker", with(failover, &ending(5, &one))),
         safe("registry fails over, 1 worker, longer", with(failover, &one)),
         safe("registry fails over, 2 workers", with(failover, &two)),
-        safe("registry fails over, stop, 1 worker", with(Budget { failovers: 1, ..stop }, &ending(4, &one))),
+        safe("registry fails over, stop, 1 worker", with(Budget { failovers: 1, ..stop }, &one)),
+        safe("registry fails over, crash, 1 worker", with(Budget { failovers: 1, ..crash }, &one)),
+        safe("registry fails over, copy, 1 worker", with(Budget { failovers: 1, ..copy }, &one)),
+        safe("registry fails over, line closed and opened again", with(Budget { failovers: 1, ..closing }, &one)),
+        safe(
+            "registry fails over, grant outlives a session's crash",
+            with(Budget { failovers: 1, ..session_crash }, &restoring(&reserving)),
+        ),
+        safe("registry fails over twice, 1 worker", with(Budget { failovers: 2, ..none }, &one)),
         short(
             "grant of a crashed server shortened by hand, 1 worker",
             with(Budget { shortenings: 1, ..crash }, &one_at_a_time(&one)),
@@ -143,12 +157,48 @@ pub fn suite() -> Vec<Check> {
             with(Budget { shortenings: 1, ..crash }, &one),
         ),
         safe("grant of a crashed server shortened by hand, 2 workers", with(Budget { shortenings: 1, ..crash }, &two)),
+        safe(
+            "grant of a crashed server shortened by hand, copy",
+            with(Budget { shortenings: 1, copies: 1, ..crash }, &one_at_a_time(&one)),
+        ),
+        safe(
+            "grants of two crashed servers shortened by hand",
+            with(Budget { shortenings: 2, crashes: 2, ..none }, &one_at_a_time(&one)),
+        ),
+        safe(
+            "grant of a crashed server shortened by hand, line lowered by hand",
+            with(Budget { shortenings: 1, rewinds: 1, ..crash }, &one_at_a_time(&one)),
+        ),
+        safe("what was given back shortened by hand", with(Budget { shortenings: 1, ..stop }, &one)),
+        safe(
+            "grant of a crashed server shortened by hand, registry fails over",
+            with(Budget { shortenings: 1, failovers: 1, ..crash }, &ending(5, &one)),
+        ),
         short("registry forgets, 1 worker", with(wipe, &remembering(&one))),
         safe("registry forgets, crash, 1 worker", with(Budget { crashes: 1, ..wipe }, &remembering(&one))),
         safe("registry forgets, stop, 1 worker", with(Budget { stops: 1, ..wipe }, &remembering(&one))),
         safe("registry forgets, copy, 1 worker", with(Budget { copies: 1, ..wipe }, &remembering(&ending(5, &one)))),
         safe("registry forgets, 2 workers", with(wipe, &remembering(&two))),
         safe("registry forgets twice, 1 worker", with(Budget { wipes: 2, ..none }, &remembering(&one))),
+        safe("registry forgets, more requests", with(wipe, &World { in_flight: 2, ..remembering(&one) })),
+        safe("registry forgets, 3 servers", with(wipe, &World { servers: 3, ..remembering(&ending(5, &one)) })),
+        safe(
+            "registry forgets, grant outlives a session's crash",
+            with(Budget { wipes: 1, ..session_crash }, &World { restores: true, ..remembering(&reserving) }),
+        ),
+        safe(
+            "registry forgets, line closed and opened again",
+            with(Budget { wipes: 1, ..closing }, &remembering(&one)),
+        ),
+        safe("registry forgets, line lowered by hand", with(Budget { wipes: 1, ..rewind }, &remembering(&one))),
+        safe(
+            "registry forgets, grant of a crashed server shortened by hand",
+            with(Budget { wipes: 1, shortenings: 1, ..crash }, &remembering(&one)),
+        ),
+        safe(
+            "registry forgets, workers not in use handed back",
+            with(Budget { wipes: 1, ..hand_back }, &remembering(&two)),
+        ),
         repeats("1: grant's start rounded down", breaking(Break::StartRoundedDown, &one_at_a_time(&long_tick))),
         repeats(
             "1: what was used rounded down",
@@ -199,6 +249,10 @@ pub fn suite() -> Vec<Check> {
         repeats(
             "14: a grant that is over stored again",
             with(wipe, &breaking(Break::StoredWhenOver, &remembering(&one))),
+        ),
+        repeats(
+            "14: a grant that was given back stored again",
+            with(Budget { wipes: 1, ..closing }, &breaking(Break::StoredWhenGivenBack, &remembering(&one))),
         ),
         repeats(
             "14: the namespace's record not expected",

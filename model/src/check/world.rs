@@ -60,15 +60,13 @@ pub enum Action {
     Resume {
         server: usize,
     },
-    Reserve {
-        server: usize,
-        to: Tick,
-    },
     Crash {
         server: usize,
+        reserved: Tick,
     },
     SessionCrash {
         server: usize,
+        reserved: Tick,
     },
     Restore {
         server: usize,
@@ -122,9 +120,15 @@ pub enum Action {
 pub const REPEATED: &str = "no ID twice";
 
 impl World {
-    /// The first tick that no session may claim for want of a reservation.
-    fn reserved(&self, server: &Server) -> Option<Tick> {
-        self.reserves.then_some(server.reserved)
+    /// Up to where a server can have reserved. It may do so at any time once its line is raised, so that only what it
+    /// has claimed says how far it must have: how far it has is open until its memory is gone, or its disk is copied.
+    fn reservations(&self, server: &Server) -> std::ops::RangeInclusive<Tick> {
+        let is_open = self.reserves && server.is_raised && server.phase != Phase::Down;
+        server.reserved..=if is_open {
+            self.rules.first_tick_from(self.end).max(server.reserved)
+        } else {
+            server.reserved
+        }
     }
 
     /// A server whose memory is new, with the token of this run.
@@ -280,8 +284,11 @@ impl World {
         }
     }
 
-    /// The record of the worker in use, as it was confirmed.
-    fn held(server: &Server) -> Option<(Worker, Record)> {
+    /// The record of the worker in use, as it was confirmed. The process that has closed the line knows of none.
+    fn held(&self, server: &Server) -> Option<(Worker, Record)> {
+        if server.closed.is_some() && !self.rules.is_broken(Break::StoredWhenGivenBack) {
+            return None;
+        }
         let record = Record { owner: server.token, from: server.from?, until: server.ceiling?, system: 0 };
         server.worker.map(|worker| (worker, record))
     }
@@ -400,7 +407,7 @@ impl Model for World {
             if is_running && server.worker.is_some() && server.is_raised {
                 let mut before = None;
                 for now in self.rules.tick_of(server.last)..=self.rules.first_tick_from(self.end) {
-                    let claim = self.rules.claim(server, now, self.reserved(server));
+                    let claim = self.rules.claim(server, now);
                     if claim.is_some() && claim != before {
                         actions.push(Action::Claim { server: i, now, watches: false });
                         if state.watched.is_none() {
@@ -411,10 +418,10 @@ impl Model for World {
                 }
             }
             if is_running && state.left.crashes > 0 {
-                actions.push(Action::Crash { server: i });
+                actions.extend(self.reservations(server).map(|reserved| Action::Crash { server: i, reserved }));
             }
             if let (Some(to), true, true) = (unborn, state.left.copies > 0, server.phase != Phase::Unborn) {
-                for reserved in 0..=server.reserved {
+                for reserved in 0..=*self.reservations(server).end() {
                     actions.push(Action::CopyDirectory { server: i, to, reserved });
                 }
             }
@@ -426,13 +433,9 @@ impl Model for World {
             }
             if !server.is_raised {
                 actions.push(Action::Resume { server: i });
-            } else if self.reserves {
-                for to in server.reserved + 1..=self.rules.first_tick_from(self.end) {
-                    actions.push(Action::Reserve { server: i, to });
-                }
             }
             if state.left.session_crashes > 0 {
-                actions.push(Action::SessionCrash { server: i });
+                actions.extend(self.reservations(server).map(|reserved| Action::SessionCrash { server: i, reserved }));
             }
             if state.left.stops > 0 && has_room {
                 actions.push(Action::Stop { server: i });
@@ -457,7 +460,7 @@ impl Model for World {
                 for worker in 0..self.workers as Worker {
                     let record = state.registry[worker as usize];
                     let is_up = |server: &Server| server.phase == Phase::Up && server.token == record.owner;
-                    let is_used = record.owner == 0 || state.servers.iter().any(is_up);
+                    let is_used = state.servers.iter().any(is_up);
                     if !is_used || record.owner != 0 && self.rules.is_broken(Break::ShortenedWhileUsed) {
                         for to in self.start..record.until {
                             actions.push(Action::Shorten { server: i, worker, to });
@@ -471,7 +474,7 @@ impl Model for World {
             match server.task {
                 Task::Idle if has_room && knows => {
                     if self.remembers
-                        && let Some((worker, held)) = Self::held(server)
+                        && let Some((worker, held)) = self.held(server)
                         && state.registry[worker as usize] == Record::default()
                         && (held.until > state.time || self.rules.is_broken(Break::StoredWhenOver))
                     {
@@ -531,7 +534,7 @@ impl Model for World {
             }
             Action::Look { server } => self.look(&mut state, server),
             Action::StoreAgain { server, now } => {
-                let (worker, held) = Self::held(&state.servers[server])?;
+                let (worker, held) = self.held(&state.servers[server])?;
                 let begins = state.namespace.leases_from;
                 let (request, grant) = self.rules.lease(&state.servers[server], held, (begins, 0), (worker, now));
                 state.servers[server].task = Task::Waiting(grant, request);
@@ -552,7 +555,10 @@ impl Model for World {
             }
             Action::Claim { server, now, watches } => {
                 let server = &mut state.servers[server];
-                server.last = self.rules.claim(server, now, self.reserved(server))?;
+                server.last = self.rules.claim(server, now)?;
+                if self.reserves {
+                    server.reserved = server.reserved.max(self.rules.tick_of(server.last) + 1);
+                }
                 let claimed = Watched { worker: server.worker?, position: server.last, by: server.token };
                 let is_same =
                     |watched: Watched| (watched.worker, watched.position) == (claimed.worker, claimed.position);
@@ -562,15 +568,15 @@ impl Model for World {
                 }
             }
             Action::Resume { server } => self.rules.resume(&mut state.servers[server]),
-            Action::Reserve { server, to } => state.servers[server].reserved = to,
-            Action::Crash { server } => {
+            Action::Crash { server, reserved } => {
                 state.left.crashes -= 1;
-                state.servers[server] = Self::down(&state.servers[server], Born::AfterCrash);
+                let server = &mut state.servers[server];
+                *server = Server { reserved, ..Self::down(server, Born::AfterCrash) };
             }
-            Action::SessionCrash { server } => {
+            Action::SessionCrash { server, reserved } => {
                 state.left.session_crashes -= 1;
                 let server = &mut state.servers[server];
-                server.born = Born::AfterCrash;
+                (server.born, server.reserved) = (Born::AfterCrash, reserved);
                 let kept = server.kept;
                 *server = Server { kept, ..self.started(server, server.token, false) };
             }
@@ -585,6 +591,8 @@ impl Model for World {
             Action::CopyDirectory { server, to, reserved } => {
                 state.left.copies -= 1;
                 state.servers[to] = Server { reserved, ..Self::down(&state.servers[server], Born::Copied) };
+                let copied = &mut state.servers[server];
+                copied.reserved = copied.reserved.max(reserved);
             }
             Action::Fork { server, to } => {
                 state.left.forks -= 1;
@@ -743,9 +751,10 @@ impl fmt::Display for Action {
                 write!(f, "a session of {} claims at tick {now}{watched}", name(server))
             }
             Self::Resume { server } => write!(f, "{} raises its line to the reservation", name(server)),
-            Self::Reserve { server, to } => write!(f, "{} reserves up to tick {to}", name(server)),
-            Self::Crash { server } => write!(f, "{} crashes", name(server)),
-            Self::SessionCrash { server } => write!(f, "a session of {} crashes; the postmaster lives", name(server)),
+            Self::Crash { server, reserved } => write!(f, "{} crashes, with reservation {reserved}", name(server)),
+            Self::SessionCrash { server, reserved } => {
+                write!(f, "a session of {} crashes, with reservation {reserved}; the postmaster lives", name(server))
+            }
             Self::Restore { server } => write!(f, "{} goes on with the grant from before the crash", name(server)),
             Self::Start { server } => write!(f, "{} starts", name(server)),
             Self::CopyDirectory { server, to, reserved } => {

@@ -21,7 +21,7 @@ STAGE = $(TARGET)/install
 TOOLS = $(shell . scripts/tools && echo $$tools)
 
 .PHONY: help deps deps-test deps-clients build install uninstall demo test test-all test-assertions test-clients test-clusters \
-	test-extensions random-queries soak model simulation \
+	test-extensions random-queries soak check-history model simulation \
 	bench microbench lint advisories versions docs dist deb test-packages clean
 .NOTPARALLEL:
 
@@ -70,8 +70,12 @@ random-queries: deps-test install ## rows, work and truth of QUERIES=20000 rando
 		QUERIES=$(or $(QUERIES),20000) SEED=$$seed $(CARGO) test $(shell scripts/cargo-flags tests) --test main -- --nocapture \
 			planner::the_same_rows planner::work::the_same_work planner::work::truth:: || exit; done
 
-soak: deps-test install ## faults at random, for MINUTES=5 from SEED; REGISTRY=etcd (postgres, redis) with leases
-	@SEED='$(SEED)' MINUTES='$(MINUTES)' REGISTRY='$(REGISTRY)' $(CARGO) run -q --locked -p snowflake_test --bin soak
+soak: deps-test install ## faults at random, for MINUTES=5, FAULTS and IDS from SEED, and the check of its record, kept in RECORD=directory; REGISTRY=etcd (postgres, redis) with leases
+	@SEED='$(SEED)' MINUTES='$(MINUTES)' FAULTS='$(FAULTS)' IDS='$(IDS)' GROUPS='$(GROUPS)' REGISTRY='$(REGISTRY)' RECORD='$(RECORD)' \
+		$(CARGO) run -q --locked --profile model -p snowflake_test --bin soak
+
+check-history: ## checks the record of a soak once more, in RECORD=directory
+	@$(CARGO) run -q --locked --profile model -p snowflake_test --bin check-history -- '$(RECORD)'
 
 model: ## the whole model check of leases; CHECK=text for those whose name contains it, with the ways to repeated IDs
 	@$(CARGO) run -q --locked --profile model -p snowflake_model -- check $(if $(CHECK),'$(CHECK)')

@@ -12,6 +12,7 @@ mod cluster;
 pub mod directories;
 pub mod dump;
 pub mod given;
+pub mod history;
 pub mod links;
 pub mod load;
 pub mod packages;

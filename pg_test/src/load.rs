@@ -39,7 +39,7 @@ pub struct Gate {
 }
 
 /// A call that has passed the gate.
-struct Passed<'a>(&'a Gate);
+pub(crate) struct Passed<'a>(&'a Gate);
 
 /// While it is there, no session passes the gate.
 pub struct Pause<'a>(&'a Gate);
@@ -48,7 +48,8 @@ impl Gate {
     /// The longest that a call may take, also through a crash and a restart of the server.
     const LONGEST_CALL: Duration = Duration::from_secs(120);
 
-    fn pass(&self) -> Passed<'_> {
+    /// Waits while sessions are held; then a call may begin.
+    pub(crate) fn pass(&self) -> Passed<'_> {
         loop {
             self.busy.fetch_add(1, SeqCst);
             let passed = Passed(self);

@@ -17,6 +17,8 @@ pub enum Mode {
     LoseAnswers,
     /// Breaks connections as soon as they are made.
     Refuse,
+    /// Keeps what comes, in both directions, until another mode is set: a network that is cut, and delivers late.
+    Hold,
 }
 
 /// A proxy on this machine. It ends with the process.
@@ -46,12 +48,19 @@ impl Proxy {
                     client.set_nodelay(true).unwrap();
                     server.set_nodelay(true).unwrap();
                     let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-                    thread::spawn(move || pass(from, to, || true));
+                    let held = mode.clone();
+                    thread::spawn(move || {
+                        pass(from, to, || {
+                            hold(&held);
+                            true
+                        });
+                    });
                     thread::spawn(move || {
                         pass(server, client, || {
+                            hold(&mode);
                             let now = *mode.lock().unwrap();
                             match now {
-                                Mode::Pass | Mode::Refuse => true,
+                                Mode::Pass | Mode::Refuse | Mode::Hold => true,
                                 Mode::LoseAnswers => false,
                                 Mode::Slow(delay) => {
                                     thread::sleep(delay);
@@ -74,6 +83,13 @@ impl Proxy {
     /// What it does with what passes from now on.
     pub fn set(&self, mode: Mode) {
         *self.mode.lock().unwrap() = mode;
+    }
+}
+
+/// Waits until the network is there.
+fn hold(mode: &Mutex<Mode>) {
+    while *mode.lock().unwrap() == Mode::Hold {
+        thread::sleep(Duration::from_millis(5));
     }
 }
 

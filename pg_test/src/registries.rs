@@ -10,7 +10,7 @@ use crate::ports::free_port;
 use crate::programs::{Installation, Output, continue_process, output, run, server_user, stop_process};
 use std::fs::File;
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use tempfile::TempDir;
 
@@ -220,6 +220,17 @@ impl Server {
         }
     }
 
+    /// Where etcd or Redis has its files.
+    ///
+    /// # Panics
+    /// Where it is a PostgreSQL.
+    pub fn directory(&self) -> &Path {
+        match &self.engine {
+            Engine::Process { directory, .. } => directory.path(),
+            Engine::Postgres(_) => panic!("a PostgreSQL"),
+        }
+    }
+
     /// Three members of one cluster of etcd, and the links between them.
     pub fn etcd_members() -> (Vec<Self>, Links) {
         let ports: Vec<_> = (0..3).map(|_| (free_port(), free_port())).collect();
@@ -304,6 +315,19 @@ impl Server {
             Engine::Process { child, .. } => {
                 if let Some(mut child) = child.take() {
                     child.kill().unwrap();
+                    child.wait().unwrap();
+                }
+            }
+        }
+    }
+
+    /// Ends it in good order.
+    pub fn stop(&mut self) {
+        match &mut self.engine {
+            Engine::Postgres(cluster) => cluster.stop(Stop::Fast),
+            Engine::Process { child, .. } => {
+                if let Some(mut child) = child.take() {
+                    run(Command::new("kill").arg(child.id().to_string()));
                     child.wait().unwrap();
                 }
             }

@@ -1,7 +1,9 @@
-//! A short soak with a fixed seed; `make soak` runs long ones.
+//! A short soak with a fixed seed, and the check of its record; `make soak` runs long ones.
 
+use snowflake_test::history::check::check;
 use snowflake_test::registries::Kind;
 use snowflake_test::seconds;
+use snowflake_test::soak::{self, Wanted};
 
 #[test]
 fn a_minute_of_faults() {
@@ -14,7 +16,16 @@ fn a_minute_of_faults_with_leases() {
 }
 
 fn survive(registry: Option<Kind>) {
-    let report = snowflake_test::soak::run(20_261_120, seconds(55), 10, registry);
-    let faults: usize = report.survived.values().sum();
-    assert!(faults >= 10 && report.made > 10_000, "{report:?}");
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("record");
+    let seed = 20_261_120;
+    let wanted = Wanted { seed, length: seconds(55), faults: 10, ids: 10_000, groups: 1, registry, record };
+    soak::run(&wanted);
+    let report = check(&wanted.record).unwrap();
+    println!("{report}");
+    if !report.wrong.is_empty() {
+        panic!("{report}\nthe record stays in {}", directory.keep().display());
+    }
+    assert!(report.all_faults() >= 10 && report.ids > 10_000, "{report}");
+    assert!(registry.is_none() || report.grants > 10, "{report}");
 }

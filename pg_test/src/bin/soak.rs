@@ -1,32 +1,49 @@
-//! `make soak SEED=1 MINUTES=10`, or with leases `REGISTRY=etcd` (`postgres`, `redis`): prints the seed, and ends with what
-//! was survived and made, or panics with the first duplicate.
+//! `make soak SEED=1 MINUTES=10 FAULTS=1000 IDS=100000000`, or with leases `REGISTRY=etcd` (`postgres`, `redis`): causes faults until all
+//! three are reached, then has the record checked, and prints what is in it. With `RECORD=directory`, the record stays there; else it stays only
+//! where something is wrong.
 
+use snowflake_test::history::check::check;
 use snowflake_test::registries::Kind;
+use snowflake_test::soak::{self, Wanted};
 use std::env;
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-fn main() {
-    let number = |name: &str, default: f64| match env::var(name) {
-        Ok(text) if !text.is_empty() => text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")),
-        _ => default,
+fn main() -> ExitCode {
+    let variable = |name: &str| env::var(name).ok().filter(|text| !text.is_empty());
+    let number = |name: &str, default: f64| match variable(name) {
+        Some(text) => text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")),
+        None => default,
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let seed = number("SEED", f64::from(now.subsec_micros())) as u64;
     let minutes = number("MINUTES", 5.0);
-    let registry = env::var("REGISTRY").ok().filter(|name| !name.is_empty()).map(|name| {
+    let registry = variable("REGISTRY").map(|name| {
         let named = Kind::ALL.into_iter().find(|kind| kind.scheme(false) == name);
         named.unwrap_or_else(|| panic!("REGISTRY={name} is none of postgres, etcd and redis"))
     });
-    println!("soak: SEED={seed} MINUTES={minutes}");
-    let report = snowflake_test::soak::run(seed, Duration::from_secs_f64(minutes * 60.0), 0, registry);
-    for (fault, count) in &report.survived {
-        println!("{count:6} {fault:?}");
+    let kept = variable("RECORD").map(PathBuf::from);
+    let record = kept.clone().unwrap_or_else(|| env::temp_dir().join(format!("soak-{}", now.as_micros())));
+    let wanted = Wanted {
+        seed: number("SEED", f64::from(now.subsec_micros())) as u64,
+        length: Duration::from_secs_f64(minutes * 60.0),
+        faults: number("FAULTS", 0.0) as usize,
+        ids: number("IDS", 0.0) as u64,
+        groups: number("GROUPS", 3.0) as usize,
+        registry,
+        record: record.clone(),
+    };
+    println!("soak: SEED={} MINUTES={minutes}, record in {}", wanted.seed, record.display());
+    soak::run(&wanted);
+    let report = check(&record).unwrap();
+    println!("{report}");
+    println!("soak: SEED={}: {} faults survived, {} IDs", wanted.seed, report.all_faults(), report.ids);
+    if !report.wrong.is_empty() {
+        println!("the record stays in {}", record.display());
+        return ExitCode::FAILURE;
     }
-    for (message, count) in &report.refused {
-        println!("{count:6} calls: {message}");
+    if kept.is_none() {
+        std::fs::remove_dir_all(&record).unwrap();
     }
-    let faults: usize = report.survived.values().sum();
-    let snowflake_test::soak::Report { made, databases, .. } = report;
-    println!("soak: SEED={seed}: {faults} faults survived, {databases} databases restored or copied");
-    println!("soak: SEED={seed}: {made} IDs made, {made} of them distinct");
+    ExitCode::SUCCESS
 }

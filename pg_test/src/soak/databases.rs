@@ -3,6 +3,7 @@
 use super::{DATABASES, Extra, LOOSE, Soak, Which};
 use crate::check::wait_for;
 use crate::dump::{Dump, Format};
+use crate::history::Trouble;
 use crate::{Stop, ids, value};
 use postgres::Client;
 
@@ -29,7 +30,7 @@ impl Soak<'_> {
 
     pub(super) fn copy_database(&mut self) {
         let (from, name) = (self.any_database(), self.new_name());
-        let paused = self.gate.pause();
+        let paused = self.pause();
         let mut client = self.server(Which::Primary).client();
         let others = format!("FROM pg_stat_activity WHERE datname = '{from}'");
         client.batch_execute(&format!("SELECT pg_terminate_backend(pid) {others}")).unwrap();
@@ -43,14 +44,16 @@ impl Soak<'_> {
 
     pub(super) fn recreate_extension(&mut self) {
         let loose = |soak: &Self| -> Client { soak.server(Which::Primary).client_once_up(LOOSE) };
+        let begin = self.history.now();
         loose(self).batch_execute("DROP EXTENSION pg_snowflake").unwrap();
         match self.random.u32(..4) {
             0 => self.kill_session(Which::Primary),
             1 => self.restart(Which::Primary, Stop::Fast),
             2 => self.restart(Which::Primary, Stop::Kill),
-            _ => self.pause(0, 300),
+            _ => self.sleep(0, 300),
         }
         loose(self).batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+        self.history.trouble(Trouble::Extension, self.line(Which::Primary), begin);
     }
 
     /// It comes back with the next reservation; until then, the server must not crash.
@@ -59,21 +62,22 @@ impl Soak<'_> {
         let drop = "SELECT pg_replication_origin_drop('snowflake')";
         self.server(Which::Primary).retry(|client| client.batch_execute(drop));
         wait_for("the origin comes back", || {
-            let query = "SELECT snowflake_next(), EXISTS (
+            let query = "SELECT EXISTS (
                 SELECT FROM pg_replication_origin_status WHERE external_id = 'snowflake' AND remote_lsn <> '0/0')";
-            let row = self.server(Which::Primary).retry(|client| client.query_one(query, &[]));
-            self.given.push(row.get(0));
-            row.get(1)
+            self.take_id(Which::Primary);
+            self.server(Which::Primary).retry(|client| client.query_one(query, &[])).get(0)
         });
     }
 
     /// All databases that were created make IDs. Where there are more than three, the oldest is dropped.
     pub(super) fn use_extras(&mut self) {
         for Extra { server, name } in &self.extras {
-            let mut client = self.servers[self.index(*server)].client_once_up(name);
+            let place = self.place(*server);
+            let mut client = self.servers[place.index].client_once_up(name);
             for query in ["SELECT snowflake_next(200)", "INSERT INTO stored (session) VALUES (-1) RETURNING id"] {
+                let begin = self.history.now();
                 let rows = client.query(query, &[]).unwrap_or_else(|error| panic!("{name}: {error:?}"));
-                self.given.extend(ids(&rows));
+                self.calls.given(place, begin, &ids(&rows));
             }
         }
         if self.extras.len() > 3 {

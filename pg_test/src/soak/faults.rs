@@ -2,7 +2,8 @@
 
 use super::{Soak, Which};
 use crate::Stop;
-use std::collections::BTreeMap;
+use crate::history::Event;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// What can happen. "Any clock" is a time within the soak, or near it.
@@ -44,17 +45,23 @@ pub enum Fault {
     ParametersChanged,
     /// No session makes a call for a while.
     LoadPaused,
-    /// The registry is killed, and started again sooner or later than leases end.
-    RegistryKilled,
-    /// The registry does not answer for a while.
-    RegistryFrozen,
+    /// The standby is promoted, and the primary goes on for a while.
+    PromotedBeside,
+    /// What a server and the registry send each other arrives late.
+    RegistryCutOff,
+    /// The registry's answers to a server are lost.
+    AnswersLost,
+    /// The registry answers a server late.
+    RegistrySlow,
+    /// The process that renews a lease stands still.
+    LeaseProcessFrozen,
     /// All processes of a server stand still, perhaps for longer than its lease.
     ServerFrozen,
     /// A copy of the running primary becomes a primary, too, and both make IDs.
     ServerCopied,
 }
 
-const FAULTS: [Fault; 22] = [
+const FAULTS: [Fault; 25] = [
     Fault::PostmasterKilled,
     Fault::SessionKilled,
     Fault::StoppedImmediately,
@@ -73,8 +80,11 @@ const FAULTS: [Fault; 22] = [
     Fault::OriginDropped,
     Fault::ParametersChanged,
     Fault::LoadPaused,
-    Fault::RegistryKilled,
-    Fault::RegistryFrozen,
+    Fault::PromotedBeside,
+    Fault::RegistryCutOff,
+    Fault::AnswersLost,
+    Fault::RegistrySlow,
+    Fault::LeaseProcessFrozen,
     Fault::ServerFrozen,
     Fault::ServerCopied,
 ];
@@ -83,7 +93,13 @@ impl Fault {
     fn is_possible(self, with_leases: bool) -> bool {
         match self {
             Self::WorkerChanged | Self::WorkersSwapped => !with_leases,
-            Self::RegistryKilled | Self::RegistryFrozen | Self::ServerFrozen | Self::ServerCopied => with_leases,
+            Self::PromotedBeside
+            | Self::RegistryCutOff
+            | Self::AnswersLost
+            | Self::RegistrySlow
+            | Self::LeaseProcessFrozen
+            | Self::ServerFrozen
+            | Self::ServerCopied => with_leases,
             _ => true,
         }
     }
@@ -114,39 +130,41 @@ impl Soak<'_> {
             Fault::OriginDropped => self.drop_origin(),
             Fault::ParametersChanged => self.change_parameters(which),
             Fault::LoadPaused => {
-                let _paused = self.gate.pause();
-                self.pause(1000, 3000);
+                let _paused = self.pause();
+                self.sleep(1000, 3000);
             }
-            Fault::RegistryKilled => self.kill_registry(),
-            Fault::RegistryFrozen => self.freeze_registry(),
+            Fault::PromotedBeside => self.split(),
+            Fault::RegistryCutOff => self.cut_off(which),
+            Fault::AnswersLost => self.lose_answers(which),
+            Fault::RegistrySlow => self.slow_registry(which),
+            Fault::LeaseProcessFrozen => self.freeze_lease_process(which),
             Fault::ServerFrozen => self.freeze_server(which),
             Fault::ServerCopied => self.copy_server(),
         }
         self.use_extras();
         // The load goes on before the next fault.
-        self.pause(100, 800);
-        self.retry_id(Which::Primary);
-        self.retry_id(Which::Other);
+        self.sleep(100, 800);
+        self.take_id(Which::Primary);
+        self.take_id(Which::Other);
     }
 
-    /// Causes faults until this time, and until there were so many: in each round every fault once, in any order.
-    pub(super) fn go_on_until(&mut self, end: Instant, least: usize) -> BTreeMap<Fault, usize> {
-        let mut survived = BTreeMap::new();
+    /// Causes faults until the soak is over: in each round every fault once, in any order.
+    pub(super) fn go_on(&mut self) {
         loop {
             let mut faults = FAULTS;
             self.random.shuffle(&mut faults);
-            let with_leases = self.registry.is_some();
+            let with_leases = self.proxies.is_some();
             for fault in faults.into_iter().filter(|fault| fault.is_possible(with_leases)) {
                 // A session that has failed says why when the load ends.
-                let enough = Instant::now() >= end && self.history.len() >= least;
-                if enough || self.gate.has_failed() {
-                    return survived;
+                if self.progress.is_over(self.history) {
+                    return;
                 }
-                let start = Instant::now();
-                self.history.push((self.began.elapsed(), fault));
+                let (start, begin) = (Instant::now(), self.history.now());
+                self.done.push((self.progress.began.elapsed(), fault));
                 self.cause(fault);
                 assert!(start.elapsed() < Duration::from_secs(600), "{fault:?} took {:?}", start.elapsed());
-                *survived.entry(fault).or_default() += 1;
+                self.history.event(&Event::Fault(format!("{fault:?}"), begin, self.history.now()));
+                self.progress.faults.fetch_add(1, Relaxed);
             }
         }
     }

@@ -1,52 +1,120 @@
-//! Random faults of three servers under load: a primary, its standby, and an independent server. The same seed gives
-//! the same faults in the same order.
+//! Random faults of servers under load: groups of a primary, its standby, and an independent server. The same seed gives each group the
+//! same faults in the same order. All calls and faults are written down, in a [record](crate::history) that is checked afterwards.
 //!
 //! The faults stay within the promise: a standby is only promoted while it is a synchronous one, no server is started
 //! from an old state of its data, and a worker ID changes hands only when its new owner is past all IDs of the old one.
 //!
-//! Where worker IDs are leased, they change hands by themselves, and servers may be copied and frozen.
+//! Where worker IDs are leased, they change hands by themselves, and servers may be copied, frozen, and promoted beside their primaries. All
+//! groups lease from one registry, which has faults of its own.
 
 mod databases;
 mod faults;
 mod leases;
+mod load;
+mod registry;
 mod servers;
+mod witness;
 mod workers;
 
-pub use faults::Fault;
-
-use crate::load::{Gate, LOOSE_TABLE, TABLE, run_gated};
-use crate::registries::{Kind, Server, Setup};
-use crate::{Cluster, Options, check, millis};
+use crate::history::{About, Calls, Event, Place, Trouble, Writer};
+use crate::load::{End, Gate, LOOSE_TABLE, Pause, TABLE, stored};
+use crate::proxy::Proxy;
+use crate::registries::Kind;
+use crate::{Cluster, Options, millis};
 use fastrand::Rng;
+use load::Site;
 use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The databases of the primary that are under load; in the last, the extension is dropped and created.
+/// The databases of a primary that are under load; in the last, the extension is dropped and created.
 const DATABASES: [&str; 3] = ["app0", "app1", LOOSE];
 const LOOSE: &str = "loose";
-/// The database of the other server.
+/// The database of the other server of a group.
 const OTHER: &str = "other0";
 /// How many sessions each database has.
 const SESSIONS: i32 = 3;
-/// How long a session rests between two calls.
-const REST: Duration = Duration::from_millis(1);
 /// A year, in seconds.
 const YEAR: f64 = 31_536_000.0;
 /// No ID may be further ahead of the true time, in seconds.
 const LONGEST_LEAD: f64 = 3600.0;
+/// How long a server that is to make IDs again is asked for them.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How far leases reach, in seconds.
+const WINDOW: u64 = 5;
 
 /// The two worker IDs that are swapped. Of all others, the primary has the even ones, and the other server the odd
 /// ones.
 const SWAPPED: [u32; 2] = [1, 2];
 
-/// A server in the soak.
+/// What a soak is to be.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Which faults there are, and when.
+    pub seed: u64,
+    /// How long it lasts at least.
+    pub length: Duration,
+    /// How many faults there are at least.
+    pub faults: usize,
+    /// How many IDs are made at least.
+    pub ids: u64,
+    /// How many groups of servers there are; one, where worker IDs are set by hand.
+    pub groups: usize,
+    /// From what worker IDs are leased, if not set by hand.
+    pub registry: Option<Kind>,
+    /// Where the record is written.
+    pub record: PathBuf,
+}
+
+/// How far the soak is.
+struct Progress {
+    wanted: Wanted,
+    began: Instant,
+    faults: AtomicUsize,
+    failed: AtomicBool,
+}
+
+impl Progress {
+    fn is_over(&self, history: &Writer) -> bool {
+        let is_enough = self.began.elapsed() >= self.wanted.length
+            && self.faults.load(Relaxed) >= self.wanted.faults
+            && history.ids() >= self.wanted.ids;
+        is_enough || self.failed.load(Relaxed)
+    }
+
+    /// Sleeps, unless the soak is over.
+    fn sleep(&self, history: &Writer, length: Duration) {
+        let start = Instant::now();
+        while start.elapsed() < length && !self.is_over(history) {
+            thread::sleep(millis(20));
+        }
+    }
+}
+
+/// Ends the soak where a thread panics.
+struct Watch<'a>(&'a Progress);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.failed.store(true, Relaxed);
+        }
+    }
+}
+
+/// A server in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Which {
     Primary,
     Other,
+}
+
+impl Which {
+    const ALL: [Self; 2] = [Self::Primary, Self::Other];
 }
 
 /// A database that a fault created. It makes IDs after each further fault, until it is dropped.
@@ -55,16 +123,20 @@ struct Extra {
     name: String,
 }
 
-/// The servers, and what was done to them.
+/// A group of servers, and what was done to them.
 struct Soak<'a> {
     random: Rng,
-    began: Instant,
+    progress: &'a Progress,
+    history: &'a Writer,
     gate: &'a Gate,
     /// The primary and its standby, and the other server.
     servers: &'a [Cluster; 3],
-    primary: &'a AtomicUsize,
-    /// What worker IDs are leased from, if they are.
-    registry: Option<Server>,
+    nodes: [u32; 3],
+    /// Where the primary is, and the other server.
+    sites: [&'a Site<'a>; 2],
+    about: About,
+    /// What stands between the servers and the registry that worker IDs are leased from, if they are.
+    proxies: Option<&'a [Proxy; 2]>,
     /// Of each server's clock, in seconds.
     offsets: [Cell<f64>; 3],
     synchronous: bool,
@@ -73,10 +145,10 @@ struct Soak<'a> {
     extras: Vec<Extra>,
     /// How many there ever were.
     created: usize,
-    /// IDs of the extra databases, and those that were taken between the faults.
-    given: Vec<i64>,
+    /// IDs of the extra databases, and those that are taken between the faults.
+    calls: Calls<'a>,
     /// Which fault was caused when.
-    history: Vec<(Duration, Fault)>,
+    done: Vec<(Duration, faults::Fault)>,
 }
 
 /// Says what led to a failure.
@@ -84,14 +156,30 @@ impl Drop for Soak<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             let last = |count: usize, all: usize| all.saturating_sub(count);
-            for (at, fault) in &self.history[last(20, self.history.len())..] {
+            for (at, fault) in &self.done[last(20, self.done.len())..] {
                 eprintln!("{:8.1} s {fault:?}", at.as_secs_f64());
             }
-            for (number, server) in self.servers.iter().enumerate() {
+            for (node, server) in self.nodes.iter().zip(self.servers) {
                 let log = server.log();
                 let lines: Vec<&str> = log.lines().collect();
-                eprintln!("-- the log of server {number} ends with\n{}", lines[last(40, lines.len())..].join("\n"));
+                eprintln!("-- the log of server {node} ends with\n{}", lines[last(40, lines.len())..].join("\n"));
             }
+        }
+    }
+}
+
+/// No session passes the gate meanwhile; and the record says so.
+struct Paused<'a> {
+    history: &'a Writer,
+    lines: [u32; 2],
+    begin: u64,
+    _pause: Pause<'a>,
+}
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        for line in self.lines {
+            self.history.trouble(Trouble::Paused, Some(line), self.begin);
         }
     }
 }
@@ -100,19 +188,28 @@ fn true_time() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
 }
 
-impl Soak<'_> {
-    fn index(&self, which: Which) -> usize {
-        match which {
-            Which::Primary => self.primary.load(Ordering::Relaxed),
-            Which::Other => 2,
-        }
+impl<'a> Soak<'a> {
+    fn site(&self, which: Which) -> &'a Site<'a> {
+        self.sites[which as usize]
     }
 
-    fn server(&self, which: Which) -> &Cluster {
+    fn place(&self, which: Which) -> Place {
+        *self.site(which).place.lock().unwrap()
+    }
+
+    fn index(&self, which: Which) -> usize {
+        self.place(which).index
+    }
+
+    fn line(&self, which: Which) -> Option<u32> {
+        Some(self.place(which).line)
+    }
+
+    fn server(&self, which: Which) -> &'a Cluster {
         &self.servers[self.index(which)]
     }
 
-    fn standby(&self) -> &Cluster {
+    fn standby(&self) -> &'a Cluster {
         &self.servers[1 - self.index(Which::Primary)]
     }
 
@@ -120,40 +217,39 @@ impl Soak<'_> {
         if self.random.u32(..4) == 0 { Which::Other } else { Which::Primary }
     }
 
-    fn pause(&mut self, from: u64, to: u64) {
+    fn sleep(&mut self, from: u64, to: u64) {
         thread::sleep(millis(self.random.u64(from..to)));
     }
 
+    /// Holds all sessions of the load.
+    fn pause(&self) -> Paused<'a> {
+        let lines = Which::ALL.map(|which| self.place(which).line);
+        let begin = self.history.now();
+        Paused { history: self.history, lines, begin, _pause: self.gate.pause() }
+    }
+
     /// Takes an ID, once the server makes them.
-    fn retry_id(&mut self, which: Which) {
-        let id = self.server(which).next_once_up();
-        self.given.push(id);
+    fn take_id(&mut self, which: Which) -> i64 {
+        load::take(self.site(which), &mut self.calls, 1)[0]
+    }
+
+    /// The time of the next ID, in microseconds since 1970.
+    fn time_of_next(&mut self, which: Which) -> i64 {
+        let id = self.take_id(which);
+        self.about.tick_of(id) * self.about.tick + self.about.epoch
     }
 }
 
-/// What a soak has seen.
-#[derive(Debug)]
-pub struct Report {
-    /// How often each fault was survived.
-    pub survived: BTreeMap<Fault, usize>,
-    /// How many IDs were given or stored, all distinct.
-    pub made: usize,
-    /// How many databases came and went.
-    pub databases: usize,
-    /// Calls that ended with an error, by SQLSTATE and message.
-    pub refused: BTreeMap<String, usize>,
-}
-
-fn options(registry: Option<&Server>) -> Options {
+fn options(registry: Option<(&str, u32)>) -> Options {
     let options = Cluster::options().patient();
     let options = match registry {
-        // Eight workers, so that servers that crash take over from each other.
-        Some(registry) => options
+        // Not many more workers than servers, so that servers that crash take over from each other.
+        Some((url, worker_bits)) => options
             .own_identifier()
-            .set("pg_snowflake.layout = 'timestamp=41 worker=3 sequence=6'")
+            .set(&format!("pg_snowflake.layout = 'timestamp=41 worker={worker_bits} sequence=6'"))
             .set("pg_snowflake.worker_id = -1")
-            .set(&format!("pg_snowflake.registry = '{}'", registry.url()))
-            .set("pg_snowflake.registry_window = '5s'"),
+            .set(&format!("pg_snowflake.registry = '{url}'"))
+            .set(&format!("pg_snowflake.registry_window = '{WINDOW}s'")),
         None => options.narrow(),
     };
     options
@@ -164,87 +260,162 @@ fn options(registry: Option<&Server>) -> Options {
         .set("wal_receiver_timeout = 0")
 }
 
-/// Errors that a fault explains: the server ends sessions, or is starting; the extension is not there; there is no
-/// worker.
-const EXPLAINED: [&str; 10] = [
-    "57P0",
-    "25006",
-    "42883 function snowflake_next",
-    "42883 function public.snowflake_next",
-    "XX000 cache lookup failed for function",
-    "55000 extension pg_snowflake is not created in this database",
-    "55000 pg_snowflake.worker_id is not set",
-    "55000 no worker ID is leased",
-    "40P01",
-    "40001",
-];
-
-/// Causes faults for so long, and until there were so many, to servers whose worker IDs are set by hand, or leased.
-///
-/// # Panics
-/// With the first duplicate; or where a server does not survive a fault, or a call ends with an error that no fault
-/// explains.
-pub fn run(seed: u64, length: Duration, least: usize, registry: Option<Kind>) -> Report {
-    let registry = registry.map(|kind| Setup::of(kind).start());
-    let options = options(registry.as_ref());
-    let first = options.clone().start();
+/// A primary, its standby, and another server, which have their databases. With leases, each of the two is behind a proxy.
+fn servers(registry: Option<(&[Proxy; 2], Kind)>, worker_bits: u32) -> [Cluster; 3] {
+    let of = |number: usize| match registry {
+        Some((proxies, kind)) => {
+            let url = kind.url(false, "", &format!("127.0.0.1:{}", proxies[number].port()));
+            options(Some((&url, worker_bits)))
+        }
+        None => options(None).set(&format!("pg_snowflake.worker_id = {}", SWAPPED[number])),
+    };
+    let first = of(0).start();
     for database in DATABASES {
         first.database(database);
         let table = if database == LOOSE { LOOSE_TABLE } else { TABLE };
         first.client_of("postgres", database).batch_execute(table).unwrap();
     }
     let second = first.standby();
-    let other = match registry {
-        Some(_) => options.start(),
-        None => options.set(&format!("pg_snowflake.worker_id = {}", SWAPPED[1])).start(),
-    };
+    let other = of(1).start();
     other.database(OTHER);
     other.client_of("postgres", OTHER).batch_execute(TABLE).unwrap();
+    [first, second, other]
+}
 
-    let (servers, primary, gate) = ([first, second, other], AtomicUsize::new(0), Gate::default());
+/// Causes faults to servers whose worker IDs are set by hand, or leased, and writes the record.
+///
+/// # Panics
+/// Where a server does not survive a fault.
+pub fn run(wanted: &Wanted) {
+    let with_leases = wanted.registry.is_some();
+    // From the servers' options.
+    let worker_bits = match (with_leases, wanted.groups) {
+        (false, _) => 16,
+        (true, 1) => 3,
+        (true, _) => 4,
+    };
+    let window = if with_leases { WINDOW * 1_000_000_000 } else { 0 };
+    let about = About { worker_bits, sequence_bits: 6, tick: 1000, epoch: 1_704_067_200_000_000, window };
+    let history = Writer::new(&wanted.record, &about);
+
+    let mut registry = wanted.registry.map(|kind| witness::setup(kind).start());
+    let groups = if with_leases { wanted.groups } else { 1 };
+    let groups: Vec<(Option<[Proxy; 2]>, [Cluster; 3])> = (0..groups)
+        .map(|_| {
+            let proxies = registry.as_ref().map(|server| [(); 2].map(|()| Proxy::before(server.port())));
+            let behind = proxies.as_ref().zip(wanted.registry);
+            let servers = servers(behind, worker_bits);
+            if let Some(server) = &registry {
+                witness::begin(server);
+            }
+            (proxies, servers)
+        })
+        .collect();
+
+    let (faults, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let progress = Progress { wanted: wanted.clone(), began: Instant::now(), faults, failed };
+    thread::scope(|scope| {
+        let (history, progress, about) = (&history, &progress, &about);
+        for (number, (proxies, servers)) in groups.iter().enumerate() {
+            let seed = wanted.seed.wrapping_mul(31).wrapping_add(number as u64);
+            scope.spawn(move || {
+                let _watch = Watch(progress);
+                group(seed, progress, history, about, proxies.as_ref(), servers);
+            });
+        }
+        if let Some(server) = &mut registry {
+            scope.spawn(|| {
+                let _watch = Watch(progress);
+                registry::disturb(server, progress, history);
+            });
+        }
+        while !progress.is_over(history) {
+            progress.sleep(history, Duration::from_secs(30));
+            let (at, faults) = (progress.began.elapsed().as_secs(), progress.faults.load(Relaxed));
+            println!("{at} s: {faults} faults, {} IDs", history.ids());
+        }
+    });
+
+    if let Some(server) = &registry {
+        history.grants(&witness::grants(server));
+    }
+    let highest = about.tick_of(history.highest()) as f64 * 1e-3 + about.epoch as f64 * 1e-6;
+    assert!(highest - true_time() < LONGEST_LEAD, "an ID is ahead by {} s", highest - true_time());
+}
+
+/// Has a load on the servers of a group, and causes faults, until the soak is over.
+fn group(
+    seed: u64,
+    progress: &Progress,
+    history: &Writer,
+    about: &About,
+    proxies: Option<&[Proxy; 2]>,
+    servers: &[Cluster; 3],
+) {
+    let (gate, done) = (Gate::default(), AtomicBool::new(false));
+    let nodes = [0, 1, 2].map(|index| history.node(&servers[index].data()));
+    let place = |index: usize| Mutex::new(Place { index, node: nodes[index], line: history.line() });
+    let places = [place(0), place(2)];
+    let sites = [0, 1].map(|number| Site { history, gate: &gate, servers, place: &places[number] });
+    if proxies.is_none() {
+        for (node, worker) in [(nodes[0], SWAPPED[0]), (nodes[1], SWAPPED[0]), (nodes[2], SWAPPED[1])] {
+            history.event(&Event::Worker(node, worker.into()));
+        }
+    }
+    let loads = DATABASES.map(|database| (&sites[0], database)).into_iter().chain([(&sites[1], OTHER)]);
     let mut soak = Soak {
         random: Rng::with_seed(seed),
-        began: Instant::now(),
+        progress,
+        history,
         gate: &gate,
-        servers: &servers,
-        primary: &primary,
-        registry,
+        servers,
+        nodes,
+        sites: [&sites[0], &sites[1]],
+        about: *about,
+        proxies,
         offsets: Default::default(),
         synchronous: false,
         owner_of_first: Which::Primary,
         extras: Vec::new(),
         created: 0,
-        given: Vec::new(),
-        history: Vec::new(),
+        calls: history.session(),
+        done: Vec::new(),
     };
-    let end = Instant::now() + length;
-    let at_primary = || &servers[primary.load(Ordering::Relaxed)];
-    let ((survived, others), record) = run_gated(&DATABASES, SESSIONS, REST, &gate, at_primary, || {
-        run_gated(&[OTHER], SESSIONS, REST, &gate, || &servers[2], || soak.go_on_until(end, least))
+    let inserted = thread::scope(|scope| {
+        let (done, _end) = (&done, End(&done));
+        let sessions: Vec<_> = loads
+            .flat_map(|(site, database)| (0..SESSIONS).map(move |number| (site, database, number)))
+            .enumerate()
+            .map(|(session, (site, database, number))| {
+                let seed = seed.wrapping_mul(1000).wrapping_add(session as u64);
+                let spawned = scope.spawn(move || {
+                    let _watch = Watch(progress);
+                    load::session(site, database, number, seed, done)
+                });
+                (database, spawned)
+            })
+            .collect();
+        soak.go_on();
+        for place in &places {
+            history.event(&Event::Ends(place.lock().unwrap().line, history.now()));
+        }
+        done.store(true, Relaxed);
+        sessions.into_iter().map(|(database, session)| (database, session.join().unwrap())).collect::<Vec<_>>()
     });
 
-    for server in &servers {
+    // A session that is killed may have stored a row without getting the answer.
+    for (which, databases) in [(Which::Primary, &DATABASES[..]), (Which::Other, &[OTHER])] {
+        for &database in databases {
+            let of = |(of, list): &(&str, Vec<i64>)| (*of == database).then(|| list.clone());
+            let heard: HashSet<i64> = inserted.iter().filter_map(of).flatten().collect();
+            let unheard = stored(soak.server(which), database).into_iter().filter(|id| !heard.contains(id));
+            history.found(&unheard.collect::<Vec<_>>());
+        }
+    }
+    for server in servers {
         let log = server.log();
         for sign in ["PANIC:", "signal 6", "signal 11", "panicked", "TRAP:"] {
             assert!(!log.contains(sign), "{sign} in the log:\n{log}");
         }
     }
-    let mut refused = record.messages.clone();
-    for (message, count) in &others.messages {
-        *refused.entry(message.clone()).or_default() += count;
-    }
-    for message in refused.keys() {
-        assert!(EXPLAINED.iter().any(|explained| message.starts_with(explained)), "{refused:#?}");
-    }
-    let mut lists = record.lists(&[at_primary()]);
-    lists.extend(others.lists(&[&servers[2]]));
-    lists.push(std::mem::take(&mut soak.given));
-    let made = check::distinct(&lists);
-    let highest = lists.iter().flatten().max().unwrap();
-    let time: f64 = servers[2].retry(|client| {
-        let query = "SELECT extract(epoch FROM snowflake_timestamp($1))::float8";
-        Ok(client.query_one(query, &[highest])?.get(0))
-    });
-    assert!(time - true_time() < LONGEST_LEAD, "an ID is ahead by {} s", time - true_time());
-    Report { survived, made, databases: soak.created, refused }
 }

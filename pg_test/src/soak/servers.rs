@@ -2,19 +2,23 @@
 
 use super::{LONGEST_LEAD, Soak, Which, YEAR, true_time};
 use crate::Stop;
-use std::sync::atomic::Ordering;
+use crate::history::{Event, Place, Trouble};
 
 impl Soak<'_> {
     // The clocks.
 
     pub(super) fn set_clock(&self, index: usize, offset: f64) {
+        let begin = self.history.now();
         self.offsets[index].set(offset);
         self.servers[index].step_clock(&format!("{offset:+.3}s"));
+        if let Some(which) = Which::ALL.into_iter().find(|which| self.index(*which) == index) {
+            self.history.trouble(Trouble::Clock, self.line(which), begin);
+        }
     }
 
     /// Most often a time at which IDs were made before: there the same ones could be made again.
     pub(super) fn any_offset(&mut self) -> f64 {
-        let elapsed = self.began.elapsed().as_secs_f64();
+        let elapsed = self.progress.began.elapsed().as_secs_f64();
         match self.random.u32(..16) {
             0..9 => -self.random.f64() * (elapsed + 5.0),
             9..13 => 0.0,
@@ -31,29 +35,34 @@ impl Soak<'_> {
     pub(super) fn leap(&mut self, which: Which) {
         let index = self.index(which);
         let before = self.offsets[index].get();
+        let begin = self.history.now();
         self.set_clock(index, before + YEAR);
-        if self.random.u32(..3) == 0 {
+        // A server that starts has nothing to compare its clock with, but the registry: it waits until the clock is set right.
+        let crashes = self.random.u32(..3) == 0;
+        if crashes {
             self.kill_session(which);
         }
-        self.pause(500, 3000);
+        self.sleep(500, 3000);
         self.set_clock(index, before);
+        if crashes {
+            self.history.trouble(Trouble::Down, self.line(which), begin);
+        }
         self.check_lead(which);
     }
 
     /// An ID of the server has no time that is too far ahead.
     pub(super) fn check_lead(&mut self, which: Which) {
-        let time: f64 = self.server(which).retry(|client| {
-            let query = "SELECT extract(epoch FROM snowflake_timestamp(snowflake_next()))::float8";
-            Ok(client.query_one(query, &[])?.get(0))
-        });
+        let time = self.time_of_next(which) as f64 * 1e-6;
         assert!(time - true_time() < LONGEST_LEAD, "{which:?} is ahead by {} s", time - true_time());
     }
 
     // Ends of sessions and servers.
 
     pub(super) fn kill_session(&mut self, which: Which) {
+        let begin = self.history.now();
         self.server(which).crash_any_session();
         self.is_up(which);
+        self.history.trouble(Trouble::Crash, self.line(which), begin);
     }
 
     pub(super) fn is_up(&self, which: Which) {
@@ -66,9 +75,11 @@ impl Soak<'_> {
     }
 
     pub(super) fn restart_at(&self, which: Which, how: Stop, offset: f64) {
+        let begin = self.history.now();
         self.server(which).stop(how);
         self.set_clock(self.index(which), offset);
         self.server(which).start();
+        self.history.trouble(Trouble::Down, self.line(which), begin);
     }
 
     // The standby.
@@ -79,18 +90,19 @@ impl Soak<'_> {
         self.synchronous = synchronous;
         if synchronous {
             // Calls that began before may not know of it, and the standby may not have what was reserved before.
-            drop(self.gate.pause());
+            drop(self.pause());
             self.standby().catch_up_with(self.server(Which::Primary));
         }
     }
 
     pub(super) fn standby_is_stopped(&mut self) {
-        let standby = self.standby();
+        let (standby, begin) = (self.standby(), self.history.now());
         standby.stop(Stop::Fast);
-        self.pause(200, 2000);
+        self.sleep(200, 2000);
         if self.synchronous {
             self.set_synchronous(false);
-            drop(self.gate.pause());
+            self.history.trouble(Trouble::Standby, self.line(Which::Primary), begin);
+            drop(self.pause());
         }
         self.standby().start();
         self.standby().catch_up_with(self.server(Which::Primary));
@@ -99,15 +111,49 @@ impl Soak<'_> {
     /// The primary is killed, its synchronous standby takes over; then the old primary becomes its standby.
     pub(super) fn fail_over(&mut self) {
         self.set_synchronous(true);
-        self.pause(0, 1500);
-        let old = self.index(Which::Primary);
-        self.servers[old].stop(Stop::Kill);
-        self.any_clock(1 - old);
-        self.servers[1 - old].promote();
-        self.primary.store(1 - old, Ordering::Relaxed);
-        self.synchronous = false;
-        let (primary, standby) = (self.server(Which::Primary), self.standby());
+        self.sleep(0, 1500);
+        let (old, begin) = (self.place(Which::Primary), self.history.now());
+        self.servers[old.index].stop(Stop::Kill);
+        let new = 1 - old.index;
+        self.any_clock(new);
+        self.servers[new].promote();
+        self.go_over(Place { index: new, node: self.nodes[new], ..old });
         self.is_up(Which::Primary);
+        self.history.trouble(Trouble::Down, Some(old.line), begin);
+        self.follow();
+    }
+
+    /// The standby is promoted, and the primary goes on for a while. Then the old primary becomes the standby.
+    pub(super) fn split(&mut self) {
+        self.set_synchronous(false);
+        // Or there would be databases of which the standby does not know.
+        self.standby().catch_up_with(self.server(Which::Primary));
+        let old = self.place(Which::Primary);
+        let new = 1 - old.index;
+        self.any_clock(new);
+        let (line, begin) = (self.history.line(), self.history.now());
+        self.servers[new].promote();
+        self.go_over(Place { index: new, node: self.nodes[new], line });
+        self.is_up(Which::Primary);
+        self.history.trouble(Trouble::Down, Some(line), begin);
+        self.sleep(0, 3000);
+        self.history.event(&Event::Ends(old.line, self.history.now()));
+        let begin = self.history.now();
+        let how = *self.random.choice(&[Stop::Kill, Stop::Immediate, Stop::Fast]).unwrap();
+        self.servers[old.index].stop(how);
+        self.history.trouble(Trouble::Down, Some(old.line), begin);
+        self.follow();
+    }
+
+    /// The load goes over to another server.
+    fn go_over(&mut self, place: Place) {
+        *self.site(Which::Primary).place.lock().unwrap() = place;
+        self.synchronous = false;
+    }
+
+    /// The old primary, which was stopped, becomes the standby of the new one.
+    fn follow(&self) {
+        let (primary, standby) = (self.server(Which::Primary), self.standby());
         standby.rewind_to(primary);
         standby.append("postgresql.auto.conf", "\nsynchronous_standby_names = ''\n");
         standby.start();

@@ -3,6 +3,7 @@
 use super::{SWAPPED, Soak, Which, true_time};
 use crate::Stop;
 use crate::check::wait_for;
+use crate::history::{Event, Trouble};
 
 impl Soak<'_> {
     /// On the standby, too: it keeps them when it is promoted.
@@ -14,6 +15,10 @@ impl Soak<'_> {
     }
 
     pub(super) fn set_worker(&self, which: Which, worker: i64) {
+        let nodes = if which == Which::Primary { &self.nodes[..2] } else { &self.nodes[2..] };
+        for node in nodes {
+            u64::try_from(worker).into_iter().for_each(|worker| self.history.event(&Event::Worker(*node, worker)));
+        }
         self.configure(which, &[("pg_snowflake.worker_id", &worker.to_string())]);
     }
 
@@ -45,8 +50,12 @@ impl Soak<'_> {
         // Without a worker for a while, or with one of its own.
         let spare = self.any_own_worker(owner);
         let leaves_for = if self.random.bool() { -1 } else { spare };
+        let begin = self.history.now();
         self.hand_over(first, owner, rest, leaves_for);
         self.set_worker(owner, spare);
+        if leaves_for < 0 {
+            self.history.trouble(Trouble::NoWorker, self.line(owner), begin);
+        }
         self.hand_over(second, rest, owner, first);
         self.owner_of_first = rest;
     }
@@ -54,32 +63,25 @@ impl Soak<'_> {
     /// One server ceases to use a worker ID, and another begins.
     pub(super) fn hand_over(&mut self, worker: i64, from: Which, to: Which, leaves_for: i64) {
         self.set_worker(from, worker);
-        self.retry_id(from);
-        self.pause(50, 300);
+        self.take_id(from);
+        self.sleep(50, 300);
         self.set_worker(from, leaves_for);
         let mut until = None;
         wait_for("the status says until when the worker was used", || {
-            let query = "SELECT previous_until::text, extract(epoch FROM previous_until)::float8 FROM snowflake_status() \
+            let query = "SELECT (extract(epoch FROM previous_until) * 1000000)::bigint FROM snowflake_status() \
                          WHERE previous_worker_id = $1 AND worker_id IS DISTINCT FROM $1";
             let worker = i32::try_from(worker).unwrap();
             let row = self.server(from).retry(|client| client.query_opt(query, &[&worker]));
-            until = row.map(|row| (row.get::<_, String>(0), row.get::<_, f64>(1)));
+            until = row.map(|row| row.get::<_, i64>(0));
             until.is_some()
         });
-        let (until, seconds) = until.unwrap();
         // The new owner's IDs count, not its clock: that may have leapt without being believed, and may be set back
         // before the first ID with the new worker.
-        let query = format!("SELECT snowflake_timestamp(snowflake_next()) >= '{until}'");
-        let is_past =
-            |soak: &Self| -> bool { soak.server(to).retry(|client| Ok(client.query_one(&query, &[])?.get(0))) };
-        let time: f64 = self.server(to).retry(|client| {
-            let query = "SELECT extract(epoch FROM snowflake_timestamp(snowflake_next()))::float8";
-            Ok(client.query_one(query, &[])?.get(0))
-        });
-        if seconds - time > 5.0 {
-            self.restart_at(to, Stop::Fast, seconds - true_time() + 1.0);
+        let until = until.unwrap();
+        if until - self.time_of_next(to) > 5_000_000 {
+            self.restart_at(to, Stop::Fast, until as f64 * 1e-6 - true_time() + 1.0);
         }
-        wait_for("the new owner is past the time of the old", || is_past(self));
+        wait_for("the new owner is past the time of the old", || self.time_of_next(to) >= until);
         self.set_worker(to, worker);
     }
 }

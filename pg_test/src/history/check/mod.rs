@@ -1,0 +1,242 @@
+//! What must be true of a record. The checker knows the record's format, and how an ID is made up; nothing of how IDs are made.
+//!
+//! 1. No ID is there twice, over all servers.
+//! 2. The IDs of a call rise, and are above those of all calls of the same line that had ended when it began: through crashes, stops,
+//!    other worker IDs, and a failover to a synchronous standby.
+//! 3. Each ID has a worker and a time that the server was granted by the registry, or a worker that it was given by hand. In the
+//!    registry's own history, no two servers are granted one worker for one time.
+//! 4. [Availability](availability): a call fails only where the tables of the documentation say so, and IDs stop at no other time.
+
+mod availability;
+mod granted;
+#[cfg(test)]
+mod tests;
+
+pub use availability::{GRACE, LONGEST_GAP, MARGIN};
+
+use super::{About, Event, Reader, Run, events, found, grants};
+use availability::Availability;
+use granted::Granted;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+/// How many violations of a rule are told.
+const TOLD: usize = 5;
+
+/// What a record has, and what is wrong with it.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Servers, copies among them.
+    pub servers: usize,
+    /// Sessions.
+    pub sessions: u32,
+    /// Calls.
+    pub calls: u64,
+    /// IDs that were given.
+    pub ids: u64,
+    /// IDs that were found in tables, and that no session heard of.
+    pub found: usize,
+    /// Calls that ended with an error, by SQLSTATE and message.
+    pub errors: BTreeMap<String, u64>,
+    /// Faults by kind.
+    pub faults: BTreeMap<String, usize>,
+    /// Versions of records in the registry.
+    pub grants: usize,
+    /// How long all of it took.
+    pub length: Duration,
+    /// The longest time without IDs of a server that was asked for them, and where it began.
+    pub longest_gap: (Duration, Duration),
+    /// The longest part of such a time that nothing explains, and where the gap began.
+    pub longest_unexplained: (Duration, Duration),
+    /// IDs that are there more than once.
+    pub duplicates: u64,
+    /// What is wrong, by rule: how often, and the first of it.
+    pub wrong: BTreeMap<&'static str, (u64, Vec<String>)>,
+}
+
+impl Report {
+    fn wrong(&mut self, rule: &'static str, what: impl FnOnce() -> String) {
+        let (count, told) = self.wrong.entry(rule).or_default();
+        *count += 1;
+        if told.len() < TOLD {
+            told.push(what());
+        }
+    }
+
+    /// How many faults there were.
+    pub fn all_faults(&self) -> usize {
+        self.faults.values().sum()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |(length, begin): (Duration, Duration)| {
+            format!("{:.1} s (from {:.1} s on)", length.as_secs_f64(), begin.as_secs_f64())
+        };
+        writeln!(f, "{:12} servers, copies among them", self.servers)?;
+        writeln!(f, "{:12} sessions", self.sessions)?;
+        writeln!(f, "{:12} s", self.length.as_secs())?;
+        writeln!(f, "{:12} faults", self.all_faults())?;
+        for (kind, count) in &self.faults {
+            writeln!(f, "{count:16} {kind}")?;
+        }
+        writeln!(f, "{:12} versions of grants", self.grants)?;
+        writeln!(f, "{:12} calls, of which ended with an error", self.calls)?;
+        for (error, count) in &self.errors {
+            writeln!(f, "{count:16} {error}")?;
+        }
+        writeln!(f, "longest time without IDs of a server: {}", at(self.longest_gap))?;
+        writeln!(f, "longest part of one that no fault explains: {}", at(self.longest_unexplained))?;
+        writeln!(f, "{:12} IDs given, and {} found in tables that no session heard of", self.ids, self.found)?;
+        writeln!(f, "{:12} duplicates", self.duplicates)?;
+        for (rule, (count, told)) in &self.wrong {
+            writeln!(f, "WRONG, {count} times: {rule}")?;
+            told.iter().try_for_each(|what| writeln!(f, "    {what}"))?;
+        }
+        if self.wrong.is_empty() { write!(f, "nothing is wrong") } else { write!(f, "THE RECORD BREAKS THE PROMISE") }
+    }
+}
+
+/// A call as the rules need it.
+#[derive(Clone, Copy)]
+struct Given {
+    begin: u64,
+    end: u64,
+    lowest: i64,
+    highest: i64,
+}
+
+/// IDs that follow each other, and the call that they came with.
+#[derive(Clone, Copy)]
+struct From {
+    run: Run,
+    begin: u64,
+}
+
+/// Checks the record in this directory.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn check(directory: &Path) -> Result<Report, String> {
+    let about = std::fs::read_to_string(directory.join("about")).map_err(|error| format!("about: {error}"))?;
+    let about: About = about.parse()?;
+    let (events, grants) = (events(directory)?, grants(directory)?);
+    let mut report = Report { grants: grants.len(), ..Report::default() };
+    let mut granted = Granted::new(&about, &events, &grants, &mut report);
+    let mut availability = Availability::new(&about, &events);
+    for event in &events {
+        match event {
+            Event::Node(..) => report.servers += 1,
+            Event::Fault(kind, ..) => *report.faults.entry(kind.clone()).or_default() += 1,
+            _ => {}
+        }
+    }
+
+    let mut lines: BTreeMap<u32, Vec<Given>> = BTreeMap::new();
+    let mut runs = Vec::new();
+    let mut last_end = 0;
+    while let Some(calls) = Reader::open(directory, report.sessions)? {
+        for call in calls {
+            let call = call.map_err(|error| format!("calls.{}: {error}", report.sessions))?;
+            report.calls += 1;
+            last_end = last_end.max(call.end);
+            match call.answer {
+                Ok(list) => {
+                    if let Some(pair) = list.windows(2).find(|pair| pair[1].first <= pair[0].last) {
+                        report.wrong("the IDs of a call rise", || {
+                            let (first, second) = (pair[0].last, pair[1].first);
+                            format!("line {}, {} s: after {first} comes {second}", call.line, seconds(call.begin))
+                        });
+                    }
+                    for run in &list {
+                        report.ids += (run.last - run.first) as u64 + 1;
+                        granted.check(call.node, call.begin, *run, &mut report);
+                    }
+                    let lowest = list.iter().map(|run| run.first).min();
+                    let highest = list.iter().map(|run| run.last).max();
+                    if let (Some(lowest), Some(highest)) = (lowest, highest) {
+                        let given = Given { begin: call.begin, end: call.end, lowest, highest };
+                        lines.entry(call.line).or_default().push(given);
+                    }
+                    runs.extend(list.into_iter().map(|run| From { run, begin: call.begin }));
+                }
+                Err((code, message)) => {
+                    *report.errors.entry(format!("{code} {message}")).or_default() += 1;
+                    availability.check_error(call.line, (call.begin, call.end), &code, &message, &mut report);
+                }
+            }
+        }
+        report.sessions += 1;
+    }
+    report.length = Duration::from_nanos(last_end);
+
+    let found = found(directory)?;
+    report.found = found.len();
+    runs.extend(found.into_iter().map(|id| From { run: Run { first: id, last: id }, begin: 0 }));
+    distinct(runs, &mut report);
+    for (line, mut calls) in lines {
+        rising(line, &mut calls, &mut report);
+        let ends: BTreeSet<u64> = calls.iter().map(|call| call.end).collect();
+        availability.check_gaps(line, ends.into_iter(), last_end, &mut report);
+    }
+    availability.check_silent(last_end, &mut report);
+    Ok(report)
+}
+
+fn seconds(nanos: u64) -> f64 {
+    (nanos / 1_000_000) as f64 / 1e3
+}
+
+/// No ID is there twice: runs in the order of their first IDs do not overlap.
+fn distinct(mut runs: Vec<From>, report: &mut Report) {
+    runs.sort_unstable_by_key(|from| from.run);
+    let mut before: Option<From> = None;
+    for from in runs {
+        match &mut before {
+            Some(before) if from.run.first <= before.run.last => {
+                let count = (before.run.last.min(from.run.last) - from.run.first) as u64 + 1;
+                report.duplicates += count;
+                let (id, first, second) = (from.run.first, seconds(before.begin), seconds(from.begin));
+                report.wrong("no ID is there twice", || {
+                    format!("{id} and {} more, of calls that began at {first} s and {second} s", count - 1)
+                });
+                if from.run.last > before.run.last {
+                    *before = from;
+                }
+            }
+            _ => before = Some(from),
+        }
+    }
+}
+
+/// The IDs of a call are above those of all calls that had ended when it began. Leaves the calls in the order of their ends.
+fn rising(line: u32, calls: &mut [Given], report: &mut Report) {
+    let mut by_begin = calls.to_vec();
+    by_begin.sort_unstable_by_key(|call| call.begin);
+    calls.sort_unstable_by_key(|call| call.end);
+    let mut ended = calls.iter().peekable();
+    let mut highest: Option<Given> = None;
+    for call in by_begin {
+        while let Some(earlier) = ended.next_if(|earlier| earlier.end < call.begin) {
+            if highest.is_none_or(|highest| earlier.highest > highest.highest) {
+                highest = Some(*earlier);
+            }
+        }
+        if let Some(earlier) = highest
+            && call.lowest <= earlier.highest
+        {
+            report.wrong("the IDs of a server rise from one call's end to the next one's begin", || {
+                format!(
+                    "line {line}: {} of a call that began at {} s, after {} of one that ended at {} s",
+                    call.lowest,
+                    seconds(call.begin),
+                    earlier.highest,
+                    seconds(earlier.end)
+                )
+            });
+        }
+    }
+}

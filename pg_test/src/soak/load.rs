@@ -1,0 +1,120 @@
+//! The sessions of the load: each makes IDs in every way, one call after the other, and writes down what came of it.
+
+use super::PATIENCE;
+use crate::history::{Calls, Place, Writer};
+use crate::load::Gate;
+use crate::{Cluster, ids};
+use fastrand::Rng;
+use postgres::{Client, Error};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a session rests between two calls.
+const REST: Duration = Duration::from_millis(1);
+/// After an error.
+const LONGER_REST: Duration = Duration::from_millis(20);
+/// How many IDs a call makes at most.
+const MOST: i32 = 4000;
+
+/// Where a load is.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'a> {
+    pub history: &'a Writer,
+    pub gate: &'a Gate,
+    pub servers: &'a [Cluster],
+    pub place: &'a Mutex<Place>,
+}
+
+/// Makes calls until it is done. Returns the IDs that are stored, but for those that it did not hear of.
+pub(super) fn session(site: &Site, database: &str, number: i32, seed: u64, done: &AtomicBool) -> Vec<i64> {
+    let mut random = Rng::with_seed(seed);
+    let mut calls = site.history.session();
+    let (mut connection, mut inserted) = (None, Vec::new());
+    while !done.load(Relaxed) {
+        let passed = site.gate.pass();
+        let place = *site.place.lock().unwrap();
+        // When a standby is promoted beside its primary, some go over to it, and others stay.
+        if number % 2 == 1 && connection.as_ref().is_some_and(|(connected, _)| *connected != place) {
+            connection = None;
+        }
+        let begin = site.history.now();
+        let (place, client) = match &mut connection {
+            Some((connected, client)) => (*connected, client),
+            None => match site.servers[place.index].try_client_of(database) {
+                Ok(client) => {
+                    let (place, client) = connection.insert((place, client));
+                    (*place, client)
+                }
+                Err(error) => {
+                    calls.failed(place, begin, &error);
+                    drop(passed);
+                    thread::sleep(LONGER_REST);
+                    continue;
+                }
+            },
+        };
+        let begin = site.history.now();
+        let way = random.u32(..6);
+        let rest = match call(client, way, number, &mut random) {
+            Ok(ids) => {
+                calls.given(place, begin, &ids);
+                if way == 0 {
+                    inserted.extend(ids);
+                }
+                REST
+            }
+            Err(error) => {
+                calls.failed(place, begin, &error);
+                // After the crash of another session, or while the extension is not there.
+                if error.code().is_none() || client.is_closed() || client.batch_execute("ROLLBACK").is_err() {
+                    connection = None;
+                }
+                LONGER_REST
+            }
+        };
+        drop(passed);
+        thread::sleep(rest);
+    }
+    inserted
+}
+
+fn call(client: &mut Client, way: u32, number: i32, random: &mut Rng) -> Result<Vec<i64>, Error> {
+    match way {
+        0 => Ok(ids(&client.query("INSERT INTO stored (session) VALUES ($1) RETURNING id", &[&number])?)),
+        1 => {
+            let mut transaction = client.transaction()?;
+            let rows = transaction.query("INSERT INTO stored (session) VALUES ($1), ($1) RETURNING id", &[&number])?;
+            transaction.rollback()?;
+            Ok(ids(&rows))
+        }
+        2 => Ok(ids(&client.query("SELECT snowflake_next()", &[])?)),
+        3 => Ok(ids(&client.query("SELECT snowflake_next(100)", &[])?)),
+        // In one value, which costs the client less than rows.
+        _ => Ok(client.query_one("SELECT array(SELECT snowflake_next($1))", &[&random.i32(1..=MOST)])?.get(0)),
+    }
+}
+
+/// Takes so many IDs, once the server makes them, in sessions of its own.
+pub(super) fn take(site: &Site, calls: &mut Calls, count: i32) -> Vec<i64> {
+    let start = Instant::now();
+    loop {
+        let place = *site.place.lock().unwrap();
+        let begin = site.history.now();
+        let answer = site.servers[place.index].try_client_of("postgres").and_then(|mut client| {
+            Ok(client.query_one("SELECT array(SELECT snowflake_next($1))", &[&count])?.get::<_, Vec<i64>>(0))
+        });
+        match answer {
+            Ok(ids) => {
+                calls.given(place, begin, &ids);
+                return ids;
+            }
+            Err(error) => {
+                assert!(start.elapsed() < PATIENCE, "{error:?}");
+                calls.failed(place, begin, &error);
+            }
+        }
+        thread::sleep(LONGER_REST);
+    }
+}

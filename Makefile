@@ -71,7 +71,7 @@ random-queries: deps-test install ## rows, work and truth of QUERIES=20000 rando
 			planner::the_same_rows planner::work::the_same_work planner::work::truth:: || exit; done
 
 soak: deps-test install ## faults at random, for MINUTES=5, FAULTS and IDS from SEED, and the check of its record, kept in RECORD=directory; REGISTRY=etcd (postgres, redis) with leases
-	@SEED='$(SEED)' MINUTES='$(MINUTES)' FAULTS='$(FAULTS)' IDS='$(IDS)' GROUPS='$(GROUPS)' REGISTRY='$(REGISTRY)' RECORD='$(RECORD)' \
+	@SEED='$(SEED)' MINUTES='$(MINUTES)' FAULTS='$(FAULTS)' IDS='$(IDS)' SETS='$(SETS)' REGISTRY='$(REGISTRY)' RECORD='$(RECORD)' \
 		$(CARGO) run -q --locked --profile model -p snowflake_test --bin soak
 
 check-history: ## checks the record of a soak once more, in RECORD=directory

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         length: Duration::from_secs_f64(minutes * 60.0),
         faults: number("FAULTS", 0.0) as usize,
         ids: number("IDS", 0.0) as u64,
-        groups: number("GROUPS", 3.0) as usize,
+        groups: number("SETS", 5.0) as usize,
         registry,
         record: record.clone(),
     };

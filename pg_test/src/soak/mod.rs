@@ -292,26 +292,27 @@ pub fn run(wanted: &Wanted) {
     let worker_bits = match (with_leases, wanted.groups) {
         (false, _) => 16,
         (true, 1) => 3,
-        (true, _) => 4,
+        (true, 2..=3) => 4,
+        (true, _) => 5,
     };
     let window = if with_leases { WINDOW * 1_000_000_000 } else { 0 };
     let about = About { worker_bits, sequence_bits: 6, tick: 1000, epoch: 1_704_067_200_000_000, window };
-    let history = Writer::new(&wanted.record, &about);
 
     let mut registry = wanted.registry.map(|kind| witness::setup(kind).start());
     let groups = if with_leases { wanted.groups } else { 1 };
-    let groups: Vec<(Option<[Proxy; 2]>, [Cluster; 3])> = (0..groups)
-        .map(|_| {
-            let proxies = registry.as_ref().map(|server| [(); 2].map(|()| Proxy::before(server.port())));
-            let behind = proxies.as_ref().zip(wanted.registry);
-            let servers = servers(behind, worker_bits);
-            if let Some(server) = &registry {
-                witness::begin(server);
-            }
+    let groups: Vec<(Option<[Proxy; 2]>, [Cluster; 3])> = thread::scope(|scope| {
+        let registry = registry.as_ref();
+        let make = move || {
+            let proxies = registry.map(|server| [(); 2].map(|()| Proxy::before(server.port())));
+            let servers = servers(proxies.as_ref().zip(wanted.registry), worker_bits);
             (proxies, servers)
-        })
-        .collect();
+        };
+        let made: Vec<_> = (0..groups).map(|_| scope.spawn(make)).collect();
+        made.into_iter().map(|group| group.join().unwrap()).collect()
+    });
+    registry.as_ref().into_iter().for_each(witness::begin);
 
+    let history = Writer::new(&wanted.record, &about);
     let (faults, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let progress = Progress { wanted: wanted.clone(), began: Instant::now(), faults, failed };
     thread::scope(|scope| {

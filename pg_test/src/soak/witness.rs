@@ -33,20 +33,16 @@ pub(super) fn setup(kind: Kind) -> Setup {
     if kind == Kind::Redis { setup.argument("--auto-aof-rewrite-percentage").argument("0") } else { setup }
 }
 
-/// Has the registry keep its history, where it does not by itself, once a server has leased from it. A grant that was changed twice
-/// before that would be missed, so it is called before one is that old.
+/// Has the registry keep its history, where it does not by itself, once servers have leased from it, and before they make IDs: the grants
+/// that they have then are in the history as they stand.
 pub(super) fn begin(server: &Server) {
     if server.kind() != Kind::Postgres {
         return;
     }
     let mut client = server.cluster().client();
-    let is_there = |client: &mut Client, table: &str| -> bool {
-        value(client, &format!("SELECT to_regclass('{table}') IS NOT NULL"))
-    };
-    wait_for("a server has made its tables", || is_there(&mut client, "snowflake_registry.workers"));
-    if !is_there(&mut client, "history") {
-        client.batch_execute(TRIGGER).unwrap();
-    }
+    let are_there = "SELECT to_regclass('snowflake_registry.workers') IS NOT NULL";
+    wait_for("a server has made its tables", || value(&mut client, are_there));
+    client.batch_execute(TRIGGER).unwrap();
 }
 
 /// All versions of all records, those of each worker in their order.

@@ -106,12 +106,14 @@ pub enum Trouble {
     NoWorker,
     /// The extension is not there in one of its databases.
     Extension,
+    /// One of its databases comes from a dump, or is a copy of one that does, and its IDs may be ahead of the clock.
+    Restored,
     /// No session makes calls.
     Paused,
 }
 
 impl Trouble {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Down,
         Self::Crash,
         Self::Frozen,
@@ -122,6 +124,7 @@ impl Trouble {
         Self::Standby,
         Self::NoWorker,
         Self::Extension,
+        Self::Restored,
         Self::Paused,
     ];
 }

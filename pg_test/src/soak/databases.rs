@@ -20,16 +20,16 @@ impl Soak<'_> {
     }
 
     pub(super) fn restore_dump(&mut self) {
-        let (from, server, name) = (self.any_database(), self.any_server(), self.new_name());
+        let (from, server, name, since) = (self.any_database(), self.any_server(), self.new_name(), self.history.now());
         let dump = Dump::new(self.server(Which::Primary), &from, Format::Plain);
         let target = self.server(server);
         target.client().batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
         dump.restore(target, &name);
-        self.extras.push(Extra { server, name });
+        self.extras.push(Extra { server, name, since });
     }
 
     pub(super) fn copy_database(&mut self) {
-        let (from, name) = (self.any_database(), self.new_name());
+        let (from, name, since) = (self.any_database(), self.new_name(), self.history.now());
         let paused = self.pause();
         let mut client = self.server(Which::Primary).client();
         let others = format!("FROM pg_stat_activity WHERE datname = '{from}'");
@@ -39,7 +39,7 @@ impl Soak<'_> {
         });
         client.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {from}")).unwrap();
         drop(paused);
-        self.extras.push(Extra { server: Which::Primary, name });
+        self.extras.push(Extra { server: Which::Primary, name, since });
     }
 
     pub(super) fn recreate_extension(&mut self) {
@@ -71,17 +71,25 @@ impl Soak<'_> {
 
     /// All databases that were created make IDs. Where there are more than three, the oldest is dropped.
     pub(super) fn use_extras(&mut self) {
-        for Extra { server, name } in &self.extras {
+        for Extra { server, name, since } in &self.extras {
             let place = self.place(*server);
             let mut client = self.servers[place.index].client_once_up(name);
+            // A dump from a server whose clock was ahead makes a database wait for that time.
+            client.batch_execute("SET pg_snowflake.max_wait = '2s'").unwrap();
             for query in ["SELECT snowflake_next(200)", "INSERT INTO stored (session) VALUES (-1) RETURNING id"] {
                 let begin = self.history.now();
-                let rows = client.query(query, &[]).unwrap_or_else(|error| panic!("{name}: {error:?}"));
-                self.calls.given(place, begin, &ids(&rows));
+                match client.query(query, &[]) {
+                    Ok(rows) => self.calls.given(place, begin, &ids(&rows)),
+                    Err(error) => {
+                        self.calls.failed(place, begin, &error);
+                        self.history.trouble(Trouble::Restored, Some(place.line), *since);
+                        break;
+                    }
+                }
             }
         }
         if self.extras.len() > 3 {
-            let Extra { server, name } = self.extras.remove(0);
+            let Extra { server, name, .. } = self.extras.remove(0);
             self.server(server).client().batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)")).unwrap();
         }
     }

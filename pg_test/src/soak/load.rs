@@ -12,11 +12,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a session rests between two calls.
-const REST: Duration = Duration::from_millis(4);
+const REST: Duration = Duration::from_millis(80);
 /// After an error.
-const LONGER_REST: Duration = Duration::from_millis(20);
+const LONGER_REST: Duration = Duration::from_millis(80);
 /// How many IDs a call makes at most.
-const MOST: i32 = 1200;
+const MOST: i32 = 1500;
 
 /// Where a load is.
 #[derive(Clone, Copy)]

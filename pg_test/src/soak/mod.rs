@@ -121,6 +121,8 @@ impl Which {
 struct Extra {
     server: Which,
     name: String,
+    /// From when on.
+    since: u64,
 }
 
 /// A group of servers, and what was done to them.

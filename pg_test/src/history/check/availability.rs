@@ -54,6 +54,8 @@ struct Line {
     without_lease: Vec<Span>,
     without_worker: Vec<Span>,
     without_extension: Vec<Span>,
+    /// Where a dump was restored.
+    restored: Vec<Span>,
     has_calls: bool,
 }
 
@@ -100,7 +102,9 @@ impl Line {
         };
         let later = |(begin, end): Span| (begin, end + nanos(GRACE));
         let all_later = |kinds: &[Trouble]| spans(kinds).into_iter().map(later).collect::<Vec<_>>();
-        use Trouble::{Away, Clock, Crash, Down, Extension, Frozen, LeaseProcess, NoWorker, Paused, Slow, Standby};
+        use Trouble::{
+            Away, Clock, Crash, Down, Extension, Frozen, LeaseProcess, NoWorker, Paused, Restored, Slow, Standby,
+        };
 
         // A server that needs a new lease, or a longer one, waits for the registry however short the outage is.
         let starts = spans(&[Down]);
@@ -121,6 +125,7 @@ impl Line {
         of.breaks = all_later(&[Down, Crash, Frozen, Paused]);
         of.without_worker = all_later(&[NoWorker]);
         of.without_extension = all_later(&[Extension]);
+        of.restored = spans(&[Restored]);
         let others = all_later(&[Crash, Standby, NoWorker]);
         // The load needs a moment to begin again.
         let pauses = spans(&[Paused]).into_iter().map(|(begin, end)| (begin, end + RENEWAL)).collect();
@@ -165,6 +170,7 @@ impl Availability {
             "-" | "57P01" | "57P02" | "57P03" | "25006" => &[&of.breaks],
             "55000" if message == "this server has no lease of a worker ID" => &[&of.without_lease],
             "55000" if message == "pg_snowflake.worker_id is not set" => &[&of.without_worker],
+            "55000" if message.starts_with("the IDs of this database reach up to ") => &[&of.restored],
             "40P01" | "40001" => &[&of.without_extension],
             _ if NO_EXTENSION.iter().any(|(of, start)| *of == code && message.starts_with(start)) => {
                 &[&of.without_extension]

@@ -210,6 +210,7 @@ fn an_error_that_nothing_explains_is_found() {
         "55000 this server has no lease of a worker ID",
         "55000 pg_snowflake.worker_id is not set",
         "42883 function snowflake_next() does not exist",
+        "55000 the IDs of this database reach up to 59.937 s ahead of the clock",
         "23505 duplicate key value violates unique constraint",
     ] {
         let mut made = Made::good();
@@ -217,10 +218,11 @@ fn an_error_that_nothing_explains_is_found() {
         is_broken(&made, EXPLAINED, 1);
         let kind = match &error[..5] {
             "55000" if error.ends_with("set") => "NoWorker",
+            "55000" if error.ends_with("clock") => "Restored",
             "42883" => "Extension",
             _ => "Down",
         };
-        made.trouble(kind, 9, 9);
+        made.trouble(kind, 9, 10);
         // A duplicate key is never explained.
         if error.starts_with("23505") {
             is_broken(&made, EXPLAINED, 1)
@@ -268,7 +270,7 @@ fn what_stops_a_server_explains_a_gap_for_a_while() {
 
 #[test]
 fn what_stops_nobody_explains_nothing() {
-    for kind in ["Clock", "Slow", "Extension"] {
+    for kind in ["Clock", "Slow", "Extension", "Restored"] {
         let mut made = Made::good();
         made.silent(5, 12);
         made.trouble(kind, 5, 6);

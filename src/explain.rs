@@ -2,13 +2,13 @@
 //! lines.
 
 /// Installs the hook. Called once in a process; the postmaster's children inherit it.
-#[cfg(not(any(feature = "pg18", feature = "pg19")))]
+#[cfg(not(since_pg18))]
 pub const fn init() {}
 
-#[cfg(any(feature = "pg18", feature = "pg19"))]
+#[cfg(since_pg18)]
 pub use hook::init;
 
-#[cfg(any(feature = "pg18", feature = "pg19"))]
+#[cfg(since_pg18)]
 mod hook {
     use crate::waits::{self, Wait};
     use once_cell::sync::OnceCell;

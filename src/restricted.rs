@@ -99,9 +99,9 @@ pub fn may_create_in(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     let mode = pg_sys::ACL_CREATE as pg_sys::AclMode;
     // SAFETY: a look-up in the catalog.
     let result = unsafe {
-        #[cfg(any(feature = "pg14", feature = "pg15"))]
+        #[cfg(not(since_pg16))]
         let result = pg_sys::pg_namespace_aclcheck(schema, role, mode);
-        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+        #[cfg(since_pg16)]
         let result = pg_sys::object_aclcheck(pg_sys::NamespaceRelationId, schema, role, mode);
         result
     };

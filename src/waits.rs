@@ -61,7 +61,7 @@ fn waited() -> Waited {
 }
 
 /// How long the statement that runs now has waited, and for what; also where it has not.
-#[cfg(any(feature = "pg18", feature = "pg19"))]
+#[cfg(since_pg18)]
 pub fn of_statement() -> impl Iterator<Item = (Wait, Micros)> {
     Wait::ALL.into_iter().zip(waited().lengths)
 }
@@ -89,12 +89,12 @@ pub fn name_all() {
     }
 }
 
-#[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
+#[cfg(not(since_pg17))]
 const fn number(_name: &CStr) -> u32 {
     0
 }
 
-#[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
+#[cfg(since_pg17)]
 fn number(name: &'static CStr) -> u32 {
     // SAFETY: PostgreSQL copies the name. The same name has the same number, also after a restart of the keeper.
     let named = || unsafe { pg_sys::WaitEventExtensionNew(name.as_ptr()) };

@@ -165,7 +165,7 @@ unsafe fn tuple_on(page: pg_sys::Page) -> *mut SequenceTuple {
 ///
 /// # Safety
 /// The mode is share or exclusive, and the lock is not held.
-#[cfg(not(feature = "pg19"))]
+#[cfg(not(since_pg19))]
 unsafe fn lock(buffer: pg_sys::Buffer, mode: u32) {
     // SAFETY: as above.
     unsafe { pg_sys::LockBuffer(buffer, mode as i32) };
@@ -175,7 +175,7 @@ unsafe fn lock(buffer: pg_sys::Buffer, mode: u32) {
 ///
 /// # Safety
 /// The lock is held.
-#[cfg(not(feature = "pg19"))]
+#[cfg(not(since_pg19))]
 unsafe fn unlock(buffer: pg_sys::Buffer) {
     // SAFETY: as above.
     unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
@@ -187,7 +187,7 @@ unsafe fn unlock(buffer: pg_sys::Buffer) {
 ///
 /// # Safety
 /// The mode is share or exclusive, and the lock is not held.
-#[cfg(feature = "pg19")]
+#[cfg(since_pg19)]
 unsafe fn lock(buffer: pg_sys::Buffer, mode: pg_sys::BufferLockMode::Type) {
     // SAFETY: as above.
     unsafe { pg_sys::LockBufferInternal(buffer, mode) };
@@ -197,7 +197,7 @@ unsafe fn lock(buffer: pg_sys::Buffer, mode: pg_sys::BufferLockMode::Type) {
 ///
 /// # Safety
 /// The lock is held.
-#[cfg(feature = "pg19")]
+#[cfg(since_pg19)]
 unsafe fn unlock(buffer: pg_sys::Buffer) {
     // SAFETY: as above.
     unsafe { pg_sys::UnlockBuffer(buffer) };

@@ -20,9 +20,9 @@ use snowflake_core::text::{FORMS, TextError};
 use snowflake_core::{Field, FieldError, Layout, Micros, NotAnId, UnixMicros};
 
 /// The parameter that says how many replication origins may be in use.
-#[cfg(not(any(feature = "pg18", feature = "pg19")))]
+#[cfg(not(since_pg18))]
 const SLOTS: &str = "max_replication_slots";
-#[cfg(any(feature = "pg18", feature = "pg19"))]
+#[cfg(since_pg18)]
 const SLOTS: &str = "max_active_replication_origins";
 
 /// What to do about numbers that are no IDs.

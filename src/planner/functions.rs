@@ -286,9 +286,9 @@ fn may_call(function: pg_sys::Oid) -> bool {
     let mode = pg_sys::ACL_EXECUTE as pg_sys::AclMode;
     // SAFETY: a look-up in the catalog.
     let result = unsafe {
-        #[cfg(any(feature = "pg14", feature = "pg15"))]
+        #[cfg(not(since_pg16))]
         let result = pg_sys::pg_proc_aclcheck(function, pg_sys::GetUserId(), mode);
-        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+        #[cfg(since_pg16)]
         let result = pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, pg_sys::GetUserId(), mode);
         result
     };

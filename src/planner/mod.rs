@@ -30,9 +30,9 @@ use crate::settings;
 use once_cell::sync::OnceCell;
 use pgrx::prelude::*;
 
-#[cfg(feature = "pg19")]
+#[cfg(since_pg19)]
 use pg_sys::{build_simple_rel_hook as table_hook, build_simple_rel_hook_type as TableHook};
-#[cfg(not(feature = "pg19"))]
+#[cfg(not(since_pg19))]
 use pg_sys::{get_relation_info_hook as table_hook, get_relation_info_hook_type as TableHook};
 
 /// The hooks of others, which are called, too.
@@ -56,7 +56,7 @@ pub fn init() {
 /// Called for each table of a query when views are inlined and constants folded, and before conditions are distributed.
 ///
 /// As most queries have none of our functions, nothing is guarded before there is something to do: the guard takes longer than the look.
-#[cfg(not(feature = "pg19"))]
+#[cfg(not(since_pg19))]
 unsafe extern "C-unwind" fn on_table(
     root: *mut pg_sys::PlannerInfo,
     relation: pg_sys::Oid,
@@ -75,7 +75,7 @@ unsafe extern "C-unwind" fn on_table(
 }
 
 /// As before 19; there it is called for subqueries and the like, too.
-#[cfg(feature = "pg19")]
+#[cfg(since_pg19)]
 unsafe extern "C-unwind" fn on_table(
     root: *mut pg_sys::PlannerInfo,
     table: *mut pg_sys::RelOptInfo,

@@ -14,10 +14,10 @@ use pgrx::pg_sys::{
 pub unsafe fn restriction(root: *mut PlannerInfo, condition: *mut Node) -> *mut RestrictInfo {
     let none = std::ptr::null_mut();
     // SAFETY: as above.
-    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    #[cfg(not(since_pg16))]
     return unsafe { pg_sys::make_restrictinfo(root, condition.cast(), true, false, false, 0, none, none, none) };
     // SAFETY: as above.
-    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    #[cfg(since_pg16)]
     return unsafe {
         pg_sys::make_restrictinfo(root, condition.cast(), true, false, false, false, 0, none, none, none)
     };
@@ -33,12 +33,12 @@ pub unsafe fn place_like(condition: *mut RestrictInfo, other: *mut RestrictInfo)
         (*condition).is_pushed_down = (*other).is_pushed_down;
         (*condition).outer_relids = (*other).outer_relids;
         (*condition).required_relids = (*other).required_relids;
-        #[cfg(any(feature = "pg14", feature = "pg15"))]
+        #[cfg(not(since_pg16))]
         {
             (*condition).outerjoin_delayed = (*other).outerjoin_delayed;
             (*condition).nullable_relids = (*other).nullable_relids;
         }
-        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+        #[cfg(since_pg16)]
         {
             (*condition).incompatible_relids = (*other).incompatible_relids;
             (*condition).has_clone = (*other).has_clone;
@@ -48,10 +48,10 @@ pub unsafe fn place_like(condition: *mut RestrictInfo, other: *mut RestrictInfo)
 }
 
 /// How a cache of the catalog is numbered where a change is told.
-#[cfg(not(feature = "pg19"))]
+#[cfg(not(since_pg19))]
 pub type CacheNumber = i32;
 /// How a cache of the catalog is numbered where a change is told.
-#[cfg(feature = "pg19")]
+#[cfg(since_pg19)]
 pub type CacheNumber = pg_sys::SysCacheIdentifier::Type;
 
 /// What estimates the cost of a path over an index.
@@ -67,20 +67,20 @@ pub type Estimate = unsafe extern "C-unwind" fn(
 );
 
 /// The same, as the description of an index has it: before 16, without its arguments.
-#[cfg(any(feature = "pg14", feature = "pg15"))]
+#[cfg(not(since_pg16))]
 pub type Declared = unsafe extern "C-unwind" fn();
 /// The same, as the description of an index has it.
-#[cfg(not(any(feature = "pg14", feature = "pg15")))]
+#[cfg(since_pg16)]
 pub type Declared = Estimate;
 
 /// The function as the description of an index has it.
 pub fn declared(estimate: Estimate) -> Declared {
     // SAFETY: PostgreSQL calls it with these arguments, however it is declared.
-    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    #[cfg(not(since_pg16))]
     unsafe {
         std::mem::transmute(estimate)
     }
-    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    #[cfg(since_pg16)]
     estimate
 }
 
@@ -90,21 +90,21 @@ pub fn declared(estimate: Estimate) -> Declared {
 /// What estimates the cost of a path over an index.
 pub unsafe fn estimate(declared: Declared) -> Estimate {
     // SAFETY: as above.
-    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    #[cfg(not(since_pg16))]
     unsafe {
         std::mem::transmute(declared)
     }
-    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    #[cfg(since_pg16)]
     declared
 }
 
 /// Sets in which way rows are compared.
 pub const fn set_comparison(rows: &mut pg_sys::RowCompareExpr, accepts: Accepts) {
-    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
+    #[cfg(not(since_pg18))]
     {
         rows.rctype = accepts.strategy();
     }
-    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
+    #[cfg(since_pg18)]
     {
         rows.cmptype = accepts.strategy() as _;
     }
@@ -112,12 +112,12 @@ pub const fn set_comparison(rows: &mut pg_sys::RowCompareExpr, accepts: Accepts)
 
 /// Whether a column is one that an outer join may make NULL. Before 16, the planner has that elsewhere.
 pub const fn is_made_null(column: &pg_sys::Var) -> bool {
-    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    #[cfg(not(since_pg16))]
     {
         let _ = column;
         false
     }
-    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    #[cfg(since_pg16)]
     {
         !column.varnullingrels.is_null()
     }
@@ -151,13 +151,13 @@ pub unsafe fn is_not_null(root: *mut PlannerInfo, table: *mut RelOptInfo, expres
 /// # Safety
 /// The planner's state, and a table of it that is one of the database.
 unsafe fn is_column_not_null(root: *mut PlannerInfo, table: *mut RelOptInfo, column: i16) -> bool {
-    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
+    #[cfg(since_pg17)]
     {
         let _ = root;
         // SAFETY: as above.
         unsafe { pg_sys::bms_is_member(column.into(), (*table).notnullattnums) }
     }
-    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
+    #[cfg(not(since_pg17))]
     // SAFETY: as above; the tuple of an attribute is what its struct says.
     unsafe {
         let relation = (**(*root).simple_rte_array.add((*table).relid as usize)).relid;

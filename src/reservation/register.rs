@@ -18,9 +18,9 @@ pub const NAME: &CStr = c"snowflake";
 /// Whether the server has slots for replication origins. Without them PostgreSQL neither loads nor saves progress, and
 /// it reads as 0.
 fn has_slots() -> bool {
-    #[cfg(any(feature = "pg18", feature = "pg19"))]
+    #[cfg(since_pg18)]
     use pg_sys::max_active_replication_origins as slots;
-    #[cfg(not(any(feature = "pg18", feature = "pg19")))]
+    #[cfg(not(since_pg18))]
     use pg_sys::max_replication_slots as slots;
     // SAFETY: a number that only the postmaster sets.
     unsafe { slots > 0 }
@@ -46,9 +46,9 @@ impl Register {
         // its transaction ends: nobody waits for that here.
         unsafe {
             let locked = pg_sys::ConditionalLockRelationOid(pg_sys::ReplicationOriginRelationId, CATALOG_LOCK);
-            #[cfg_attr(any(feature = "pg14", feature = "pg15"), expect(unused_mut, reason = "for the loop below"))]
+            #[cfg_attr(not(since_pg16), expect(unused_mut, reason = "for the loop below"))]
             let mut register = Self { origin: pg_sys::replorigin_by_name(NAME.as_ptr(), true), locked };
-            #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+            #[cfg(since_pg16)]
             while register.origin != 0 {
                 pg_sys::LockSharedObject(pg_sys::ReplicationOriginRelationId, register.object(), 0, OBJECT_LOCK);
                 // It may have been dropped while this waited for the lock.
@@ -71,10 +71,10 @@ impl Register {
     /// value is gone then, and a value that is written now would be inherited by the next origin that gets its number.
     /// `held` is what the register should hold.
     pub fn is_safe(&self, held: Reserved) -> bool {
-        self.locked || cfg!(not(any(feature = "pg14", feature = "pg15"))) || self.read() == Some(held)
+        self.locked || cfg!(since_pg16) || self.read() == Some(held)
     }
 
-    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    #[cfg(since_pg16)]
     fn object(&self) -> pg_sys::Oid {
         u32::from(self.origin).into()
     }
@@ -100,7 +100,7 @@ impl Register {
     pub fn close(self) {
         // SAFETY: taken in `open`.
         unsafe {
-            #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+            #[cfg(since_pg16)]
             if self.origin != 0 {
                 pg_sys::UnlockSharedObject(pg_sys::ReplicationOriginRelationId, self.object(), 0, OBJECT_LOCK);
             }
@@ -112,7 +112,7 @@ impl Register {
 }
 
 const CATALOG_LOCK: pg_sys::LOCKMODE = pg_sys::RowExclusiveLock as pg_sys::LOCKMODE;
-#[cfg(not(any(feature = "pg14", feature = "pg15")))]
+#[cfg(since_pg16)]
 const OBJECT_LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
 
 /// As [`Register::read`], by the origin's number.

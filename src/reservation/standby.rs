@@ -143,8 +143,8 @@ fn log_min_messages() -> *mut i32 {
     let first = (&raw mut pg_sys::log_min_messages).cast::<i32>();
     // From 19 on, there is one for each type of process.
     // SAFETY: a global of this process; the array has a place for each type.
-    #[cfg(feature = "pg19")]
+    #[cfg(since_pg19)]
     return unsafe { first.add(pg_sys::MyBackendType as usize) };
-    #[cfg(not(feature = "pg19"))]
+    #[cfg(not(since_pg19))]
     first
 }

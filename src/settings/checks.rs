@@ -131,12 +131,12 @@ pub unsafe extern "C-unwind" fn assign_registry(_value: *const c_char, extra: *m
 /// A copy that PostgreSQL frees when the value of a parameter is not used any more.
 fn copied(text: &CStr) -> *mut c_char {
     // SAFETY: a NUL-terminated string; out of memory is an error there.
-    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    #[cfg(since_pg16)]
     unsafe {
         pg_sys::guc_strdup(PgLogLevel::ERROR as i32, text.as_ptr())
     }
     // SAFETY: a NUL-terminated string.
-    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    #[cfg(not(since_pg16))]
     unsafe {
         libc::strdup(text.as_ptr())
     }
@@ -146,12 +146,12 @@ fn copied(text: &CStr) -> *mut c_char {
 /// PostgreSQL allocated it for the value of a parameter, or [`copied`] did.
 unsafe fn freed(value: *mut c_void) {
     // SAFETY: the caller's.
-    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    #[cfg(since_pg16)]
     unsafe {
         pg_sys::guc_free(value)
     }
     // SAFETY: the caller's.
-    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    #[cfg(not(since_pg16))]
     unsafe {
         libc::free(value)
     }

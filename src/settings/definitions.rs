@@ -300,9 +300,9 @@ fn define_planner() {
 fn reserve_prefix() {
     // SAFETY: a NUL-terminated string.
     unsafe {
-        #[cfg(feature = "pg14")]
+        #[cfg(not(since_pg15))]
         pg_sys::EmitWarningsOnPlaceholders(c"pg_snowflake".as_ptr());
-        #[cfg(not(feature = "pg14"))]
+        #[cfg(since_pg15)]
         pg_sys::MarkGUCPrefixReserved(c"pg_snowflake".as_ptr());
     }
 }

@@ -4,7 +4,7 @@
 use pgrx::pg_sys;
 use snowflake_core::UnixMicros;
 use std::ffi::CStr;
-#[cfg(feature = "pg19")]
+#[cfg(since_pg19)]
 use std::ptr;
 
 /// 2000-01-01T00:00:00Z, PostgreSQL's epoch, in microseconds since 1970.
@@ -48,11 +48,11 @@ pub const fn to_unix(timestamptz: i64) -> UnixMicros {
 /// PostgreSQL's comparisons of the two types convert so.
 pub fn from_timestamp(timestamp: i64) -> i64 {
     // SAFETY: takes any timestamp, and raises no error, as the second argument receives what is wrong.
-    #[cfg(not(feature = "pg19"))]
+    #[cfg(not(since_pg19))]
     unsafe {
         pg_sys::timestamp2timestamptz_opt_overflow(timestamp, &mut 0)
     }
-    #[cfg(feature = "pg19")]
+    #[cfg(since_pg19)]
     // SAFETY: as above.
     unsafe {
         pg_sys::timestamp2timestamptz_safe(timestamp, ptr::from_mut(&mut soft_errors()).cast())
@@ -62,11 +62,11 @@ pub fn from_timestamp(timestamp: i64) -> i64 {
 /// The `timestamptz` at which a `date` begins, likewise.
 pub fn from_date(date: i32) -> i64 {
     // SAFETY: takes any date, and raises no error, as the second argument receives what is wrong.
-    #[cfg(not(feature = "pg19"))]
+    #[cfg(not(since_pg19))]
     unsafe {
         pg_sys::date2timestamptz_opt_overflow(date, &mut 0)
     }
-    #[cfg(feature = "pg19")]
+    #[cfg(since_pg19)]
     // SAFETY: as above.
     unsafe {
         pg_sys::date2timestamptz_safe(date, ptr::from_mut(&mut soft_errors()).cast())
@@ -74,7 +74,7 @@ pub fn from_date(date: i32) -> i64 {
 }
 
 /// What receives an error that is not to be raised, without its message.
-#[cfg(feature = "pg19")]
+#[cfg(since_pg19)]
 fn soft_errors() -> pg_sys::ErrorSaveContext {
     pg_sys::ErrorSaveContext { type_: pg_sys::NodeTag::T_ErrorSaveContext, ..Default::default() }
 }

@@ -106,9 +106,9 @@ fn check_owner(table: pg_sys::Oid) -> Result<(), PartitionError> {
     let name = unsafe { owned(pg_sys::get_rel_name(table)) }.ok_or(PartitionError::NoSuchTable(table.to_u32()))?;
     // SAFETY: lookups; they raise an error if the table was dropped meanwhile.
     let owner = unsafe {
-        #[cfg(any(feature = "pg14", feature = "pg15"))]
+        #[cfg(not(since_pg16))]
         let owner = pg_sys::pg_class_ownercheck(table, pg_sys::GetUserId());
-        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+        #[cfg(since_pg16)]
         let owner = pg_sys::object_ownercheck(pg_sys::RelationRelationId, table, pg_sys::GetUserId());
         owner
     };

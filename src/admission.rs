@@ -1,13 +1,13 @@
 //! What this process may claim while it looks at nothing but the clock and the line. Granted on the generator's slow
 //! path; withdrawn when a setting changes, so that the next claim takes that path again.
 //!
-//! Which positions are open to ordinary claims changes only with the clock's tick. So the window of a tick is kept
+//! Which positions are open to ordinary claims changes only with the clock's tick. So the open range of a tick is kept
 //! until the tick is over, and the clock is not even read while the processor's time-stamp counter shows that it cannot
 //! be over.
 
 use crate::shared;
 use crate::time::tsc;
-use snowflake_core::{Bounds, Micros, Policy, Position, Tick, Ticks, UnixMicros, Window};
+use snowflake_core::{Micros, OpenRange, Policy, Position, Reach, Tick, Ticks, UnixMicros};
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
@@ -24,7 +24,7 @@ pub struct Confirmed {
     pub configuration: i64,
 }
 
-/// The limit while nothing is granted.
+/// The limit while the session is not admitted.
 const NOTHING: i64 = i64::MIN;
 
 /// A backend has one thread. The fields are atomics, with relaxed access, only because a static must be sound for
@@ -33,18 +33,18 @@ const NOTHING: i64 = i64::MIN;
 struct Admission {
     /// The counter when the clock was last read.
     counter_start: AtomicU64,
-    /// By how much the counter may have advanced since then while the window is used without reading the clock again.
+    /// By how much the counter may have advanced since then while the open range is used without reading the clock again.
     counter_span: AtomicU64,
-    /// The window.
+    /// The open.
     floor: AtomicU64,
     end: AtomicU64,
     spread_mask: AtomicU64,
-    /// When the tick of the window begins and ends, in microseconds since 1970.
+    /// When the tick of the open range begins and ends, in microseconds since 1970.
     since: AtomicI64,
     until: AtomicI64,
     /// By how much the counter advances in a microsecond, rounded down; 0 where the counter is not used.
     counts_per_micro: AtomicU64,
-    /// The highest tick that may be claimed; [`NOTHING`] while nothing is granted.
+    /// The highest tick that may be claimed; [`NOTHING`] while the session is not admitted.
     limit: AtomicI64,
     /// The [`Policy`], its lengths in ticks.
     max_burst: AtomicI64,
@@ -53,7 +53,7 @@ struct Admission {
     /// See [`Confirmed`].
     confirmed_level: AtomicI64,
     confirmed_configuration: AtomicI64,
-    /// [`shared::admissions`] before the grant.
+    /// [`shared::admissions`] before it was admitted.
     at: AtomicU64,
 }
 
@@ -81,16 +81,16 @@ pub fn read_counter() -> u64 {
     if ADMISSION.counts_per_micro.load(Relaxed) == 0 { 0 } else { tsc::read() }
 }
 
-/// The window, where the counter shows that it still holds.
+/// The open range, where the counter shows that it still holds.
 #[inline]
-pub fn window(counter: u64) -> Option<Window> {
+pub fn open_range(counter: u64) -> Option<OpenRange> {
     let passed = counter.wrapping_sub(ADMISSION.counter_start.load(Relaxed));
     (passed < ADMISSION.counter_span.load(Relaxed)).then(kept)
 }
 
-/// The window, where it holds at this time of the clock, which was read after the counter. Notes both, for [`window`].
+/// The open range, where it holds at this time of the clock, which was read after the counter. Notes both, for [`open_range`].
 #[inline]
-pub fn window_at(now: UnixMicros, counter: u64) -> Option<Window> {
+pub fn open_range_at(now: UnixMicros, counter: u64) -> Option<OpenRange> {
     let left = UnixMicros(ADMISSION.until.load(Relaxed)) - now;
     (ADMISSION.since.load(Relaxed) <= now.0 && left > Micros(0)).then(|| {
         // The time was rounded down, by less than a microsecond.
@@ -101,34 +101,34 @@ pub fn window_at(now: UnixMicros, counter: u64) -> Option<Window> {
     })
 }
 
-fn kept() -> Window {
-    Window {
+fn kept() -> OpenRange {
+    OpenRange {
         floor: Position(ADMISSION.floor.load(Relaxed)),
         end: Position(ADMISSION.end.load(Relaxed)),
         spread_mask: ADMISSION.spread_mask.load(Relaxed),
     }
 }
 
-/// Keeps the window of a tick, which begins and ends at these instants.
-pub fn keep(window: &Window, tick: Range<UnixMicros>) {
-    ADMISSION.floor.store(window.floor.0, Relaxed);
-    ADMISSION.end.store(window.end.0, Relaxed);
-    ADMISSION.spread_mask.store(window.spread_mask, Relaxed);
+/// Keeps the open range of a tick, which begins and ends at these instants.
+pub fn keep(open: &OpenRange, tick: Range<UnixMicros>) {
+    ADMISSION.floor.store(open.floor.0, Relaxed);
+    ADMISSION.end.store(open.end.0, Relaxed);
+    ADMISSION.spread_mask.store(open.spread_mask, Relaxed);
     ADMISSION.since.store(tick.start.0, Relaxed);
     ADMISSION.until.store(tick.end.0, Relaxed);
 }
 
-/// Whether a grant, if there is one, still holds: since then, nothing has happened for which sessions must be admitted
+/// Whether the admission, if there is one, still holds: since then, nothing has happened for which sessions must be admitted
 /// anew.
 #[inline]
 pub fn is_current() -> bool {
     ADMISSION.limit.load(Relaxed) == NOTHING || ADMISSION.at.load(Relaxed) == shared::admissions()
 }
 
-/// The bounds of a claim, with the clock at tick `now`; `None` while nothing is granted.
-pub fn bounds(now: Tick) -> Option<Bounds> {
+/// The reach of a claim, with the clock at tick `now`; `None` while the session is not admitted.
+pub fn reach(now: Tick) -> Option<Reach> {
     let limit = ADMISSION.limit.load(Relaxed);
-    (limit != NOTHING && is_current()).then(|| Bounds {
+    (limit != NOTHING && is_current()).then(|| Reach {
         policy: Policy {
             max_burst: Ticks(ADMISSION.max_burst.load(Relaxed)),
             max_lead: Ticks(ADMISSION.max_lead.load(Relaxed)),
@@ -139,10 +139,10 @@ pub fn bounds(now: Tick) -> Option<Bounds> {
     })
 }
 
-/// Grants what the settings allow, until it is withdrawn. The limit is below all positions, so that the first claim
+/// Admits the session, at the pace that the settings allow, until that is withdrawn. The limit is below all positions, so that the first claim
 /// makes a reservation: see [`set_limit`]. `at` is what [`shared::admissions`] was before anything was looked up for
 /// this.
-pub fn grant(policy: &Policy, at: u64) {
+pub fn admit(policy: &Policy, at: u64) {
     withdraw();
     ADMISSION.at.store(at, Relaxed);
     ADMISSION.max_burst.store(policy.max_burst.0, Relaxed);
@@ -165,25 +165,25 @@ pub fn confirmed() -> Confirmed {
 }
 
 /// Sets the limit that follows from a reservation, and how safe that is. `counts_per_micro` is [`tsc::per_micro`], or 0
-/// if the clock is to be read for each claim. Does nothing where the grant was withdrawn meanwhile.
+/// if the clock is to be read for each claim. Does nothing where the admission was withdrawn meanwhile.
 pub fn set_limit(limit: Tick, confirmed: Confirmed, counts_per_micro: u64) {
     if ADMISSION.limit.load(Relaxed) != NOTHING {
         ADMISSION.limit.store(limit.0, Relaxed);
         ADMISSION.confirmed_level.store(confirmed.level, Relaxed);
         ADMISSION.confirmed_configuration.store(confirmed.configuration, Relaxed);
         ADMISSION.counts_per_micro.store(counts_per_micro, Relaxed);
-        forget_window();
+        forget_open_range();
     }
 }
 
-/// Takes the grant back.
+/// Takes the admission back.
 pub fn withdraw() {
     ADMISSION.limit.store(NOTHING, Relaxed);
-    forget_window();
+    forget_open_range();
 }
 
-/// Forgets the window, which was made from bounds that do not hold any more.
-fn forget_window() {
+/// Forgets the open range, which was made from a reach that does not hold any more.
+fn forget_open_range() {
     ADMISSION.counter_span.store(0, Relaxed);
     ADMISSION.until.store(0, Relaxed);
     ADMISSION.since.store(0, Relaxed);

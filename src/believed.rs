@@ -8,7 +8,7 @@ use crate::time::clock;
 use crate::wording::duration;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use snowflake_core::clock::{BelievedClock, Change, Look};
+use snowflake_core::clock::{BelievedClock, ClockStep, Look};
 use snowflake_core::{Micros, MonotonicMicros, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -47,7 +47,7 @@ pub fn now_in(_lock: &mut Transitions) -> UnixMicros {
     believed.look(&at_one_moment()).0
 }
 
-fn look(lock: &mut Transitions) -> (UnixMicros, Change) {
+fn look(lock: &mut Transitions) -> (UnixMicros, ClockStep) {
     let mut believed = shared::believed_clock();
     let found = believed.look(&at_one_moment());
     shared::set_believed_clock(&believed, lock);
@@ -67,15 +67,15 @@ fn at_one_moment() -> Look {
     }
 }
 
-fn note(change: Change) {
+fn note(change: ClockStep) {
     let counters = shared::counters();
     match change {
-        Change::None => {}
-        Change::Back(step) => {
+        ClockStep::None => {}
+        ClockStep::Back(step) => {
             counters.clock_steps.fetch_add(1, Relaxed);
             counters.largest_clock_step.fetch_max(step.0, Relaxed);
         }
-        Change::Leapt(step) => {
+        ClockStep::Leapt(step) => {
             counters.clock_leaps.fetch_add(1, Relaxed);
             let message = format!("the clock has leapt forward by {}", duration(step));
             let lasting = duration(BelievedClock::LASTING);
@@ -90,7 +90,7 @@ fn note(change: Change) {
                 ))
                 .report(PgLogLevel::WARNING);
         }
-        Change::Lasted(step) => {
+        ClockStep::Lasted(step) => {
             let message =
                 format!("the clock has been {} ahead for {}", duration(step), duration(BelievedClock::LASTING));
             ErrorReport::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message, "")

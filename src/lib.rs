@@ -4,7 +4,7 @@
 //! before it. A module uses only those below it in this list; a test, `house`, sees to that:
 //!
 //! * [`functions`]: what SQL calls; the SQL objects themselves are in `sql/`
-//! * [`check_plan`]: a plan, checked before the first ID is made
+//! * [`preflight`]: what is required, checked before the first ID is made
 //! * [`moving`]: existing tables get snowflake IDs, and back
 //! * [`generator`]: claims positions, and waits or gives up as the settings say
 //! * [`keeper`]: the background process, which reads the configuration for all sessions
@@ -33,7 +33,6 @@ use pgrx::prelude::*;
 
 mod admission;
 mod believed;
-mod check_plan;
 mod database;
 mod encoding;
 mod errors;
@@ -47,6 +46,7 @@ mod moving;
 mod named_layouts;
 mod own;
 mod planner;
+mod preflight;
 mod reservation;
 mod restricted;
 mod settings;
@@ -75,7 +75,7 @@ extension_sql_file!("../sql/parts/partitions.sql", requires = ["time"]);
 extension_sql_file!("../sql/parts/bounds.sql", requires = ["partitions"]);
 extension_sql_file!("../sql/parts/leases.sql", requires = ["bounds"]);
 extension_sql_file!("../sql/parts/moving.sql", requires = ["leases"]);
-extension_sql_file!("../sql/parts/check_plan.sql", requires = ["moving"]);
+extension_sql_file!("../sql/parts/preflight.sql", requires = ["moving"]);
 
 /// Runs once in a process: in the postmaster where the library is preloaded, else in the session that first calls
 /// one of the functions. Without preloading there is no shared memory to claim from, but decoding works.

@@ -322,26 +322,26 @@ unsafe impl PGRXSharedMemory for Transitions {}
 #[derive(Default)]
 pub struct LeaseNews {
     /// Why its last request failed; empty where it did not.
-    pub error: Text,
+    pub error: FixedText,
     /// What keeps the server from having a lease.
-    pub trouble: Text,
+    pub trouble: FixedText,
     /// Why the last listing failed; empty where it did not.
-    pub listing_error: Text,
+    pub listing_error: FixedText,
 }
 
 /// A text of limited length, in shared memory.
-pub struct Text {
+pub struct FixedText {
     length: usize,
     bytes: [u8; Self::LONGEST],
 }
 
-impl Default for Text {
+impl Default for FixedText {
     fn default() -> Self {
         Self { length: 0, bytes: [0; Self::LONGEST] }
     }
 }
 
-impl Text {
+impl FixedText {
     const LONGEST: usize = 1000;
 
     /// Stores a text. What is too long is cut off.
@@ -357,7 +357,7 @@ impl Text {
     }
 }
 
-impl fmt::Display for Text {
+impl fmt::Display for FixedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&String::from_utf8_lossy(&self.bytes[..self.length]))
     }

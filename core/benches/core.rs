@@ -3,20 +3,20 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use snowflake_core::text::Form;
-use snowflake_core::{Bounds, Field, Layout, Line, Policy, Position, Tick, Ticks, UnixMicros, notation};
+use snowflake_core::{Field, Layout, Line, Policy, Position, Reach, Tick, Ticks, UnixMicros, notation};
 use std::hint::black_box;
 
 /// A tick in which claims are made, in the year 2026.
 const NOW: Tick = Tick(91_000_000_000);
 
-/// A layout with two million sequence numbers a tick: with the bounds below, no claim is refused.
+/// A layout with two million sequence numbers a tick: with the reach below, no claim is refused.
 fn wide() -> Layout {
     "timestamp=41 worker=1 sequence=21".parse().unwrap()
 }
 
-fn bounds(layout: &Layout) -> Bounds {
+fn reach(layout: &Layout) -> Reach {
     let policy = Policy { max_burst: Ticks(1 << 30), max_lead: Ticks(1 << 30), spread: 64 };
-    Bounds { policy, limit: layout.last_tick(), now: NOW }
+    Reach { policy, limit: layout.last_tick(), now: NOW }
 }
 
 fn line(layout: &Layout) -> Line {
@@ -27,25 +27,24 @@ fn line(layout: &Layout) -> Line {
 
 fn claim(criterion: &mut Criterion) {
     let layout = wide();
-    let (bounds, line) = (bounds(&layout), line(&layout));
-    let window = bounds.window(&layout);
+    let (reach, line) = (reach(&layout), line(&layout));
+    let open = reach.open_range(&layout);
     let mut group = criterion.benchmark_group("claim");
     // All that an ordinary call does, except to read the clock.
-    group.bench_function("one, in a window, composed", |bencher| {
+    group.bench_function("one, in an open range, composed", |bencher| {
         bencher.iter(|| {
-            let claim = line.claim_in(black_box(&window), 1).unwrap();
+            let claim = line.claim_in(black_box(&open), 1).unwrap();
             layout.compose(claim.first, claim.worker)
         });
     });
-    group.bench_function("one, by bounds", |bencher| {
-        bencher.iter(|| line.claim(&layout, black_box(&bounds), 1).unwrap())
-    });
+    group
+        .bench_function("one, by reach", |bencher| bencher.iter(|| line.claim(&layout, black_box(&reach), 1).unwrap()));
     // What is added when the clock has reached another tick.
     let micros = layout.start_of(NOW);
-    group.bench_function("the window of a tick", |bencher| {
+    group.bench_function("the open range of a tick", |bencher| {
         bencher.iter(|| {
             let now = layout.tick_at(black_box(micros));
-            Bounds { now, ..bounds }.window(&layout)
+            Reach { now, ..reach }.open_range(&layout)
         });
     });
     group.finish();
@@ -54,12 +53,12 @@ fn claim(criterion: &mut Criterion) {
 fn batch(criterion: &mut Criterion) {
     let layout = wide();
     let line = line(&layout);
-    let window = bounds(&layout).window(&layout);
+    let open = reach(&layout).open_range(&layout);
     let mut group = criterion.benchmark_group("batch");
     group.throughput(Throughput::Elements(1024));
     group.bench_function("1024, composed", |bencher| {
         bencher.iter(|| {
-            let claim = line.claim_in(black_box(&window), 1024).unwrap();
+            let claim = line.claim_in(black_box(&open), 1024).unwrap();
             (0..claim.count).fold(0, |sum, at| {
                 let position = Position(claim.first.0 + at);
                 sum ^ layout.compose(position, claim.worker)

@@ -7,7 +7,7 @@
 //! clock that was behind and is set right again is followed at once.
 //!
 //! ```
-//! use snowflake_core::clock::{BelievedClock, Change, Look};
+//! use snowflake_core::clock::{BelievedClock, ClockStep, Look};
 //! use snowflake_core::{Micros, MonotonicMicros, UnixMicros};
 //!
 //! let start = UnixMicros::parse("2026-01-01T00:00:00Z").unwrap();
@@ -21,11 +21,11 @@
 //!     line: start,
 //!     max_jump: Micros::from_secs(10),
 //! };
-//! assert_eq!(believed.look(&look), (start + second, Change::Leapt(year)));
+//! assert_eq!(believed.look(&look), (start + second, ClockStep::Leapt(year)));
 //!
 //! // It is set right again, and was never believed.
 //! look.clock = start + second;
-//! assert_eq!(believed.look(&look), (start + second, Change::None));
+//! assert_eq!(believed.look(&look), (start + second, ClockStep::None));
 //! ```
 
 use crate::time::{Micros, MonotonicMicros, UnixMicros};
@@ -50,7 +50,7 @@ pub struct Leap {
 
 /// What a look at the clock found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum ClockStep {
     /// Nothing to report.
     None,
     /// The clock was set back by so much.
@@ -101,26 +101,26 @@ impl BelievedClock {
     }
 
     /// The time to make IDs by, and what has changed.
-    pub fn look(&mut self, look: &Look) -> (UnixMicros, Change) {
+    pub fn look(&mut self, look: &Look) -> (UnixMicros, ClockStep) {
         let believed = self.believed(look.monotonic);
         let offset = offset(look.clock, look.monotonic);
         let step = look.clock.saturating_since(believed);
         if !self.is_leap(look) {
             *self = Self { offset, leap: None };
-            let back = if step <= -Self::SMALLEST_STEP { Change::Back(-step) } else { Change::None };
+            let back = if step <= -Self::SMALLEST_STEP { ClockStep::Back(-step) } else { ClockStep::None };
             return (look.clock, back);
         }
         match self.leap {
             Some(leap) if leap.is_at(offset, look.max_jump) => {
                 if !leap.has_lasted(look.monotonic) {
-                    return (believed, Change::None);
+                    return (believed, ClockStep::None);
                 }
                 *self = Self { offset, leap: None };
-                (look.clock, Change::Lasted(step))
+                (look.clock, ClockStep::Lasted(step))
             }
             _ => {
                 self.leap = Some(Leap { offset, since: look.monotonic });
-                (believed, Change::Leapt(step))
+                (believed, ClockStep::Leapt(step))
             }
         }
     }

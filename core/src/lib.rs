@@ -3,7 +3,7 @@
 //! and reads no clock: time is an argument.
 //!
 //! ```
-//! use snowflake_core::{Bounds, Layout, Line, Micros, Policy, UnixMicros};
+//! use snowflake_core::{Layout, Line, Micros, Policy, Reach, UnixMicros};
 //!
 //! let layout: Layout = "timestamp=41 worker=10 sequence=12".parse()?;
 //! let line = Line::new(); // may lie in memory that processes share
@@ -16,12 +16,12 @@
 //!     spread: 1,
 //! };
 //! let now = UnixMicros::parse("2026-01-01T00:00:00Z").unwrap();
-//! let bounds = Bounds { policy, limit: layout.last_tick(), now: layout.tick_at(now) };
+//! let reach = Reach { policy, limit: layout.last_tick(), now: layout.tick_at(now) };
 //!
 //! // What is open while the clock's tick lasts. A claim is one compare-and-swap then.
-//! let window = bounds.window(&layout);
-//! let first = line.claim_in(&window, 1).unwrap();
-//! let three = line.claim_in(&window, 3).unwrap();
+//! let open = reach.open_range(&layout);
+//! let first = line.claim_in(&open, 1).unwrap();
+//! let three = line.claim_in(&open, 3).unwrap();
 //! assert_eq!((first.count, three.count), (1, 3));
 //!
 //! let id = layout.compose(three.first, three.worker);
@@ -46,7 +46,7 @@
 //! * [`lease`]: workers that servers lease from a registry, each with a range of time
 //! * [`clock`]: which time to believe when the clock leaps
 //! * [`pieces`]: a range of time in pieces, for partitions
-//! * [`plan`]: what a layout has room for, and whether that is enough
+//! * [`capacity`]: what a layout has room for, and whether that is enough
 //! * [`statistics`]: how many different values a sample stands for
 //! * [`text`]: IDs as text
 //! * [`quote`]: texts of callers, as messages quote them
@@ -54,13 +54,13 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod capacity;
 pub mod clock;
 pub mod layout;
 pub mod lease;
 pub mod line;
 pub mod notation;
 pub mod pieces;
-pub mod plan;
 pub mod quote;
 mod record;
 pub mod reservation;
@@ -71,7 +71,7 @@ pub mod time;
 pub use layout::{
     EncodeError, Field, FieldError, Layout, LayoutError, NotAnId, OutOfRange, Parts, Position, WorkerBits,
 };
-pub use line::{Bounds, Claim, Line, Pace, Policy, Refusal, Window};
+pub use line::{Claim, Line, OpenRange, Pace, Policy, Reach, Refusal};
 pub use time::{Micros, MonotonicMicros, Tick, Ticks, UnixMicros};
 
 /// Its examples run as tests.

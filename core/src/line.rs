@@ -1,5 +1,5 @@
 //! The line: one word in memory, shared by all processes of a server, that holds the last position claimed. A claim
-//! calculates the next positions from that word, the clock and the bounds, and moves the word over them by one
+//! calculates the next positions from that word, the clock and the reach, and moves the word over them by one
 //! compare-and-swap. So positions only rise, and each is claimed once.
 //!
 //! What a claim may do depends on its `lead`, which is how far the tick that it needs is ahead of the clock's tick:
@@ -15,26 +15,26 @@
 //! ```
 //!
 //! The claims of the first line are the ordinary ones. Which positions they may take depends on the clock only by its
-//! tick, so it is worked out once for all claims of a tick: the [`Window`].
+//! tick, so it is worked out once for all claims of a tick: the [`OpenRange`].
 //!
 //! `claim` and `claim_in` take no lock. `open`, `raise`, `lower`, `close` and `switch_worker` are *transitions*: their
 //! caller holds the one lock that also guards the [`Pace`].
 //!
 //! ```
-//! use snowflake_core::{Bounds, Layout, Line, Policy, Refusal, Tick, Ticks};
+//! use snowflake_core::{Layout, Line, Policy, Reach, Refusal, Tick, Ticks};
 //!
 //! let layout: Layout = "timestamp=41 worker=10 sequence=2".parse()?; // 4 IDs a tick
 //! let line = Line::new();
 //! line.switch_worker(&layout, layout.place_worker(None, Some(1))?);
 //!
 //! let policy = Policy { max_burst: Ticks(1), max_lead: Ticks(600_000), spread: 1 };
-//! let bounds = Bounds { policy, limit: layout.last_tick(), now: Tick(1000) };
-//! let claim = line.claim(&layout, &bounds, 6)?;
+//! let reach = Reach { policy, limit: layout.last_tick(), now: Tick(1000) };
+//! let claim = line.claim(&layout, &reach, 6)?;
 //! assert_eq!((claim.first, claim.count), (layout.position(Tick(1000), 0), 6));
 //!
 //! // The next tick has 2 positions left. After them, the clock must move.
-//! assert_eq!(line.claim(&layout, &bounds, 6)?.count, 2);
-//! assert_eq!(line.claim(&layout, &bounds, 6), Err(Refusal::Full { until: Tick(1001) }));
+//! assert_eq!(line.claim(&layout, &reach, 6)?.count, 2);
+//! assert_eq!(line.claim(&layout, &reach, 6), Err(Refusal::Full { until: Tick(1001) }));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -100,9 +100,9 @@ pub struct Policy {
     pub spread: u64,
 }
 
-/// What bounds a claim at one moment.
+/// How far claims may reach at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct Reach {
     /// What the settings allow.
     pub policy: Policy,
     /// The highest tick that may be claimed: IDs are reserved so far, and no further.
@@ -112,10 +112,10 @@ pub struct Bounds {
 }
 
 /// The positions that are open to ordinary claims, which are at most `max_burst` ahead of the clock. Made by
-/// [`Bounds::window`], and valid as long as those bounds: until the clock's tick is over, or the policy or the limit
+/// [`Reach::open_range`], and valid as long as that reach: until the clock's tick is over, or the policy or the limit
 /// changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct OpenRange {
     /// The first position of the clock's tick: no lower one is claimed.
     pub floor: Position,
     /// The first position that is not open.
@@ -209,20 +209,20 @@ impl Line {
         position(self.word.load(Ordering::Relaxed))
     }
 
-    /// Claims the next positions: at least one, at most `want` (at least 1), as many as the bounds have room for.
+    /// Claims the next positions: at least one, at most `want` (at least 1), as many as the reach has room for.
     ///
     /// # Errors
-    /// Where the bounds have no room: see [`Refusal`]. Never [`Refusal::TooEarly`].
+    /// Where the reach has no room: see [`Refusal`]. Never [`Refusal::TooEarly`].
     #[inline]
-    pub fn claim(&self, layout: &Layout, bounds: &Bounds, want: u64) -> Result<Claim, Refusal> {
-        self.advance(|last| bounds.room(layout, last, want))
+    pub fn claim(&self, layout: &Layout, reach: &Reach, want: u64) -> Result<Claim, Refusal> {
+        self.advance(|last| reach.room(layout, last, want))
     }
 
-    /// An ordinary claim: as [`Self::claim`] with the bounds of which the window was made, but cheaper. `None` where
+    /// An ordinary claim: as [`Self::claim`] with the reach that the open range was made of, but cheaper. `None` where
     /// `claim` would refuse, or claim further ahead of the clock than `max_burst`.
     #[inline]
-    pub fn claim_in(&self, window: &Window, want: u64) -> Option<Claim> {
-        self.advance(|last| window.room(last, want).ok_or(())).ok()
+    pub fn claim_in(&self, open: &OpenRange, want: u64) -> Option<Claim> {
+        self.advance(|last| open.room(last, want).ok_or(())).ok()
     }
 
     /// Claims as [`Self::claim`] does; where that is refused as [`Refusal::Behind`], opens the next tick and claims
@@ -234,14 +234,14 @@ impl Line {
     pub fn open(
         &self,
         layout: &Layout,
-        bounds: &Bounds,
+        reach: &Reach,
         want: u64,
         pace: &mut Pace,
         now: MonotonicMicros,
     ) -> Result<Claim, Refusal> {
         let mut opens = false;
         let claim = self.advance(|last| {
-            let room = bounds.room(layout, last, want);
+            let room = reach.room(layout, last, want);
             opens = room == Err(Refusal::Behind);
             if !opens {
                 return room;
@@ -297,7 +297,7 @@ impl Line {
 
     /// Closes the line to all claims whose limit is this tick or a lower one: gives up all positions up to the end of
     /// the tick, and returns the last position before that. Nothing above the returned position, and up to the end of
-    /// the tick, has been claimed or will be, also by who holds a [`Window`] or [`Bounds`] from before. The caller
+    /// the tick, has been claimed or will be, also by a caller that holds an [`OpenRange`] or a [`Reach`] from before. The caller
     /// holds the lock for transitions.
     pub fn close(&self, layout: &Layout, beyond: Tick) -> Position {
         if beyond.0 < 0 {
@@ -353,7 +353,7 @@ const fn position(word: u64) -> Position {
     Position(word & !SLOT)
 }
 
-impl Window {
+impl OpenRange {
     /// The position after `last` at which a claim begins, whether that is open or not.
     #[inline]
     const fn first_after(&self, last: Position) -> Position {
@@ -369,14 +369,14 @@ impl Window {
     }
 }
 
-impl Bounds {
-    /// The positions that are open to ordinary claims while these bounds hold.
-    pub fn window(&self, layout: &Layout) -> Window {
+impl Reach {
+    /// The positions that are open to ordinary claims while this reach holds.
+    pub fn open_range(&self, layout: &Layout) -> OpenRange {
         // The first position of a tick. A tick before the layout's first counts as the first, one after its last as the
         // one after the last.
         let start_of = |tick: Tick| layout.position(tick.clamp(Tick(0), layout.last_tick() + Ticks(1)), 0);
         let last_open = self.now.saturating_add(self.policy.max_burst).min(self.limit);
-        Window {
+        OpenRange {
             floor: start_of(self.now),
             end: start_of(last_open.saturating_add(Ticks(1))),
             spread_mask: self.policy.spread - 1,
@@ -385,12 +385,12 @@ impl Bounds {
 
     /// The first position after `last` that a claim gets, and how many, at most `want`.
     fn room(&self, layout: &Layout, last: Position, want: u64) -> Result<(Position, u64), Refusal> {
-        let window = self.window(layout);
-        if let Some(room) = window.room(last, want) {
+        let open = self.open_range(layout);
+        if let Some(room) = open.room(last, want) {
             return Ok(room);
         }
         let Policy { max_burst, max_lead, .. } = self.policy;
-        let first = window.first_after(last);
+        let first = open.first_after(last);
         let (last_tick, tick) = (layout.tick_of(last), layout.tick_of(first));
         if tick > layout.last_tick() {
             return Err(Refusal::Exhausted);

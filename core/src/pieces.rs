@@ -5,11 +5,11 @@
 //! March, 30 April. Each piece ends where the next one begins, so there is no gap and no overlap.
 //!
 //! ```
-//! use snowflake_core::pieces::{Step, pieces};
+//! use snowflake_core::pieces::{PieceLength, pieces};
 //! use snowflake_core::{Layout, Micros, UnixMicros};
 //!
 //! let layout: Layout = "default".parse()?;
-//! let month = Step::new(1, 0, Micros(0))?;
+//! let month = PieceLength::new(1, 0, Micros(0))?;
 //! let since = UnixMicros::parse("2026-01-01T00:00:00Z").unwrap();
 //! let until = UnixMicros::parse("2026-07-01T00:00:00Z").unwrap();
 //! let months = pieces(&layout, month, since, until)?;
@@ -36,15 +36,15 @@ pub const MAX_PIECES: u64 = 1000;
 /// The length of a piece: months, days and microseconds, as in PostgreSQL's `interval`. It is one or more whole
 /// seconds, and no part is negative, so each piece begins at least a second after the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct PieceLength {
     months: i128,
     days: i128,
     micros: i128,
 }
 
-/// Why an interval is no [`Step`].
+/// Why an interval is no [`PieceLength`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum StepError {
+pub enum PieceLengthError {
     /// One of its parts is negative.
     #[error("a part of the step is negative")]
     Negative,
@@ -53,17 +53,17 @@ pub enum StepError {
     NotWholeSeconds,
 }
 
-impl Step {
+impl PieceLength {
     /// A step from the parts of an `interval`.
     ///
     /// # Errors
-    /// Where pieces could overlap, or have the same [`Piece::suffix`]: see [`StepError`].
-    pub fn new(months: i32, days: i32, rest: Micros) -> Result<Self, StepError> {
+    /// Where pieces could overlap, or have the same [`Piece::suffix`]: see [`PieceLengthError`].
+    pub fn new(months: i32, days: i32, rest: Micros) -> Result<Self, PieceLengthError> {
         let step = Self { months: months.into(), days: days.into(), micros: rest.0.into() };
         if months < 0 || days < 0 || rest < Micros(0) {
-            Err(StepError::Negative)
+            Err(PieceLengthError::Negative)
         } else if step.shortest() < SECOND || step.micros % SECOND != 0 {
-            Err(StepError::NotWholeSeconds)
+            Err(PieceLengthError::NotWholeSeconds)
         } else {
             Ok(step)
         }
@@ -145,7 +145,12 @@ pub enum PiecesError {
 ///
 /// # Errors
 /// See [`PiecesError`].
-pub fn pieces(layout: &Layout, step: Step, since: UnixMicros, until: UnixMicros) -> Result<Vec<Piece>, PiecesError> {
+pub fn pieces(
+    layout: &Layout,
+    step: PieceLength,
+    since: UnixMicros,
+    until: UnixMicros,
+) -> Result<Vec<Piece>, PiecesError> {
     let outside = |at: UnixMicros| at < layout.epoch() || layout.lowest_id_from(at).is_none();
     if outside(since) {
         return Err(PiecesError::SinceOutOfRange);
@@ -175,7 +180,7 @@ pub fn pieces(layout: &Layout, step: Step, since: UnixMicros, until: UnixMicros)
 }
 
 /// How many pieces there are. Starts rise with their number, so a binary search finds the first at or after `until`.
-fn count(step: Step, since: UnixMicros, until: UnixMicros) -> u64 {
+fn count(step: PieceLength, since: UnixMicros, until: UnixMicros) -> u64 {
     let length = i128::from(until.0) - i128::from(since.0);
     let (mut low, mut high) = (1, (length / step.shortest()) as u64 + 1);
     while low < high {
@@ -259,15 +264,15 @@ mod tests {
         UnixMicros::parse(text).unwrap()
     }
 
-    fn step(months: i32, days: i32, micros: i64) -> Step {
-        Step::new(months, days, Micros(micros)).unwrap()
+    fn step(months: i32, days: i32, micros: i64) -> PieceLength {
+        PieceLength::new(months, days, Micros(micros)).unwrap()
     }
 
-    fn of(step: Step, since: &str, until: &str) -> Result<Vec<Piece>, PiecesError> {
+    fn of(step: PieceLength, since: &str, until: &str) -> Result<Vec<Piece>, PiecesError> {
         pieces(&default(), step, at(since), at(until))
     }
 
-    fn suffixes(step: Step, since: &str, until: &str) -> Vec<String> {
+    fn suffixes(step: PieceLength, since: &str, until: &str) -> Vec<String> {
         of(step, since, until).unwrap().into_iter().map(|piece| piece.suffix).collect()
     }
 
@@ -307,17 +312,17 @@ mod tests {
 
     #[test]
     fn steps_are_whole_seconds_and_positive() {
-        let new = |months, days, micros| Step::new(months, days, Micros(micros));
-        assert_eq!(new(0, 0, 500_000), Err(StepError::NotWholeSeconds));
-        assert_eq!(new(0, 0, 1_500_000), Err(StepError::NotWholeSeconds));
-        assert_eq!(new(0, 1, 1), Err(StepError::NotWholeSeconds));
-        assert_eq!(new(0, 0, 0), Err(StepError::NotWholeSeconds));
-        assert_eq!(new(1, -30, 0), Err(StepError::Negative));
-        assert_eq!(new(-1, 40, 0), Err(StepError::Negative));
-        assert_eq!(new(0, 1, -1_000_000), Err(StepError::Negative));
+        let new = |months, days, micros| PieceLength::new(months, days, Micros(micros));
+        assert_eq!(new(0, 0, 500_000), Err(PieceLengthError::NotWholeSeconds));
+        assert_eq!(new(0, 0, 1_500_000), Err(PieceLengthError::NotWholeSeconds));
+        assert_eq!(new(0, 1, 1), Err(PieceLengthError::NotWholeSeconds));
+        assert_eq!(new(0, 0, 0), Err(PieceLengthError::NotWholeSeconds));
+        assert_eq!(new(1, -30, 0), Err(PieceLengthError::Negative));
+        assert_eq!(new(-1, 40, 0), Err(PieceLengthError::Negative));
+        assert_eq!(new(0, 1, -1_000_000), Err(PieceLengthError::Negative));
         // '-infinity' and 'infinity' of PostgreSQL 17.
-        assert_eq!(new(i32::MIN, i32::MIN, i64::MIN), Err(StepError::Negative));
-        assert_eq!(new(i32::MAX, i32::MAX, i64::MAX), Err(StepError::NotWholeSeconds));
+        assert_eq!(new(i32::MIN, i32::MIN, i64::MIN), Err(PieceLengthError::Negative));
+        assert_eq!(new(i32::MAX, i32::MAX, i64::MAX), Err(PieceLengthError::NotWholeSeconds));
         assert!(new(0, 0, 1_000_000).is_ok());
     }
 
@@ -374,14 +379,14 @@ mod tests {
     }
 
     /// Any step of which at least one fits between the years 1970 and 2300.
-    fn any_step() -> impl Strategy<Value = Step> {
+    fn any_step() -> impl Strategy<Value = PieceLength> {
         (0..400_i32, 0..4000_i32, 0..100_000_i64)
             .prop_flat_map(|(months, days, seconds)| {
                 let zero_or = |n: i64| prop_oneof![Just(0), Just(n)];
                 (zero_or(months.into()), zero_or(days.into()), zero_or(seconds))
             })
             .prop_filter_map("positive", |(months, days, seconds)| {
-                Step::new(months as i32, days as i32, Micros::from_secs(seconds)).ok()
+                PieceLength::new(months as i32, days as i32, Micros::from_secs(seconds)).ok()
             })
     }
 

@@ -9,13 +9,13 @@
 //! The order in which the caller acts is part of the promise that no ID is given twice:
 //!
 //! 1. the first claim of a run raises the line to the register's instant;
-//! 2. [`plan`] says what the database's copy asks for, and what must be written;
+//! 2. [`prepare`] says what the database's copy asks for, and what must be written;
 //! 3. the line is raised, the register written, then the copy;
 //! 4. the log is flushed up to the register's record;
 //! 5. only then positions are claimed, up to [`limit`].
 //!
 //! ```
-//! use snowflake_core::reservation::{Copy, Reserved, Situation, limit, plan};
+//! use snowflake_core::reservation::{DatabaseCopy, Reserved, Situation, limit, prepare};
 //! use snowflake_core::{Layout, Micros, UnixMicros};
 //!
 //! let layout: Layout = "default".parse()?;
@@ -24,16 +24,16 @@
 //! let second = Micros::from_secs(1);
 //! let situation = Situation {
 //!     reserved,
-//!     copy: Copy { until: now, generation: 7, used: true },
+//!     copy: DatabaseCopy { until: now, generation: 7, used: true },
 //!     last: layout.tick_at(now),
 //!     needs: layout.tick_at(now),
 //!     now,
 //!     ahead: second,
 //!     explained: second,
 //! };
-//! let plan = plan(&layout, &situation)?;
+//! let todo = prepare(&layout, &situation)?;
 //! let new = Reserved { until: now + second + Micros::from_millis(1), ..reserved };
-//! assert_eq!((plan.raise, plan.register), (None, Some(new)));
+//! assert_eq!((todo.raise, todo.register), (None, Some(new)));
 //! // Once that is on disk:
 //! let limit = limit(&layout, new, second, situation.needs);
 //! assert_eq!(layout.start_of(limit), now + Micros::from_millis(750));
@@ -55,7 +55,7 @@ pub struct Reserved {
 
 /// What a database's copy holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copy {
+pub struct DatabaseCopy {
     /// All before this instant may have been claimed in the database. Whole milliseconds.
     pub until: UnixMicros,
     /// The generation of the register it was copied from; 0 where it came with a dump.
@@ -70,7 +70,7 @@ pub struct Situation {
     /// What the register holds, as this run knows it.
     pub reserved: Reserved,
     /// What the database's copy holds.
-    pub copy: Copy,
+    pub copy: DatabaseCopy,
     /// The tick of the last position claimed or given up.
     pub last: Tick,
     /// The tick that the claim needs.
@@ -85,13 +85,13 @@ pub struct Situation {
 
 /// What must be done before a claim, in the order of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct Preparation {
     /// Raise the line to this tick.
     pub raise: Option<Tick>,
     /// Write this to the register.
     pub register: Option<Reserved>,
     /// Write this to the copy.
-    pub copy: Option<Copy>,
+    pub copy: Option<DatabaseCopy>,
     /// What the register holds then.
     pub reserved: Reserved,
 }
@@ -139,7 +139,7 @@ impl Reserved {
     }
 }
 
-impl Copy {
+impl DatabaseCopy {
     /// Whether this is a copy of the register, and not from elsewhere.
     const fn is_of(&self, register: Reserved) -> bool {
         self.generation != 0 && self.generation == register.generation as i64
@@ -176,7 +176,7 @@ pub fn judge(layout: &Layout, situation: &Situation) -> Result<Option<Tick>, Cop
 ///
 /// # Errors
 /// As [`judge`].
-pub fn plan(layout: &Layout, situation: &Situation) -> Result<Plan, CopyTooFar> {
+pub fn prepare(layout: &Layout, situation: &Situation) -> Result<Preparation, CopyTooFar> {
     let raise = judge(layout, situation)?;
     let Situation { reserved, copy, last, needs, ahead, .. } = *situation;
     let last = raise.map_or(last, |tick| last.max(tick - Ticks(1)));
@@ -186,10 +186,10 @@ pub fn plan(layout: &Layout, situation: &Situation) -> Result<Plan, CopyTooFar> 
     let enough = reserved.until > wanted.saturating_add(ahead / 4);
     let extended = Reserved { until: reserved.until.max(whole_millis(wanted.saturating_add(ahead))), ..reserved };
     let new = if enough { reserved } else { extended };
-    Ok(Plan {
+    Ok(Preparation {
         raise,
         register: (new != reserved).then_some(new),
-        copy: (copy != Copy::of(new)).then_some(Copy::of(new)),
+        copy: (copy != DatabaseCopy::of(new)).then_some(DatabaseCopy::of(new)),
         reserved: new,
     })
 }

@@ -1,7 +1,7 @@
 //! Which time is believed when the clock is set, or leaps.
 
 use proptest::prelude::*;
-use snowflake_core::clock::{BelievedClock, Change, Look};
+use snowflake_core::clock::{BelievedClock, ClockStep, Look};
 use snowflake_core::{Micros, MonotonicMicros, UnixMicros};
 
 const SECOND: i64 = 1_000_000;
@@ -24,7 +24,7 @@ impl Server {
     }
 
     /// By how many microseconds the time to go by is ahead of the right one, and what has changed.
-    fn look(&mut self) -> (i64, Change) {
+    fn look(&mut self) -> (i64, ClockStep) {
         let clock = UnixMicros(START + self.monotonic + self.offset);
         let (monotonic, max_jump) = (MonotonicMicros(self.monotonic), Micros(MAX_JUMP));
         let look = Look { clock, monotonic, line: self.line, max_jump };
@@ -32,7 +32,7 @@ impl Server {
         let before = self.clock;
         let (now, change) = self.clock.look(&look);
         if let Some(peeked) = peeked {
-            assert_eq!((peeked, Change::None), (now, change));
+            assert_eq!((peeked, ClockStep::None), (now, change));
             assert!(self.clock.offset.0.abs_diff(before.offset.0) < 1000 && self.clock.leap == before.leap);
         }
         (now.0 - START - self.monotonic, change)
@@ -52,39 +52,39 @@ impl Server {
 #[test]
 fn a_leap_that_ends_within_a_minute_is_never_believed() {
     let mut server = Server::new();
-    assert_eq!(server.pass(SECOND).look(), (0, Change::None));
-    assert_eq!(server.set(YEAR).look(), (0, Change::Leapt(Micros(YEAR))));
-    assert_eq!(server.pass(59 * SECOND).look(), (0, Change::None));
-    assert_eq!(server.set(0).look(), (0, Change::None));
+    assert_eq!(server.pass(SECOND).look(), (0, ClockStep::None));
+    assert_eq!(server.set(YEAR).look(), (0, ClockStep::Leapt(Micros(YEAR))));
+    assert_eq!(server.pass(59 * SECOND).look(), (0, ClockStep::None));
+    assert_eq!(server.set(0).look(), (0, ClockStep::None));
     // The minute of the next leap starts anew.
-    assert_eq!(server.set(YEAR).look(), (0, Change::Leapt(Micros(YEAR))));
-    assert_eq!(server.pass(59 * SECOND).look(), (0, Change::None));
+    assert_eq!(server.set(YEAR).look(), (0, ClockStep::Leapt(Micros(YEAR))));
+    assert_eq!(server.pass(59 * SECOND).look(), (0, ClockStep::None));
 }
 
 #[test]
 fn a_leap_that_lasts_for_a_minute_is_believed() {
     let mut server = Server::new();
     server.set(YEAR).look();
-    assert_eq!(server.pass(60 * SECOND).look(), (YEAR, Change::Lasted(Micros(YEAR))));
-    assert_eq!(server.pass(SECOND).look(), (YEAR, Change::None));
-    assert_eq!(server.set(0).look(), (0, Change::Back(Micros(YEAR))));
+    assert_eq!(server.pass(60 * SECOND).look(), (YEAR, ClockStep::Lasted(Micros(YEAR))));
+    assert_eq!(server.pass(SECOND).look(), (YEAR, ClockStep::None));
+    assert_eq!(server.set(0).look(), (0, ClockStep::Back(Micros(YEAR))));
 }
 
 #[test]
 fn the_minute_starts_anew_with_another_leap() {
     let mut server = Server::new();
     server.set(YEAR).look();
-    assert_eq!(server.pass(40 * SECOND).set(2 * YEAR).look(), (0, Change::Leapt(Micros(2 * YEAR))));
-    assert_eq!(server.pass(40 * SECOND).look(), (0, Change::None));
-    assert_eq!(server.pass(20 * SECOND).look(), (2 * YEAR, Change::Lasted(Micros(2 * YEAR))));
+    assert_eq!(server.pass(40 * SECOND).set(2 * YEAR).look(), (0, ClockStep::Leapt(Micros(2 * YEAR))));
+    assert_eq!(server.pass(40 * SECOND).look(), (0, ClockStep::None));
+    assert_eq!(server.pass(20 * SECOND).look(), (2 * YEAR, ClockStep::Lasted(Micros(2 * YEAR))));
 }
 
 #[test]
 fn steps_back_and_small_ones_forward_are_followed_at_once() {
     let mut server = Server::new();
-    assert_eq!(server.set(9 * SECOND).look(), (9 * SECOND, Change::None));
-    assert_eq!(server.set(18 * SECOND).look(), (18 * SECOND, Change::None));
-    assert_eq!(server.set(-YEAR).look(), (-YEAR, Change::Back(Micros(YEAR + 18 * SECOND))));
+    assert_eq!(server.set(9 * SECOND).look(), (9 * SECOND, ClockStep::None));
+    assert_eq!(server.set(18 * SECOND).look(), (18 * SECOND, ClockStep::None));
+    assert_eq!(server.set(-YEAR).look(), (-YEAR, ClockStep::Back(Micros(YEAR + 18 * SECOND))));
 }
 
 /// A clock that goes forward to about the time of the last ID does no harm.
@@ -93,9 +93,9 @@ fn a_clock_that_is_set_right_is_followed_at_once() {
     let mut server = Server::new();
     server.line = UnixMicros(START);
     server.set(-YEAR).look();
-    assert_eq!(server.set(0).look(), (0, Change::None));
+    assert_eq!(server.set(0).look(), (0, ClockStep::None));
     server.set(-YEAR).look();
-    assert_eq!(server.set(MAX_JUMP + 1).look(), (-YEAR, Change::Leapt(Micros(YEAR + MAX_JUMP + 1))));
+    assert_eq!(server.set(MAX_JUMP + 1).look(), (-YEAR, ClockStep::Leapt(Micros(YEAR + MAX_JUMP + 1))));
 }
 
 proptest! {
@@ -121,7 +121,7 @@ proptest! {
             prop_assert!(now == offset || now == believed);
             let reach = believed.max(server.line.0 - START - server.monotonic) + MAX_JUMP;
             if now > reach {
-                prop_assert!(matches!(change, Change::Lasted(_)));
+                prop_assert!(matches!(change, ClockStep::Lasted(_)));
                 let since = server.monotonic - BelievedClock::LASTING.0;
                 let minute = said.iter().rev().take_while(|&&(at, _)| at >= since);
                 prop_assert!(minute.clone().all(|&(_, said)| said.abs_diff(offset) < 2 * MAX_JUMP.unsigned_abs()));

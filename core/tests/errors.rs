@@ -3,7 +3,7 @@
 use snowflake_core::layout::{EncodeError, FieldError, NotAnId, OutOfRange};
 use snowflake_core::lease::{NotInstalled, OtherLayout, WorkerNumber};
 use snowflake_core::notation::Problem;
-use snowflake_core::pieces::{Overlap, PiecesError, StepError};
+use snowflake_core::pieces::{Overlap, PieceLengthError, PiecesError};
 use snowflake_core::reservation::CopyTooFar;
 use snowflake_core::text::TextError;
 use snowflake_core::{Field, LayoutError, Micros, Refusal, Tick, Ticks, UnixMicros};
@@ -25,8 +25,8 @@ fn messages_say_what_is_wrong() {
         (Box::new(Problem::TooLong), "a layout has at most 256 bytes"),
         (Box::new(TextError::TooLong), "the text has more than 64 bytes, and an ID at most 19 characters"),
         (Box::new(Problem::Layout(LayoutError::TooWide(64))), "the fields have 64 bits together, more than 63"),
-        (Box::new(StepError::Negative), "a part of the step is negative"),
-        (Box::new(StepError::NotWholeSeconds), "the step is not one or more whole seconds"),
+        (Box::new(PieceLengthError::Negative), "a part of the step is negative"),
+        (Box::new(PieceLengthError::NotWholeSeconds), "the step is not one or more whole seconds"),
         (Box::new(PiecesError::Empty), "the range is empty"),
         (Box::new(PiecesError::TooMany(1001)), "the range has 1001 pieces, more than 1000"),
         (Box::new(Overlap { piece: 2, partition: 0 }), "piece 2 overlaps partition 0"),

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use snowflake_core::lease::*;
-use snowflake_core::{Bounds, Layout, Line, Micros, MonotonicMicros, Policy, Position, Tick, Ticks, UnixMicros};
+use snowflake_core::{Layout, Line, Micros, MonotonicMicros, Policy, Position, Reach, Tick, Ticks, UnixMicros};
 use std::collections::{BTreeMap, BTreeSet};
 
 const WINDOW: Micros = Micros::from_secs(60);
@@ -102,10 +102,10 @@ fn a_renewal_keeps_the_start_and_never_goes_back() {
 }
 
 #[test]
-fn a_grant_reaches_beyond_the_line_and_every_published_ceiling() {
+fn a_grant_reaches_beyond_the_line_and_every_published_end() {
     let ahead = Seen { line: at(300), ..idle() };
     assert_eq!(take(None, 0, &ahead).record.granted_until, at(360));
-    let published = Seen { ceiling: Some(at(500)), ..idle() };
+    let published = Seen { end: Some(at(500)), ..idle() };
     assert_eq!(take(None, 0, &published).record.granted_until, at(500));
     assert_eq!(take(Some(&record(Some(1), 1, 0, 60)), 0, &published).record.granted_until, at(500));
 }
@@ -196,9 +196,9 @@ fn grant(worker: u64, from: i64, until: i64) -> Grant {
     Grant { worker: WorkerNumber(worker), from: at(from), until: at(until) }
 }
 
-fn bounds(published: &Published, now: i64) -> Bounds {
+fn reach(published: &Published, now: i64) -> Reach {
     let policy = Policy { max_burst: Ticks(100), max_lead: Ticks(600_000), spread: 1 };
-    Bounds { policy, limit: published.limit(&layout()).unwrap(), now: layout().tick_at(at(now)) }
+    Reach { policy, limit: published.limit(&layout()).unwrap(), now: layout().tick_at(at(now)) }
 }
 
 #[test]
@@ -206,23 +206,23 @@ fn a_grant_is_installed_in_its_order_and_a_renewal_only_publishes() {
     let (line, mut published) = (Line::new(), Published::new(true));
     let bits = layout().place_number(3).unwrap();
     let first = grant(3, 10, 90);
-    let steps = published.plan(&layout(), &line, &first).unwrap();
+    let steps = published.actions(&layout(), &line, &first).unwrap();
     let floor = layout().first_tick_from(at(10));
-    assert_eq!(steps, [Some(Step::Raise(floor)), Some(Step::Switch(first, bits)), Some(Step::Publish(first))]);
+    assert_eq!(steps, [Some(Action::Raise(floor)), Some(Action::Switch(first, bits)), Some(Action::Publish(first))]);
     published.install(&layout(), &line, &first).unwrap();
-    let claim = line.claim(&layout(), &bounds(&published, 0), 1).unwrap_or_else(|_| {
+    let claim = line.claim(&layout(), &reach(&published, 0), 1).unwrap_or_else(|_| {
         // The line was raised to the grant's start, which is ahead of the clock.
-        line.claim(&layout(), &bounds(&published, 11), 1).unwrap()
+        line.claim(&layout(), &reach(&published, 11), 1).unwrap()
     });
     assert!(layout().start_of(layout().tick_of(claim.first)) >= at(10));
     assert_eq!(claim.worker, bits);
 
     let renewed = grant(3, 10, 120);
-    assert_eq!(published.plan(&layout(), &line, &renewed), Ok([None, None, Some(Step::Publish(renewed))]));
+    assert_eq!(published.actions(&layout(), &line, &renewed), Ok([None, None, Some(Action::Publish(renewed))]));
     let before = line.last();
     published.install(&layout(), &line, &renewed).unwrap();
     assert_eq!(line.last(), before, "a renewal gives nothing up");
-    assert_eq!(published.ceiling, Some(at(120)));
+    assert_eq!(published.end, Some(at(120)));
 }
 
 /// What installs a grant may end between two steps, and a superuser may lower the line then.
@@ -232,7 +232,7 @@ fn wherever_an_installation_ends_the_line_is_not_lowered_below_a_grant() {
     for (old, new) in [(grant(3, 10, 90), grant(4, 50, 120)), (grant(3, 50, 90), grant(4, 10, 120))] {
         let (line, mut published) = (Line::new(), Published::new(true));
         published.install(&layout(), &line, &old).unwrap();
-        for step in published.plan(&layout(), &line, &new).unwrap().into_iter().flatten() {
+        for step in published.actions(&layout(), &line, &new).unwrap().into_iter().flatten() {
             published.apply(&layout(), &line, step);
             let lowest = published.lowest_tick(&layout()).unwrap();
             let in_use = if published.worker == Some(new.worker) { &new } else { &old };
@@ -279,17 +279,17 @@ fn ends_of_grants_are_rounded_up_to_ticks() {
 }
 
 #[test]
-fn a_closed_line_is_closed_for_old_windows_and_opens_above_them() {
+fn a_closed_line_is_closed_for_old_open_ranges_and_opens_above_them() {
     let (line, mut published) = (Line::new(), Published::new(true));
     published.install(&layout(), &line, &grant(3, 0, 60)).unwrap();
-    let used = line.claim(&layout(), &bounds(&published, 1), 5).unwrap();
-    // Whatever its clock says: a session that has copied the ceiling.
-    let copies: Vec<_> = (0..70).map(|now| bounds(&published, now).window(&layout())).collect();
+    let used = line.claim(&layout(), &reach(&published, 1), 5).unwrap();
+    // Whatever its clock says: a session that has copied the end.
+    let copies: Vec<_> = (0..70).map(|now| reach(&published, now).open_range(&layout())).collect();
     published.close(&layout(), &line);
     assert_eq!(published.closed, Some(Position(used.first.0 + used.count - 1)));
     assert_eq!(published.limit(&layout()), None);
-    for window in &copies {
-        assert_eq!(line.claim_in(window, 1), None);
+    for open in &copies {
+        assert_eq!(line.claim_in(open, 1), None);
     }
     let seen = published.look(&layout(), &line);
     let next_tick = layout().tick_of(used.first) + Ticks(1);
@@ -299,10 +299,10 @@ fn a_closed_line_is_closed_for_old_windows_and_opens_above_them() {
 
     let write = lease(&layout(), &server(1), (WorkerNumber(3), None), None, &TERMS, at(2), &seen);
     published.install(&layout(), &line, &write.grant()).unwrap();
-    for window in &copies {
-        assert_eq!(line.claim_in(window, 1), None);
+    for open in &copies {
+        assert_eq!(line.claim_in(open, 1), None);
     }
-    let claim = line.claim(&layout(), &bounds(&published, 61), 1).unwrap();
+    let claim = line.claim(&layout(), &reach(&published, 61), 1).unwrap();
     assert!(layout().start_of(layout().tick_of(claim.first)) >= at(60));
 }
 
@@ -707,8 +707,8 @@ impl Server {
             return Vec::new();
         };
         let policy = Policy { max_burst: Ticks(10), max_lead: Ticks(i64::MAX), spread: 1 };
-        let bounds = Bounds { policy, limit, now: self.layout.tick_at(self.clock) };
-        let Ok(claim) = self.line.claim(&self.layout, &bounds, want) else { return Vec::new() };
+        let reach = Reach { policy, limit, now: self.layout.tick_at(self.clock) };
+        let Ok(claim) = self.line.claim(&self.layout, &reach, want) else { return Vec::new() };
         let positions = claim.first.0..claim.first.0 + claim.count;
         self.reserved = self.reserved.max(self.layout.tick_of(Position(positions.end - 1)) + Ticks(2));
         positions.map(|position| (worker.0, position)).collect()
@@ -813,16 +813,16 @@ fn after_a_lost_answer_only_a_confirmation_counts() {
             registry.answer(write);
         }
         server.answer(ZERO, Answer::Unknown, 0);
-        assert!(server.published.ceiling.is_none(), "nothing is used that may not be stored");
+        assert!(server.published.end.is_none(), "nothing is used that may not be stored");
         assert!(matches!(server.step(ZERO, 0), Err(Some(_))));
         let Ok(read @ Next::Read(_)) = server.step(later(6), 0) else { panic!() };
         let answer = registry.answer(read);
         server.answer(later(6), answer, 0);
         // What was read may not be durable.
-        assert!(server.published.ceiling.is_none(), "nothing is used that was only read");
+        assert!(server.published.end.is_none(), "nothing is used that was only read");
         let again = first_write(&mut server, &mut registry, later(7));
         assert!(matches!(&again, Next::Write(write, _) if write.expected.is_some() == is_stored));
-        assert!(server.published.ceiling.is_none());
+        assert!(server.published.end.is_none());
         server.settle(&mut registry, later(7));
         assert!(server.claim().is_some(), "{is_stored}");
         assert_eq!(registry.records.len(), 1);
@@ -840,7 +840,7 @@ fn a_conflict_with_the_own_record_is_no_confirmation() {
         let conflict = registry.answer(write);
         assert!(matches!(conflict, Answer::Conflict(Some(_))));
         server.answer(later(10 * second), conflict, 0);
-        assert!(server.published.ceiling.is_none());
+        assert!(server.published.end.is_none());
     }
 }
 

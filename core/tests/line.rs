@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use snowflake_core::{
-    Bounds, Claim, Layout, Line, Micros, MonotonicMicros, Pace, Policy, Position, Refusal, Tick, Ticks, UnixMicros,
+    Claim, Layout, Line, Micros, MonotonicMicros, Pace, Policy, Position, Reach, Refusal, Tick, Ticks, UnixMicros,
     WorkerBits,
 };
 
@@ -14,7 +14,7 @@ struct Server {
     pace: Pace,
     wall: UnixMicros,
     monotonic: MonotonicMicros,
-    bounds: Bounds,
+    reach: Reach,
     /// Whether the last claim had to open a tick.
     opened: bool,
 }
@@ -25,18 +25,18 @@ impl Server {
         let (line, pace) = (Line::new(), Pace::default());
         let limit = layout.last_tick();
         let policy = Policy { max_burst: Ticks(max_burst), max_lead: Ticks(max_lead), spread: 1 };
-        let bounds = Bounds { policy, limit, now: Tick(0) };
+        let reach = Reach { policy, limit, now: Tick(0) };
         line.switch_worker(&layout, layout.place_worker(None, Some(1)).unwrap());
         let (wall, monotonic) = (layout.start_of(Tick(1000)), MonotonicMicros(0));
-        Self { layout, line, pace, wall, monotonic, bounds, opened: false }
+        Self { layout, line, pace, wall, monotonic, reach, opened: false }
     }
 
     fn claim(&mut self, want: u64) -> Result<Claim, Refusal> {
-        self.bounds.now = self.layout.tick_at(self.wall);
-        let claim = self.line.claim(&self.layout, &self.bounds, want);
+        self.reach.now = self.layout.tick_at(self.wall);
+        let claim = self.line.claim(&self.layout, &self.reach, want);
         self.opened = claim == Err(Refusal::Behind);
         match claim {
-            Err(Refusal::Behind) => self.line.open(&self.layout, &self.bounds, want, &mut self.pace, self.monotonic),
+            Err(Refusal::Behind) => self.line.open(&self.layout, &self.reach, want, &mut self.pace, self.monotonic),
             done => done,
         }
     }
@@ -160,11 +160,11 @@ fn the_last_tick_is_used_up_and_no_more() {
 #[test]
 fn the_limit_bounds_every_claim() {
     let mut server = Server::new(DEFAULT, 100, 600_000);
-    server.bounds.limit = Tick(1002);
+    server.reach.limit = Tick(1002);
     assert_eq!(server.drain(), (3 * 4096, Refusal::Limit { needs: Tick(1003) }));
     server.wall.0 -= 5_000_000;
     assert_eq!(server.claim(1), Err(Refusal::Limit { needs: Tick(1003) }), "also while the clock is behind");
-    server.bounds.limit = Tick(1001);
+    server.reach.limit = Tick(1001);
     assert_eq!(server.claim(1), Err(Refusal::Limit { needs: Tick(1003) }));
 }
 
@@ -172,7 +172,7 @@ fn the_limit_bounds_every_claim() {
 fn a_limit_taken_back_below_the_line_bounds_the_last_tick_too() {
     let mut server = Server::new(DEFAULT, 100, 600_000);
     server.claim(1).unwrap();
-    server.bounds.limit = Tick(999);
+    server.reach.limit = Tick(999);
     assert_eq!(server.claim(1), Err(Refusal::Limit { needs: Tick(1000) }));
     server.wall.0 -= 5_000_000;
     assert_eq!(server.claim(1), Err(Refusal::Limit { needs: Tick(1000) }));
@@ -182,7 +182,7 @@ fn a_limit_taken_back_below_the_line_bounds_the_last_tick_too() {
 fn rare_ids_spread_over_the_sequences() {
     let mut server = Server::new(DEFAULT, 100, 600_000);
     for (spread, distinct) in [(64, 64), (1, 1)] {
-        server.bounds.policy.spread = spread;
+        server.reach.policy.spread = spread;
         let sequences: std::collections::HashSet<u64> = (0..256)
             .map(|_| {
                 server.pass(1000);
@@ -270,14 +270,14 @@ fn any_server() -> impl Strategy<Value = Server> {
     (25_u32..=31, 1_u32..=12, tick, order).prop_map(|(timestamp, sequence, tick, order)| {
         let rest = order.replace('S', &sequence.to_string());
         let mut server = Server::new(&format!("timestamp={timestamp} {rest} tick={tick}"), 100, 600_000);
-        server.bounds.policy.spread = 1 << sequence.min(6);
+        server.reach.policy.spread = 1 << sequence.min(6);
         server
     })
 }
 
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {:?}", self.layout, self.bounds)
+        write!(f, "{} {:?}", self.layout, self.reach)
     }
 }
 
@@ -302,7 +302,7 @@ proptest! {
                 }
                 Step::Policy { max_burst, max_lead, spread } => {
                     let sequences = layout.max(snowflake_core::Field::Sequence) + 1;
-                    server.bounds.policy = Policy {
+                    server.reach.policy = Policy {
                         max_burst: Ticks(max_burst),
                         max_lead: Ticks(max_lead),
                         spread: (1_u64 << spread).min(sequences),
@@ -310,7 +310,7 @@ proptest! {
                 }
                 Step::Limit(ahead) => {
                     let last = server.tick(server.line.last());
-                    server.bounds.limit = Tick(last + ahead).min(layout.last_tick());
+                    server.reach.limit = Tick(last + ahead).min(layout.last_tick());
                 }
                 Step::Raise(ahead) => {
                     let last = server.line.last();
@@ -322,9 +322,9 @@ proptest! {
                 }
                 Step::Claim(want) => {
                     let before = server.line.last();
-                    let bounds = Bounds { now: layout.tick_at(server.wall), ..server.bounds };
-                    let (max_burst, max_lead) = (bounds.policy.max_burst.0, bounds.policy.max_lead.0);
-                    let ordinary = server.line.claim_in(&bounds.window(&layout), want);
+                    let reach = Reach { now: layout.tick_at(server.wall), ..server.reach };
+                    let (max_burst, max_lead) = (reach.policy.max_burst.0, reach.policy.max_lead.0);
+                    let ordinary = server.line.claim_in(&reach.open_range(&layout), want);
                     let claim = match ordinary {
                         Some(claim) => {
                             server.opened = false;
@@ -357,7 +357,7 @@ proptest! {
                             let ahead = max_burst.max(max_lead);
                             prop_assert!(server.tick(claim.first) >= now);
                             prop_assert!(server.tick(last) - now <= ahead);
-                            prop_assert!(server.tick(last) <= bounds.limit.0);
+                            prop_assert!(server.tick(last) <= reach.limit.0);
                             prop_assert!(server.tick(last) <= layout.last_tick().0);
                             prop_assert!((0..=layout.max_id()).contains(&last_id));
                             if must_open {
@@ -398,13 +398,13 @@ proptest! {
         prop_assert_eq!(closed, last.max(end));
         let policy = Policy { max_burst: Ticks(max_burst), max_lead: Ticks(max_lead), spread: 1 };
         let limit = Tick(base + limit).min(beyond).min(layout.last_tick());
-        let bounds = Bounds { policy, limit, now: Tick(base + now) };
-        prop_assert_eq!(server.line.claim_in(&bounds.window(&layout), 1), None);
-        let refused = server.line.open(&layout, &bounds, 1, &mut Pace::default(), MonotonicMicros(0));
+        let reach = Reach { policy, limit, now: Tick(base + now) };
+        prop_assert_eq!(server.line.claim_in(&reach.open_range(&layout), 1), None);
+        let refused = server.line.open(&layout, &reach, 1, &mut Pace::default(), MonotonicMicros(0));
         prop_assert!(refused.is_err());
         prop_assert_eq!(server.line.last(), closed);
         // Beyond it, claims go on.
-        server.bounds.limit = layout.last_tick();
+        server.reach.limit = layout.last_tick();
         server.wall = layout.start_of(beyond.max(Tick(base)) + Ticks(1));
         prop_assert!(server.claim(1).is_ok());
     }
@@ -420,6 +420,6 @@ fn a_line_is_closed_to_the_layouts_end_and_not_beyond() {
         server.line.close(&server.layout, beyond);
         assert_eq!(server.line.last(), server.layout.last_position(server.layout.last_tick()));
     }
-    let bounds = Bounds { limit: server.layout.last_tick(), now: server.layout.last_tick(), ..server.bounds };
-    assert_eq!(server.line.claim(&server.layout, &bounds, 1), Err(Refusal::Exhausted));
+    let reach = Reach { limit: server.layout.last_tick(), now: server.layout.last_tick(), ..server.reach };
+    assert_eq!(server.line.claim(&server.layout, &reach, 1), Err(Refusal::Exhausted));
 }

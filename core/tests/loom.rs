@@ -4,16 +4,16 @@
 
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use snowflake_core::{Bounds, Layout, Line, MonotonicMicros, Pace, Policy, Refusal, Tick, Ticks, WorkerBits};
+use snowflake_core::{Layout, Line, MonotonicMicros, Pace, Policy, Reach, Refusal, Tick, Ticks, WorkerBits};
 
 /// One bit of sequence, so two IDs a tick: few claims suffice to reach the next tick.
 fn layout() -> Layout {
     "timestamp=10 worker=2 sequence=1".parse().unwrap()
 }
 
-fn bounds(now: i64) -> Bounds {
+fn reach(now: i64) -> Reach {
     let policy = Policy { max_burst: Ticks(5), max_lead: Ticks(100), spread: 1 };
-    Bounds { policy, limit: Tick(1000), now: Tick(now) }
+    Reach { policy, limit: Tick(1000), now: Tick(now) }
 }
 
 fn worker(layout: &Layout, number: u32) -> WorkerBits {
@@ -43,9 +43,9 @@ fn check(threads: Vec<Vec<i64>>) -> usize {
 fn claims(layout: &Layout, line: &Line, now: i64, wants: &[u64]) -> Vec<i64> {
     let mut ids = Vec::new();
     for &want in wants {
-        let bounds = bounds(now);
-        let claim = line.claim_in(&bounds.window(layout), want);
-        if let Some(claim) = claim.or_else(|| line.claim(layout, &bounds, want).ok()) {
+        let reach = reach(now);
+        let claim = line.claim_in(&reach.open_range(layout), want);
+        if let Some(claim) = claim.or_else(|| line.claim(layout, &reach, want).ok()) {
             let at = |n| layout.compose(snowflake_core::Position(claim.first.0 + n), claim.worker);
             ids.extend((0..claim.count).map(at));
         }
@@ -142,9 +142,9 @@ fn a_raise_does_not_hide_a_switch_of_the_worker() {
 }
 
 /// What closing a line returns is the last position that was claimed, or is ever claimed up to the tick, also by a
-/// session that worked out its window before.
+/// session that worked out its open range before.
 #[test]
-fn a_closed_line_stays_closed_for_old_windows() {
+fn a_closed_line_stays_closed_for_old_open_ranges() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
@@ -152,8 +152,8 @@ fn a_closed_line_stays_closed_for_old_windows() {
         let line = line(&layout);
         let others = [10, 12].map(|now| {
             let line = Arc::clone(&line);
-            let window = Bounds { limit: Tick(13), ..bounds(now) }.window(&layout);
-            thread::spawn(move || line.claim_in(&window, 3).map(|claim| claim.first.0 + claim.count - 1))
+            let open = Reach { limit: Tick(13), ..reach(now) }.open_range(&layout);
+            thread::spawn(move || line.claim_in(&open, 3).map(|claim| claim.first.0 + claim.count - 1))
         });
         let last = line.close(&layout, Tick(13));
         let claimed = others.map(|other| other.join().unwrap());
@@ -168,10 +168,10 @@ fn two_threads_open_one_tick() {
     loom::model(|| {
         let layout = layout();
         let line = line(&layout);
-        assert_eq!(line.claim(&layout, &bounds(50), 2).unwrap().count, 2);
+        assert_eq!(line.claim(&layout, &reach(50), 2).unwrap().count, 2);
         let pace = Arc::new(Mutex::new(Pace::default()));
         let open = move |line: &Line, pace: &Mutex<Pace>| {
-            let now = bounds(10); // 40 ticks behind the line
+            let now = reach(10); // 40 ticks behind the line
             match line.claim(&layout, &now, 2) {
                 Err(Refusal::Behind) => line.open(&layout, &now, 2, &mut pace.lock().unwrap(), MonotonicMicros(7)),
                 done => done,

@@ -4,22 +4,22 @@
 //! twice.
 
 use proptest::prelude::*;
-use snowflake_core::reservation::{self, Copy, CopyTooFar, Reserved, Situation};
+use snowflake_core::reservation::{self, CopyTooFar, DatabaseCopy, Reserved, Situation};
 use snowflake_core::{
-    Bounds, Layout, Line, Micros, MonotonicMicros, Pace, Policy, Position, Refusal, Tick, Ticks, UnixMicros,
+    Layout, Line, Micros, MonotonicMicros, Pace, Policy, Position, Reach, Refusal, Tick, Ticks, UnixMicros,
 };
 use std::collections::HashSet;
 
 const DATABASES: usize = 3;
 const SESSIONS: usize = 4;
 const AHEAD: Micros = Micros::from_secs(1);
-const NEVER: Copy = Copy { until: UnixMicros(0), generation: 0, used: false };
+const NEVER: DatabaseCopy = DatabaseCopy { until: UnixMicros(0), generation: 0, used: false };
 
 /// A record of the log.
 #[derive(Clone, Copy, Debug)]
 enum Logged {
     Register(u64),
-    Copy(usize, Copy),
+    Copy(usize, DatabaseCopy),
     /// A row of this database, and the position of its ID.
     Row(usize, Position),
 }
@@ -28,7 +28,7 @@ enum Logged {
 #[derive(Clone, Debug)]
 struct Durable {
     register: u64,
-    copies: [Copy; DATABASES],
+    copies: [DatabaseCopy; DATABASES],
     rows: Vec<(usize, Position)>,
 }
 
@@ -64,7 +64,7 @@ struct Server {
     // In memory.
     line: Line,
     reserved: Option<Reserved>,
-    copies: [Copy; DATABASES],
+    copies: [DatabaseCopy; DATABASES],
     sessions: [Session; SESSIONS],
     /// All positions that were ever given out, with their databases.
     given: Vec<(usize, Position)>,
@@ -165,11 +165,11 @@ impl Server {
             Session::Admitted(limit) => {
                 let now = self.layout.tick_at(self.clock);
                 let policy = Policy { max_burst: Ticks(100), max_lead: Ticks(i64::MAX), spread: 1 };
-                let bounds = Bounds { policy, limit, now };
-                let claim = match self.line.claim(&self.layout, &bounds, 3) {
+                let reach = Reach { policy, limit, now };
+                let claim = match self.line.claim(&self.layout, &reach, 3) {
                     // With a new pace each time, so that a tick is opened for every claim that needs one.
                     Err(Refusal::Behind) => {
-                        self.line.open(&self.layout, &bounds, 3, &mut Pace::default(), MonotonicMicros(0))
+                        self.line.open(&self.layout, &reach, 3, &mut Pace::default(), MonotonicMicros(0))
                     }
                     claim => claim,
                 };
@@ -187,20 +187,20 @@ impl Server {
     }
 
     fn reserve(&mut self, number: usize, database: usize, needs: Tick) {
-        let Ok(plan) = reservation::plan(&self.layout, &self.situation(database, needs)) else { return };
-        self.raise(plan.raise);
-        if let Some(new) = plan.register {
+        let Ok(todo) = reservation::prepare(&self.layout, &self.situation(database, needs)) else { return };
+        self.raise(todo.raise);
+        if let Some(new) = todo.register {
             self.log.push(Logged::Register(new.to_register()));
             self.reserved = Some(new);
         }
         let position = self.log.len();
-        if let Some(copy) = plan.copy {
+        if let Some(copy) = todo.copy {
             self.log.push(Logged::Copy(database, copy));
             self.copies[database] = copy;
         }
-        assert_eq!(self.reserved, Some(plan.reserved));
-        let limit = reservation::limit(&self.layout, plan.reserved, AHEAD, needs);
-        assert!(self.layout.start_of(limit) < plan.reserved.until);
+        assert_eq!(self.reserved, Some(todo.reserved));
+        let limit = reservation::limit(&self.layout, todo.reserved, AHEAD, needs);
+        assert!(self.layout.start_of(limit) < todo.reserved.until);
         self.sessions[number] = Session::Logged(position, limit);
     }
 
@@ -214,7 +214,7 @@ impl Server {
     }
 
     fn set_copy(&mut self, database: usize, millis: i64) {
-        let copy = Copy { until: UnixMicros::from_millis(millis), generation: 0, used: true };
+        let copy = DatabaseCopy { until: UnixMicros::from_millis(millis), generation: 0, used: true };
         self.log.push(Logged::Copy(database, copy));
         self.copies[database] = copy;
     }
@@ -368,7 +368,7 @@ fn a_copy_from_elsewhere_is_compared_with_the_line_and_not_with_the_reservation(
     let layout: Layout = "default".parse().unwrap();
     let now = layout.epoch() + Micros::from_secs(3600);
     let reserved = Reserved { until: now + AHEAD, generation: 7 };
-    let copy = |until, generation| Copy { until, generation, used: true };
+    let copy = |until, generation| DatabaseCopy { until, generation, used: true };
     let judge = |copy, explained| {
         let last = layout.tick_at(now);
         let situation = Situation { reserved, copy, last, needs: last, now, ahead: AHEAD, explained };

@@ -4,7 +4,7 @@ use crate::Width;
 
 /// What kind of relation it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TableKind {
     /// A table, partitioned or not.
     Table,
     /// Anything else, such as `a view`.
@@ -15,7 +15,7 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Table {
     /// What it is.
-    pub kind: Kind,
+    pub kind: TableKind,
     /// Whether it is a table of PostgreSQL's own.
     pub is_system: bool,
     /// Whether it is the temporary table of another session.
@@ -102,7 +102,7 @@ pub fn choose(table: &Table, name: Option<&str>) -> Result<usize, Unfit> {
 }
 
 fn check(table: &Table) -> Result<(), Unfit> {
-    if let Kind::Other(kind) = table.kind {
+    if let TableKind::Other(kind) = table.kind {
         return Err(Unfit::NotATable(kind));
     }
     if table.is_system {

@@ -3,7 +3,6 @@
 
 mod adopt;
 mod backup;
-mod check_plan;
 mod clock;
 mod concurrency;
 mod copies;
@@ -23,6 +22,7 @@ mod leap;
 mod origin;
 mod pins;
 mod planner;
+mod preflight;
 mod procedures;
 mod readme;
 mod recovery;

@@ -337,9 +337,9 @@ fn great_numbers_heed_timeouts() {
     for statement in [
         "SELECT count(*) FROM snowflake_next(2147483647)",
         "SELECT snowflake_next(2147483647) LIMIT 1 OFFSET 2147483646",
-        "SELECT count(*) FROM snowflake_check_plan(keys => array_fill('kept'::regclass, ARRAY[10000]))",
-        "SELECT count(*) FROM snowflake_check_plan(keys => array_fill('kept'::regclass, ARRAY[10001]))",
-        "SELECT count(*) FROM snowflake_check_plan(keys => array_fill(1::regclass, ARRAY[20000000]))",
+        "SELECT count(*) FROM snowflake_preflight(keys => array_fill('kept'::regclass, ARRAY[10000]))",
+        "SELECT count(*) FROM snowflake_preflight(keys => array_fill('kept'::regclass, ARRAY[10001]))",
+        "SELECT count(*) FROM snowflake_preflight(keys => array_fill(1::regclass, ARRAY[20000000]))",
         "SELECT count(*) FROM snowflake_create_partitions('parts', '1 second', now(), now() + '1000 seconds')",
         "SELECT count(*) FROM snowflake_create_partitions('parts', '1 second', '2024-01-01', '2093-01-01')",
         "SELECT count(*) FROM snowflake_create_partitions('parts', '1 microsecond', '2024-01-01', '2093-01-01')",

@@ -10,7 +10,7 @@ use self::page::{Page, SequenceTuple};
 use crate::errors::Error;
 use crate::{admission, settings};
 use pgrx::pg_sys;
-use snowflake_core::reservation::Copy;
+use snowflake_core::reservation::DatabaseCopy;
 use snowflake_core::{Layout, UnixMicros};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Relaxed};
@@ -67,18 +67,18 @@ pub fn reservation(layout: &Layout) -> Result<pg_sys::Oid, Error> {
 ///
 /// # Errors
 /// Where the extension is not created in this database, or was dropped a moment ago.
-pub fn read_copy(reservation: pg_sys::Oid) -> Result<Copy, Error> {
+pub fn read_copy(reservation: pg_sys::Oid) -> Result<DatabaseCopy, Error> {
     read(reservation).map(copy_from).inspect_err(|_| forget())
 }
 
 /// What a copy's tuple says.
-pub const fn copy_from(tuple: SequenceTuple) -> Copy {
+pub const fn copy_from(tuple: SequenceTuple) -> DatabaseCopy {
     let until = tuple.last_value.saturating_mul(1000);
-    Copy { until: UnixMicros(until), generation: tuple.log_cnt, used: tuple.is_called }
+    DatabaseCopy { until: UnixMicros(until), generation: tuple.log_cnt, used: tuple.is_called }
 }
 
 /// The tuple of a copy.
-pub const fn copy_to(copy: Copy) -> SequenceTuple {
+pub const fn copy_to(copy: DatabaseCopy) -> SequenceTuple {
     SequenceTuple { last_value: copy.until.0.div_euclid(1000), log_cnt: copy.generation, is_called: copy.used }
 }
 

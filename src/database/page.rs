@@ -90,10 +90,10 @@ impl Page {
     }
 
     /// Prepares a change, and allocates the memory for it. Takes no lock yet.
-    pub fn prepare(&mut self) -> Change<'_> {
+    pub fn prepare(&mut self) -> Edit<'_> {
         // SAFETY: the relation is open.
         let state = unsafe { pg_sys::GenericXLogStart(self.relation) };
-        Change { page: self, state }
+        Edit { page: self, state }
     }
 
     /// Unpins the page and closes the relation.
@@ -107,12 +107,12 @@ impl Page {
 }
 
 /// A change of the tuple that is prepared.
-pub struct Change<'a> {
+pub struct Edit<'a> {
     page: &'a mut Page,
     state: *mut pg_sys::GenericXLogState,
 }
 
-impl Change<'_> {
+impl Edit<'_> {
     /// The tuple as it is now.
     pub fn read(&self) -> SequenceTuple {
         self.page.read()

@@ -2,12 +2,12 @@
 
 pub mod moving;
 pub mod partitions;
-pub mod plan;
+pub mod preflight;
 mod report;
 
 use self::moving::MovingError;
 use self::partitions::PartitionError;
-use self::plan::PlanError;
+use self::preflight::PreflightError;
 use self::report::{error, outside};
 use crate::time::timestamptz;
 use crate::wording::{duration, layout_hint, preload_line, sentence};
@@ -151,8 +151,8 @@ pub enum Error {
     Partitions(PartitionError),
     /// `snowflake_adopt()` or `snowflake_release()` cannot move the table.
     Moving(MovingError),
-    /// `snowflake_check_plan()` cannot check the plan.
-    Plan(PlanError),
+    /// The arguments of `snowflake_preflight()` mean nothing.
+    Preflight(PreflightError),
 }
 
 impl From<PartitionError> for Error {
@@ -167,9 +167,9 @@ impl From<MovingError> for Error {
     }
 }
 
-impl From<PlanError> for Error {
-    fn from(error: PlanError) -> Self {
-        Self::Plan(error)
+impl From<PreflightError> for Error {
+    fn from(error: PreflightError) -> Self {
+        Self::Preflight(error)
     }
 }
 
@@ -461,7 +461,7 @@ impl Error {
             }
             Self::Partitions(problem) => problem.report(layout),
             Self::Moving(problem) => problem.report(),
-            Self::Plan(problem) => problem.report(layout),
+            Self::Preflight(problem) => problem.report(layout),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::time::timestamptz;
 use crate::wording::duration;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use snowflake_core::pieces::{Edge, MAX_PIECES, PiecesError, StepError};
+use snowflake_core::pieces::{Edge, MAX_PIECES, PieceLengthError, PiecesError};
 use snowflake_core::{Layout, NotAnId};
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ pub enum PartitionError {
     /// `since` or `until` is infinite: this one.
     Infinite(&'static str),
     /// The interval, as text, cannot be the length of partitions.
-    Step(String, StepError),
+    Step(String, PieceLengthError),
     /// The time in question, two `timestamptz`, is not cut into such pieces.
     Range(i64, i64, PiecesError),
     /// The name of a partition would have more than 63 bytes.
@@ -108,8 +108,8 @@ impl PartitionError {
             }
             Self::Step(every, problem) => {
                 let message = match problem {
-                    StepError::Negative => "every must be positive in all of its parts",
-                    StepError::NotWholeSeconds => "every must be one or more whole seconds",
+                    PieceLengthError::Negative => "every must be positive in all of its parts",
+                    PieceLengthError::NotWholeSeconds => "every must be one or more whole seconds",
                 };
                 error(ERRCODE_INVALID_PARAMETER_VALUE, message)
                     .set_detail(format!("It is \"{every}\"."))

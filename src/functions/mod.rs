@@ -28,7 +28,6 @@ macro_rules! export {
 }
 
 mod bounds;
-mod check_plan;
 mod database;
 mod decode;
 mod layouts;
@@ -36,6 +35,7 @@ mod leases;
 mod moving;
 mod next;
 mod partitions;
+mod preflight;
 mod range;
 mod status;
 mod text;

@@ -21,7 +21,7 @@ export!(
 );
 
 /// A row of a plan: its number, what it is, the statement, what that locks, rewrites, and how many bytes; and a note.
-type Row = (Option<i32>, &'static str, Option<Text>, Option<Text>, Option<Text>, Option<i64>, Option<Text>);
+type Shown = (Option<i32>, &'static str, Option<Text>, Option<Text>, Option<Text>, Option<i64>, Option<Text>);
 
 #[pg_extern(sql = "")]
 fn snowflake_adopt_plan(
@@ -99,7 +99,7 @@ fn wish(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, way: Way) -> Wish {
     Wish { table, column: col.map(encoding::read_name), way }
 }
 
-fn shown(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, way: Way) -> Vec<Row> {
+fn shown(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, way: Way) -> Vec<Shown> {
     moving::plan(&wish(tbl, col, way)).map_or_else(|error| error.raise(), rows)
 }
 
@@ -108,11 +108,11 @@ fn done(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, way: Way) -> Done {
 }
 
 /// First what stands in the way, then the statements, then what one should know.
-fn rows(plan: Plan) -> Vec<Row> {
+fn rows(plan: Plan) -> Vec<Shown> {
     let not_owned = plan.not_owned.into_iter().map(|table| format!("must be owner of table {table}"));
     let words = |kind: &'static str, text: String| (None, kind, None, None, None, None, Some(Text(text)));
     let filled = |text: String| (!text.is_empty()).then_some(Text(text));
-    let mut rows: Vec<Row> = not_owned.chain(plan.obstacles).map(|text| words("obstacle", text)).collect();
+    let mut rows: Vec<Shown> = not_owned.chain(plan.obstacles).map(|text| words("obstacle", text)).collect();
     rows.extend(plan.steps.into_iter().enumerate().map(|(index, step)| {
         let number = i32::try_from(index + 1).ok();
         let locks = filled(step.locks.join(", "));

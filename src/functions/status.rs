@@ -90,13 +90,13 @@ fn snowflake_status() -> TableIterator<
         shared::believed_clock().leap.map(|_| Interval::from_micros(now.0 - believed.0)),
         counters.errors.load(Relaxed),
         settings::registry::without_password().map(|url| encoding::shown(&url)),
-        lease::is_used().then(|| match published.ceiling {
+        lease::is_used().then(|| match published.end {
             _ if published.closed.is_some() => "closed",
             None => "none",
-            Some(ceiling) if ceiling <= believed => "expired",
+            Some(end) if end <= believed => "expired",
             Some(_) => "current",
         }),
-        published.ceiling.map(timestamptz::to_datum),
+        published.end.map(timestamptz::to_datum),
         Some(shared::lease_news().error.to_string())
             .filter(|error| !error.is_empty())
             .map(|error| encoding::shown(&error)),

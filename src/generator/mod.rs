@@ -15,7 +15,7 @@ use crate::time::{clock, tsc};
 use crate::waits::Wait;
 use crate::{admission, believed, keeper, lease, reservation, settings, shared, worker};
 use pgrx::pg_sys;
-use snowflake_core::{Claim, Field, Layout, Policy, Refusal, Tick, Ticks, UnixMicros, Window};
+use snowflake_core::{Claim, Field, Layout, OpenRange, Policy, Refusal, Tick, Ticks, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Claims the next positions: at least one, at most `want` (at least 1). Waits where the settings say so.
@@ -30,19 +30,19 @@ pub fn claim(want: u64) -> Result<Claim, Error> {
 #[inline(always)]
 pub fn claim_at_once(want: u64) -> Option<Claim> {
     let counter = admission::read_counter();
-    let window = admission::window(counter).or_else(|| read_clock(counter))?;
-    shared::line().claim_in(&window, want)
+    let open = admission::open_range(counter).or_else(|| read_clock(counter))?;
+    shared::line().claim_in(&open, want)
 }
 
-/// The window of the clock's tick; `None` while the session is not admitted, or where the clock was stepped. `counter`
+/// The open range of the clock's tick; `None` while the session is not admitted, or where the clock was stepped. `counter`
 /// was read just before.
 #[inline(never)]
-fn read_clock(counter: u64) -> Option<Window> {
+fn read_clock(counter: u64) -> Option<OpenRange> {
     if !admission::is_current() || !admission::confirmed().is_enough() {
         return None;
     }
-    if let Some(window) = admission::window_at(clock::now(), counter) {
-        return Some(window);
+    if let Some(open) = admission::open_range_at(clock::now(), counter) {
+        return Some(open);
     }
     if !shared::exists() {
         return None;
@@ -50,9 +50,9 @@ fn read_clock(counter: u64) -> Option<Window> {
     let now = believed::now_if_steady()?;
     let layout = settings::layout();
     let tick = layout.tick_at(now);
-    let window = admission::bounds(tick)?.window(layout);
-    admission::keep(&window, layout.start_of(tick)..layout.start_of(tick + Ticks(1)));
-    admission::window_at(now, counter)
+    let open = admission::reach(tick)?.open_range(layout);
+    admission::keep(&open, layout.start_of(tick)..layout.start_of(tick + Ticks(1)));
+    admission::open_range_at(now, counter)
 }
 
 #[cold]
@@ -74,7 +74,7 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
             admission::withdraw();
         }
         let now = read_now();
-        let Some(bounds) = admission::bounds(layout.tick_at(now)) else {
+        let Some(reach) = admission::reach(layout.tick_at(now)) else {
             match admit(layout) {
                 Err(Error::CopyTooFar { ahead, wait }) => patience.wait_for_copy(ahead, wait)?,
                 Err(error @ Error::NoLease { .. }) => patience.wait_for_lease(error)?,
@@ -83,11 +83,11 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
             continue;
         };
         let line = shared::line();
-        let refusal = match line.claim(layout, &bounds, want) {
+        let refusal = match line.claim(layout, &reach, want) {
             Ok(claim) => return Ok(claim),
             Err(Refusal::Behind) => {
                 let mut transitions = shared::transitions();
-                match line.open(layout, &bounds, want, &mut transitions.pace, clock::monotonic_micros()) {
+                match line.open(layout, &reach, want, &mut transitions.pace, clock::monotonic_micros()) {
                     Ok(claim) => return Ok(claim),
                     Err(refusal) => refusal,
                 }
@@ -98,13 +98,13 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
             Refusal::Full { until } => {
                 patience.check_that_clock_moves(now)?;
                 // An eighth of the burst longer than necessary: fewer wake-ups, and no position is lost by it.
-                let extra = layout.length_of(bounds.policy.max_burst) / 8;
+                let extra = layout.length_of(reach.policy.max_burst) / 8;
                 patience.sleep(layout.start_of(until) - now + extra, Wait::Ceiling);
             }
             Refusal::TooEarly { wait } => patience.sleep(wait, Wait::Clock),
             // Where the process was interrupted since it read the clock, others may have claimed meanwhile.
             Refusal::TooFarAhead { lead }
-                if lead - (layout.tick_at(read_now()) - bounds.now) <= bounds.policy.max_lead => {}
+                if lead - (layout.tick_at(read_now()) - reach.now) <= reach.policy.max_lead => {}
             Refusal::TooFarAhead { lead } => {
                 let behind = layout.length_of(lead);
                 let left = patience.time_left(behind)?;
@@ -165,6 +165,6 @@ fn admit(layout: &Layout) -> Result<(), Error> {
         max_lead: layout.ticks_in(settings::max_lead()),
         spread: settings::sequence_spread().min(layout.max(Field::Sequence) + 1),
     };
-    admission::grant(&policy, at);
+    admission::admit(&policy, at);
     Ok(())
 }

@@ -6,14 +6,14 @@ use std::fs;
 /// A process that cannot be mistaken for another one: the boot of the machine, the namespace that its number is of, its number, and when
 /// it was started. A copy of a machine has another boot, and a container another namespace.
 #[derive(PartialEq, Eq)]
-struct Process<'a> {
+struct Postmaster<'a> {
     boot: &'a str,
     namespace: &'a str,
     number: u32,
     started: &'a str,
 }
 
-impl<'a> Process<'a> {
+impl<'a> Postmaster<'a> {
     fn read(text: &'a str) -> Option<Self> {
         let mut words = text.split(' ');
         let process = Self {
@@ -32,14 +32,14 @@ pub fn of(number: u32) -> String {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
         let name = format!("{} {} {number} {}", boot.trim(), namespace.to_str()?, started(number)?);
-        Process::read(&name).is_some().then_some(name)
+        Postmaster::read(&name).is_some().then_some(name)
     };
     name().unwrap_or_default()
 }
 
 /// Whether the process of that name is gone for certain. `mine` names the one that asks.
 pub fn is_gone(name: &str, mine: &str) -> bool {
-    match (Process::read(name), Process::read(mine)) {
+    match (Postmaster::read(name), Postmaster::read(mine)) {
         // The number may be another process's by now.
         (Some(its), Some(my)) if (its.boot, its.namespace) == (my.boot, my.namespace) => {
             its != my && started(its.number).as_deref() != Some(its.started)

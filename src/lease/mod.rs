@@ -1,7 +1,7 @@
 //! Leases of worker IDs, from a registry that the servers share. This is the side of the sessions, which look at nothing but shared
 //! memory; [`process`] talks to the registry. What is leased, renewed and given back when is decided in [`snowflake_core::lease`].
 //!
-//! A lease is a worker and a range of ID time. The end of that range, the *ceiling*, bounds what a session may claim, as the
+//! A lease is a worker and a range of ID time. The end of that range, the *end*, bounds what a session may claim, as the
 //! reservation does: the limit of a session is the lower of both.
 
 mod identity;
@@ -48,7 +48,7 @@ pub fn limit(layout: &Layout, needs: Tick) -> Result<Tick, Error> {
         // What the layout lacks is another error.
         Some(limit) if needs <= limit || needs > layout.last_tick() => Ok(limit),
         _ if published.closed.is_some() => Err(Error::Stopping),
-        _ => Err(no_lease(published.ceiling)),
+        _ => Err(no_lease(published.end)),
     }
 }
 

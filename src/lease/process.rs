@@ -376,7 +376,7 @@ fn moment() -> Moment {
 /// After the crash of a session, brings the grant of the run before to the sessions again: the token is the same, so it is still this
 /// server's, also while the registry is away.
 fn restore() {
-    let has_lease = shared::transitions().lease.ceiling.is_some();
+    let has_lease = shared::transitions().lease.end.is_some();
     if let Some(grant) = shared::kept_lease().filter(|_| !has_lease) {
         // What cannot be installed any more, the registry says anew.
         let _ = install(&grant);

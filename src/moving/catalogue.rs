@@ -7,7 +7,7 @@ use crate::{own, restricted};
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 use pgrx::spi::{Result, SpiClient, SpiHeapTupleData};
-use snowflake_moving::target::{Candidate, Kind, Table};
+use snowflake_moving::target::{Candidate, Table, TableKind};
 use snowflake_moving::{Column, Facts, ForeignKey, Oid, Relation, Role, Sequence, Source, Values, Width};
 
 /// A function without arguments ($1), as a statement writes its call.
@@ -224,14 +224,14 @@ pub fn choice(client: &SpiClient, table: pg_sys::Oid) -> Result<Option<Choice>> 
     let found = rows(client, TABLE, &[table.into()], |row| {
         Ok(Table {
             kind: match &*text(row, 1)? {
-                "r" | "p" => Kind::Table,
-                "v" => Kind::Other("a view"),
-                "m" => Kind::Other("a materialized view"),
-                "f" => Kind::Other("a foreign table"),
-                "S" => Kind::Other("a sequence"),
-                "i" | "I" => Kind::Other("an index"),
-                "c" => Kind::Other("a composite type"),
-                _ => Kind::Other("a TOAST table"),
+                "r" | "p" => TableKind::Table,
+                "v" => TableKind::Other("a view"),
+                "m" => TableKind::Other("a materialized view"),
+                "f" => TableKind::Other("a foreign table"),
+                "S" => TableKind::Other("a sequence"),
+                "i" | "I" => TableKind::Other("an index"),
+                "c" => TableKind::Other("a composite type"),
+                _ => TableKind::Other("a TOAST table"),
             },
             is_system: flag(row, 2)?,
             is_others_temporary: flag(row, 3)?,

@@ -110,7 +110,7 @@ pub unsafe fn statistics(root: *mut PlannerInfo, time: &IdTime, rows: f64, compa
     // SAFETY: as above.
     unsafe {
         let known = Known::of(root, time.id)?;
-        let mut row = Row::new();
+        let mut row = StatisticsRow::new();
         let of_id = known.row();
         row.set(pg_sys::Anum_pg_statistic_stanullfrac, of_id.stanullfrac);
         row.set(pg_sys::Anum_pg_statistic_stawidth, size_of::<i64>() as i32);
@@ -148,7 +148,7 @@ pub unsafe fn statistics(root: *mut PlannerInfo, time: &IdTime, rows: f64, compa
 
 /// Statistics that say only how many different values there are.
 pub fn distinct(count: f64) -> pg_sys::HeapTuple {
-    let mut row = Row::new();
+    let mut row = StatisticsRow::new();
     row.set(pg_sys::Anum_pg_statistic_stanullfrac, 0.0f32);
     row.set(pg_sys::Anum_pg_statistic_stawidth, 0);
     row.set(pg_sys::Anum_pg_statistic_stadistinct, count as f32);
@@ -222,13 +222,13 @@ unsafe fn extend(root: *mut PlannerInfo, id: *mut Node, histogram: &mut [i64]) {
 }
 
 /// A row of `pg_statistic`.
-struct Row {
+struct StatisticsRow {
     values: [pg_sys::Datum; pg_sys::Natts_pg_statistic as usize],
     nulls: [bool; pg_sys::Natts_pg_statistic as usize],
     kinds: u32,
 }
 
-impl Row {
+impl StatisticsRow {
     fn new() -> Self {
         let mut row = Self {
             values: [pg_sys::Datum::from(0); pg_sys::Natts_pg_statistic as usize],

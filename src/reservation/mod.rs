@@ -119,7 +119,13 @@ fn explained_lead(layout: &Layout) -> Micros {
     decide::explained(layout, settings::reserve_ahead(), settings::max_burst()).min(settings::max_lead())
 }
 
-fn situation(layout: &Layout, reserved: Reserved, copy: decide::Copy, needs: Tick, now: UnixMicros) -> Situation {
+fn situation(
+    layout: &Layout,
+    reserved: Reserved,
+    copy: decide::DatabaseCopy,
+    needs: Tick,
+    now: UnixMicros,
+) -> Situation {
     let last = layout.tick_of(shared::line().last());
     let (ahead, explained) = (settings::reserve_ahead(), explained_lead(layout));
     Situation { reserved, copy, last, needs, now, ahead, explained }
@@ -148,25 +154,25 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
         };
         let now = believed::now();
         let change = page.prepare();
-        let planned = {
+        let prepared = {
             let mut transitions = shared::transitions();
             let Some(mut held) = transitions.reserved else { return Err(Error::NoProgress) };
             let found = change.read();
             let situation = situation(layout, held.reserved, database::copy_from(found), needs, now);
-            match decide::plan(layout, &situation) {
+            match decide::prepare(layout, &situation) {
                 Err(error) => {
                     change.abandon();
                     Err(error.into())
                 }
-                Ok(plan) if plan.register.is_some() && !register.is_safe(held.reserved) => {
+                Ok(todo) if todo.register.is_some() && !register.is_safe(held.reserved) => {
                     change.abandon();
                     Err(Error::OriginDropped)
                 }
-                Ok(plan) => {
-                    if let Some(tick) = plan.raise {
+                Ok(todo) => {
+                    if let Some(tick) = todo.raise {
                         shared::line().raise(layout, tick);
                     }
-                    if let Some(new) = plan.register {
+                    if let Some(new) = todo.register {
                         // Where this fails, the locks are released at the end of the transaction.
                         held = Held { reserved: new, logged_at: register.write(new), origin: register.origin() };
                         transitions.reserved = Some(held);
@@ -176,7 +182,7 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
                     change.apply(|found_now| {
                         // A `setval` of another session may have come in between: then start again.
                         copied = found_now == found;
-                        plan.copy.filter(|_| copied).map(database::copy_to)
+                        todo.copy.filter(|_| copied).map(database::copy_to)
                     });
                     Ok((held, copied))
                 }
@@ -184,13 +190,13 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
         };
         page.close();
         register.close();
-        let (held, copied) = match planned {
+        let (held, copied) = match prepared {
             // Mostly, the transaction that drops it ends soon.
             Err(Error::OriginDropped) if clock::monotonic_micros() - start < LONGEST_WAIT => {
                 wait::sleep(Micros::from_millis(10));
                 continue;
             }
-            planned => planned?,
+            prepared => prepared?,
         };
         // SAFETY: waits for the disk; all locks are released.
         unsafe { pg_sys::XLogFlush(held.logged_at) };

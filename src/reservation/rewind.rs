@@ -14,7 +14,7 @@ use crate::wording::duration;
 use crate::{believed, database, own, settings};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use snowflake_core::reservation::{Copy, Reserved, whole_millis};
+use snowflake_core::reservation::{DatabaseCopy, Reserved, whole_millis};
 use snowflake_core::{Layout, Micros, Tick, Ticks, UnixMicros};
 
 /// The tables of this database whose column gets its values from `snowflake_next()` ($1), with their partitions and heirs: each
@@ -91,7 +91,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
             let logged_at = register.write(reserved);
             transitions.reserved = Some(Held { reserved, logged_at, origin: register.origin() });
             change.apply(|_| {
-                let new = Copy { until, generation: generation.into(), used: true };
+                let new = DatabaseCopy { until, generation: generation.into(), used: true };
                 Some(database::copy_to(new))
             });
             shared::withdraw_admissions();

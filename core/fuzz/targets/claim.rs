@@ -1,4 +1,4 @@
-//! Any steps of the clock, the bounds and the worker: what holds for every claim. The steps are those of
+//! Any steps of the clock, the reach and the worker: what holds for every claim. The steps are those of
 //! `tests/line.rs`, with other ranges.
 
 #![no_main]
@@ -6,7 +6,7 @@
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use snowflake_core::{
-    Bounds, Field, Layout, Line, Micros, MonotonicMicros, Pace, Policy, Position, Refusal, Tick, Ticks, UnixMicros,
+    Reach, Field, Layout, Line, Micros, MonotonicMicros, Pace, Policy, Position, Refusal, Tick, Ticks, UnixMicros,
 };
 use std::ops::RangeInclusive;
 
@@ -57,7 +57,7 @@ fuzz_target!(|input: Input| {
     let mut wall = layout.start_of(Tick(1000));
     let mut monotonic = MonotonicMicros(0);
     let policy = Policy { max_burst: Ticks(100), max_lead: Ticks(600_000), spread: 1 };
-    let mut bounds = Bounds { policy, limit: layout.last_tick(), now: Tick(0) };
+    let mut reach = Reach { policy, limit: layout.last_tick(), now: Tick(0) };
     let mut last_id = -1;
     let mut opened_at: Option<MonotonicMicros> = None;
     for step in input.steps {
@@ -86,7 +86,7 @@ fuzz_target!(|input: Input| {
                 continue;
             }
             Step::Policy(max_burst, max_lead, spread) => {
-                bounds.policy = Policy {
+                reach.policy = Policy {
                     max_burst: Ticks(max_burst.into()),
                     max_lead: Ticks(max_lead.into()),
                     spread: (1 << spread).min(layout.max(Field::Sequence) + 1),
@@ -94,7 +94,7 @@ fuzz_target!(|input: Input| {
                 continue;
             }
             Step::Limit(ahead) => {
-                bounds.limit = Tick(tick_of(before) + i64::from(ahead)).min(layout.last_tick());
+                reach.limit = Tick(tick_of(before) + i64::from(ahead)).min(layout.last_tick());
                 continue;
             }
             Step::Raise(ahead) => {
@@ -109,11 +109,11 @@ fuzz_target!(|input: Input| {
             Step::ClaimAll => u64::MAX,
         };
 
-        bounds.now = layout.tick_at(wall);
-        let mut claimed = line.claim(&layout, &bounds, want);
+        reach.now = layout.tick_at(wall);
+        let mut claimed = line.claim(&layout, &reach, want);
         let must_open = claimed == Err(Refusal::Behind);
         if must_open {
-            claimed = line.open(&layout, &bounds, want, &mut pace, monotonic);
+            claimed = line.open(&layout, &reach, want, &mut pace, monotonic);
         }
         let claim = match claimed {
             Ok(claim) => claim,
@@ -135,9 +135,9 @@ fuzz_target!(|input: Input| {
         last_id = layout.compose(last, claim.worker);
         assert!((0..=layout.max_id()).contains(&last_id));
 
-        assert!(tick_of(claim.first) >= bounds.now.0);
-        assert!(tick_of(last).saturating_sub(bounds.now.0) <= bounds.policy.max_burst.max(bounds.policy.max_lead).0);
-        assert!(tick_of(last) <= bounds.limit.0);
+        assert!(tick_of(claim.first) >= reach.now.0);
+        assert!(tick_of(last).saturating_sub(reach.now.0) <= reach.policy.max_burst.max(reach.policy.max_lead).0);
+        assert!(tick_of(last) <= reach.limit.0);
         if must_open {
             assert_eq!(tick_of(last), tick_of(before) + 1);
             assert!(opened_at.is_none_or(|opened_at| monotonic - opened_at >= layout.tick_length()));

@@ -48,14 +48,14 @@ fuzz_target!(|data: &[u8]| {
     assert!(layout.decode(-1).is_err());
     assert_eq!(layout.decode(layout.max_id().wrapping_add(1)).ok(), None);
 
-    let bounds = |at| (layout.lowest_id_from(at), layout.highest_id_until(at), layout.highest_id_before(at));
+    let reach = |at| (layout.lowest_id_from(at), layout.highest_id_until(at), layout.highest_id_before(at));
     assert_eq!(layout.lowest_id_from(layout.epoch()), Some(0));
     assert_eq!(layout.lowest_id_from(UnixMicros(last_start.0 + 1)), None);
     for before in [i64::MIN, -1] {
-        assert_eq!(bounds(UnixMicros(before)), (Some(0), -1, -1));
+        assert_eq!(reach(UnixMicros(before)), (Some(0), -1, -1));
     }
     for after in [layout.end(), UnixMicros(i64::MAX)] {
-        assert_eq!(bounds(after), (None, layout.max_id(), layout.max_id()));
+        assert_eq!(reach(after), (None, layout.max_id(), layout.max_id()));
     }
     for far in [i64::MIN, -1, i64::MAX] {
         let far = UnixMicros(far);

@@ -66,8 +66,8 @@ pub fn lease(
     };
     // A clock past the layout's end says no more than the end does.
     let start = now.min(layout.end()).max(seen.line).max(from);
-    // Never before a ceiling of this run: sessions may have copies of it, and claim up to it with this worker.
-    let until = start.saturating_add(terms.window).max(at_least).max(seen.ceiling.unwrap_or(from));
+    // Never before a end of this run: sessions may have copies of it, and claim up to it with this worker.
+    let until = start.saturating_add(terms.window).max(at_least).max(seen.end.unwrap_or(from));
     Write {
         worker,
         expected: found.map(|stored| stored.version),

@@ -592,7 +592,7 @@ impl Lessee {
         Known {
             life: self.known_life,
             is_record_lost: self.is_record_lost,
-            granted_until: held.max(moment.seen.ceiling),
+            granted_until: held.max(moment.seen.end),
             over_at: now.saturating_add(self.terms.max_lead).saturating_add(self.terms.window),
         }
     }
@@ -662,11 +662,11 @@ impl Lessee {
     /// The worker beside the line, where an earlier process of this run has leased it, and its record is gone, or older than
     /// the grant that sessions have. Nothing of that once it is on record that the registry has forgotten.
     fn lost_beside(&self, moment: &Moment, records: &BTreeMap<WorkerNumber, Stored>) -> Option<WorkerNumber> {
-        let (worker, ceiling) = moment.seen.worker.zip(moment.seen.ceiling)?;
+        let (worker, end) = moment.seen.worker.zip(moment.seen.end)?;
         let noted = self.namespace.as_ref().and_then(|record| record.leases_from);
-        let is_noted = self.trusts || noted.is_some_and(|from| from >= ceiling);
+        let is_noted = self.trusts || noted.is_some_and(|from| from >= end);
         let is_lost = match records.get(&worker) {
-            Some(Stored { record, .. }) => self.me.owns(record) && record.granted_until < ceiling,
+            Some(Stored { record, .. }) => self.me.owns(record) && record.granted_until < end,
             None => true,
         };
         (self.held.is_none() && !is_noted && is_lost).then_some(worker)
@@ -676,7 +676,7 @@ impl Lessee {
     /// the run there is nothing else to compare it with. What the registry knows is its own time, or that leases are
     /// renewed. A clock that stays ahead for a minute is believed, as is one that leaps while the server runs.
     fn clock_is_ahead(&mut self, moment: &Moment, found: &Found) -> Option<Micros> {
-        if self.believes_clock || moment.seen.ceiling.is_some() {
+        if self.believes_clock || moment.seen.end.is_some() {
             return None;
         }
         let renewed = found.records.values().filter(|stored| stored.record.owner.is_some());
@@ -798,7 +798,7 @@ impl Lessee {
 
     fn note_expiry(&mut self, moment: &Moment) {
         let Some((worker, stored)) = &self.held else { return };
-        let has_ended = moment.seen.ceiling.is_some_and(|ceiling| ceiling <= moment.now.max(moment.seen.line));
+        let has_ended = moment.seen.end.is_some_and(|end| end <= moment.now.max(moment.seen.line));
         if has_ended && !self.is_expired && !moment.seen.is_closed {
             self.is_expired = true;
             self.events.push(Event::Expired(Grant::of(*worker, &stored.record)));

@@ -12,9 +12,9 @@
 //!    the start of the tick after the last one touched.
 //! 2. Every write expects the version that was read ([`Write`]).
 //! 3. A record says where its grant began. Whoever goes on with a record, also with its own, first raises the line to
-//!    that instant ([`lease`], [`Published::plan`]).
-//! 4. A grant is stored, then the line is raised, then the worker switched, then the ceiling published.
-//! 5. A grant that ends before a ceiling published in this run is renewed before it is installed
+//!    that instant ([`lease`], [`Published::actions`]).
+//! 4. A grant is stored, then the line is raised, then the worker switched, then the end published.
+//! 5. A grant that ends before a end published in this run is renewed before it is installed
 //!    ([`NotInstalled::RenewFirst`]).
 //! 6. A stop closes the line ([`Published::close`]), then gives back what was not used, but nothing before the grant's
 //!    start ([`give_back`]).
@@ -25,7 +25,7 @@
 //!    data directory prove nothing: a copy of a machine has the same.
 //! 10. An outage of the registry is harmless for as long as the window, less the time between renewals ([`Terms`]).
 //! 11. The line is lowered by hand to the grant's start at most ([`Published::lowest_tick`]), which is on record before
-//!     its worker is in use ([`Step::Switch`]).
+//!     its worker is in use ([`Action::Switch`]).
 //! 12. After a session's crash, which the token survives, the server goes on with its grant, which the postmaster
 //!     remembers until the line is closed; or it finds it again in the registry. What was used of it is
 //!     known again when the line was raised to the reservation ([`Published::resumed`]).
@@ -98,6 +98,6 @@ pub use change::{Identity, Write, give_back, is_current, lease, shorten};
 pub use choice::{Choice, NoWorker, Search, Taken, Wanted, Watch, Why};
 pub use lessee::{Answer, Event, Found, Lessee, Moment, Next};
 pub use namespace::{Known, NamespaceRecord, OtherLayout, check_namespace};
-pub use published::{Grant, NotInstalled, Published, Seen, Step};
+pub use published::{Action, Grant, NotInstalled, Published, Seen};
 pub use record::{Holder, Record, Stored, Token, Version, WorkerNumber};
 pub use terms::Terms;

@@ -17,7 +17,7 @@ pub struct Published {
     pub from: Option<UnixMicros>,
     /// The first instant that no session may claim: the end of the grant. Not lowered within a run, as sessions have
     /// copies of it.
-    pub ceiling: Option<UnixMicros>,
+    pub end: Option<UnixMicros>,
     /// Where the line was closed: the last position before that.
     pub closed: Option<Position>,
     /// Whether the line is above all that was ever claimed with this run's token. Not so after a session's crash, which
@@ -37,8 +37,8 @@ pub struct Seen {
     pub used: Option<UnixMicros>,
     /// The worker beside the line.
     pub worker: Option<WorkerNumber>,
-    /// The highest ceiling published in this run.
-    pub ceiling: Option<UnixMicros>,
+    /// The highest end published in this run.
+    pub end: Option<UnixMicros>,
     /// Whether the line is closed.
     pub is_closed: bool,
     /// [`Published::rewound_to`].
@@ -59,8 +59,8 @@ pub struct Grant {
 /// Why a grant is not installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NotInstalled {
-    /// It ends before a ceiling that sessions may have, or leaves the line no room. It must be renewed first.
-    #[error("the grant ends before the line or a published ceiling")]
+    /// It ends before a end that sessions may have, or leaves the line no room. It must be renewed first.
+    #[error("the grant ends before the line or a published end")]
     RenewFirst,
     /// The layout has no such worker.
     #[error("the layout has no worker {}", .0.0)]
@@ -69,7 +69,7 @@ pub enum NotInstalled {
 
 /// What brings a grant to the sessions, in the order in which it must be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum Action {
     /// The line is raised to the tick: nothing before it is claimed any more.
     Raise(Tick),
     /// The worker of the grant is put beside the line. The grant's start is on record before, so that from then on nobody
@@ -83,7 +83,7 @@ impl Published {
     /// At the start of a run. `is_first` says whether it is the first run of this token, and not one after a session's
     /// crash.
     pub const fn new(is_first: bool) -> Self {
-        Self { worker: None, from: None, ceiling: None, closed: None, resumed: is_first, rewound_to: None }
+        Self { worker: None, from: None, end: None, closed: None, resumed: is_first, rewound_to: None }
     }
 
     /// The highest tick that may be claimed. A session's limit is this or that of the reservation, whichever is lower.
@@ -92,10 +92,10 @@ impl Published {
         if self.closed.is_some() { None } else { self.last_tick(layout) }
     }
 
-    /// The last tick that begins before the ceiling.
+    /// The last tick that begins before the end.
     fn last_tick(&self, layout: &Layout) -> Option<Tick> {
-        let ceiling = self.ceiling?;
-        Some((layout.first_tick_from(ceiling) - Ticks(1)).min(layout.last_tick()))
+        let end = self.end?;
+        Some((layout.first_tick_from(end) - Ticks(1)).min(layout.last_tick()))
     }
 
     /// The lowest tick to which the line may be lowered by hand: everything before it may be another server's.
@@ -111,14 +111,14 @@ impl Published {
             line: after(last),
             used: self.resumed.then(|| after(self.closed.unwrap_or(last))),
             worker: self.worker,
-            ceiling: self.ceiling,
+            end: self.end,
             is_closed: self.closed.is_some(),
             rewound_to: self.rewound_to,
         }
     }
 
-    /// Takes the line from the sessions: none of them claims any more, whatever ceiling it has copied. A grant that is
-    /// published opens the line again, above all those ceilings.
+    /// Takes the line from the sessions: none of them claims any more, whatever end it has copied. A grant that is
+    /// published opens the line again, above all those ends.
     pub fn close(&mut self, layout: &Layout, line: &Line) {
         let beyond = self.last_tick(layout).unwrap_or(Tick(-1));
         let last = line.close(layout, beyond);
@@ -129,44 +129,44 @@ impl Published {
     ///
     /// # Errors
     /// Where the grant cannot be installed as it is.
-    pub fn plan(&self, layout: &Layout, line: &Line, grant: &Grant) -> Result<[Option<Step>; 3], NotInstalled> {
+    pub fn actions(&self, layout: &Layout, line: &Line, grant: &Grant) -> Result<[Option<Action>; 3], NotInstalled> {
         let bits = layout.place_number(grant.worker.0).ok_or(NotInstalled::NoSuchWorker(grant.worker))?;
         let next = layout.tick_of(line.last()) + Ticks(1);
         let floor = layout.first_tick_from(grant.from);
         let has_room = layout.first_tick_from(grant.until) > floor.max(next);
-        // Sessions may have copies of the ceiling, and would claim up to it with the grant's worker.
-        if !has_room || self.ceiling.is_some_and(|ceiling| grant.until < ceiling) {
+        // Sessions may have copies of the end, and would claim up to it with the grant's worker.
+        if !has_room || self.end.is_some_and(|end| grant.until < end) {
             return Err(NotInstalled::RenewFirst);
         }
         Ok([
-            (floor > next).then_some(Step::Raise(floor)),
-            (self.worker != Some(grant.worker)).then_some(Step::Switch(*grant, bits)),
-            Some(Step::Publish(*grant)),
+            (floor > next).then_some(Action::Raise(floor)),
+            (self.worker != Some(grant.worker)).then_some(Action::Switch(*grant, bits)),
+            Some(Action::Publish(*grant)),
         ])
     }
 
-    /// Does a step of [`Self::plan`].
-    pub fn apply(&mut self, layout: &Layout, line: &Line, step: Step) {
+    /// Does a step of [`Self::actions`].
+    pub fn apply(&mut self, layout: &Layout, line: &Line, step: Action) {
         match step {
-            Step::Raise(floor) => line.raise(layout, floor),
-            Step::Switch(grant, bits) => {
+            Action::Raise(floor) => line.raise(layout, floor),
+            Action::Switch(grant, bits) => {
                 self.from = self.from.max(Some(grant.from));
                 line.switch_worker(layout, bits);
                 self.worker = Some(grant.worker);
             }
-            Step::Publish(grant) => {
-                (self.from, self.ceiling, self.closed) = (Some(grant.from), Some(grant.until), None);
+            Action::Publish(grant) => {
+                (self.from, self.end, self.closed) = (Some(grant.from), Some(grant.until), None);
             }
         }
     }
 
-    /// Brings a grant to the sessions. The caller holds the lock for transitions, and lets nobody read the ceiling
+    /// Brings a grant to the sessions. The caller holds the lock for transitions, and lets nobody read the end
     /// before it lets go of it.
     ///
     /// # Errors
     /// Where the grant cannot be installed as it is. Nothing was changed.
     pub fn install(&mut self, layout: &Layout, line: &Line, grant: &Grant) -> Result<(), NotInstalled> {
-        for step in self.plan(layout, line, grant)?.into_iter().flatten() {
+        for step in self.actions(layout, line, grant)?.into_iter().flatten() {
             self.apply(layout, line, step);
         }
         Ok(())

@@ -8,7 +8,7 @@
 //!   likes. It may arrive late, after its sender is gone, twice, or never; and its answer may be lost.
 //! * *A pause is no action*: who does nothing is paused. An outage of the registry is requests that are lost.
 //! * *One ID is watched*, from any claim on, or none. So not all IDs need to be remembered.
-//! * *All sessions of a server are one*, which has a copy of the highest ceiling that was ever published in its run.
+//! * *All sessions of a server are one*, which has a copy of the highest end that was ever published in its run.
 //! * *A request that cannot succeed any more is dropped* where versions are compared. Who waits for its answer might as
 //!   well be told that it failed. So a request that is under way expects the record as it stands.
 //! * *Of states that differ by nothing that matters, one is looked at*: see `normal`.

@@ -90,7 +90,7 @@ impl World {
             state.network = forgotten.collect();
         }
         for server in &mut state.servers {
-            if left.session_crashes == 0 && server.ceiling.is_some() {
+            if left.session_crashes == 0 && server.end.is_some() {
                 server.kept = None;
             }
             if let Task::Installing(plan, step) = &mut server.task

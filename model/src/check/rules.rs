@@ -3,16 +3,16 @@
 
 use super::state::{Grant, Installation, Instant, LOST, Record, Request, Server, Tick, Worker};
 use snowflake_core::lease::{
-    self, Holder, Identity, Published, Seen, Step, Stored, Terms, Token, Version, WorkerNumber,
+    self, Action, Holder, Identity, Published, Seen, Stored, Terms, Token, Version, WorkerNumber,
 };
-use snowflake_core::{Bounds, Layout, Line, Micros, Policy, Position, Ticks, UnixMicros, Window};
+use snowflake_core::{Layout, Line, Micros, OpenRange, Policy, Position, Reach, Ticks, UnixMicros};
 
 /// What a request must find in the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compare {
     /// Nobody has changed the record since it was read.
     Version,
-    /// The record is as it was read, which is as safe: it does not come back with the same bounds.
+    /// The record is as it was read, which is as safe: it does not come back with the same reach.
     Record,
     /// Its owner is. Breaks rule 2.
     Owner,
@@ -33,9 +33,9 @@ pub enum Break {
     UsedBeforeStored,
     /// 4: the worker is switched before the line is raised.
     SwitchedFirst,
-    /// 4: the ceiling is published before the worker is switched.
+    /// 4: the end is published before the worker is switched.
     PublishedFirst,
-    /// 5: a grant may end before a published ceiling.
+    /// 5: a grant may end before a published end.
     Shrinks,
     /// 6: what was used is given back while sessions claim.
     NotClosed,
@@ -99,7 +99,7 @@ fn number(worker: Worker) -> WorkerNumber {
 /// A line that stands there.
 fn line(server: &Server) -> Line {
     let line = Line::new();
-    let all_before = Window { floor: Position(0), end: Position(u64::from(server.last) + 1), spread_mask: 0 };
+    let all_before = OpenRange { floor: Position(0), end: Position(u64::from(server.last) + 1), spread_mask: 0 };
     line.claim_in(&all_before, u64::MAX);
     line
 }
@@ -108,7 +108,7 @@ fn published(server: &Server) -> Published {
     Published {
         worker: server.worker.map(number),
         from: server.from.map(instant),
-        ceiling: server.ceiling.map(instant),
+        end: server.end.map(instant),
         closed: server.closed.map(|last| Position(last.into())),
         resumed: server.is_resumed,
         rewound_to: None,
@@ -152,7 +152,7 @@ impl Rules {
     fn seen(&self, server: &Server) -> Seen {
         let mut seen = published(server).look(&self.layout, &line(server));
         match self.broken {
-            Some(Break::Shrinks) => seen.ceiling = None,
+            Some(Break::Shrinks) => seen.end = None,
             Some(Break::NotClosed | Break::HandedBackInUse) => seen.is_closed = true,
             Some(Break::UsedRoundedDown) => seen.used = seen.used.map(|used| used - self.layout.tick_length()),
             Some(Break::CrashForgotten) => seen.used = Some(seen.used.unwrap_or(seen.line)),
@@ -245,17 +245,17 @@ impl Rules {
     pub fn plan(&self, server: &Server, grant: Grant) -> Option<Installation> {
         let mut published = published(server);
         if self.is_broken(Break::Shrinks) {
-            published.ceiling = None;
+            published.end = None;
         }
         let wide =
             lease::Grant { worker: number(grant.worker), from: instant(grant.from), until: instant(grant.until) };
-        let steps = published.plan(&self.layout, &line(server), &wide).ok()?;
+        let steps = published.actions(&self.layout, &line(server), &wide).ok()?;
         let mut plan = Installation { raise: None, switches: false, grant };
         for step in steps.into_iter().flatten() {
             match step {
-                Step::Raise(tick) => plan.raise = Some(tick.0 as u8),
-                Step::Switch(..) => plan.switches = true,
-                Step::Publish(_) => {}
+                Action::Raise(tick) => plan.raise = Some(tick.0 as u8),
+                Action::Switch(..) => plan.switches = true,
+                Action::Publish(_) => {}
             }
         }
         if self.is_broken(Break::StartRoundedDown) {
@@ -265,13 +265,13 @@ impl Rules {
     }
 
     /// The steps of a plan, in their order.
-    fn steps(&self, plan: &Installation) -> [Option<Step>; 3] {
+    fn steps(&self, plan: &Installation) -> [Option<Action>; 3] {
         let number = number(plan.grant.worker);
         let bits = self.layout.place_number(number.0).expect("a worker of the layout");
-        let raise = plan.raise.map(|tick| Step::Raise(snowflake_core::Tick(tick.into())));
+        let raise = plan.raise.map(|tick| Action::Raise(snowflake_core::Tick(tick.into())));
         let grant = lease::Grant { worker: number, from: instant(plan.grant.from), until: instant(plan.grant.until) };
-        let switch = plan.switches.then_some(Step::Switch(grant, bits));
-        let publish = Some(Step::Publish(grant));
+        let switch = plan.switches.then_some(Action::Switch(grant, bits));
+        let publish = Some(Action::Publish(grant));
         match self.broken {
             Some(Break::SwitchedFirst) => [switch, raise, publish],
             Some(Break::PublishedFirst) => [publish, raise, switch],
@@ -291,24 +291,24 @@ impl Rules {
         let (mut published, line) = (published(server), line(server));
         let before = published.from;
         published.apply(&self.layout, &line, step);
-        if self.is_broken(Break::StartRecordedLate) && matches!(step, Step::Switch(..)) {
+        if self.is_broken(Break::StartRecordedLate) && matches!(step, Action::Switch(..)) {
             published.from = before;
         }
         server.last = line.last().0 as u8;
         server.worker = published.worker.map(|worker| worker.0 as u8);
         server.from = published.from.filter(|_| keeps_from).map(small);
         // Sessions keep their copies of a higher one.
-        server.ceiling = server.ceiling.max(published.ceiling.map(small));
+        server.end = server.end.max(published.end.map(small));
         server.closed = published.closed.map(|last| last.0 as u8);
     }
 
-    /// What a session claims that reads this tick off the clock, with the highest ceiling that it can have copied.
+    /// What a session claims that reads this tick off the clock, with the highest end that it can have copied.
     pub fn claim(&self, server: &Server, now: Tick) -> Option<super::state::Position> {
         let copied = Published { closed: None, ..published(server) };
         let limit = copied.limit(&self.layout)?;
         let policy = Policy { max_burst: Ticks(0), max_lead: Ticks(0), spread: 1 };
-        let bounds = Bounds { policy, limit, now: snowflake_core::Tick(now.into()) };
-        let claim = line(server).claim_in(&bounds.window(&self.layout), 1)?;
+        let reach = Reach { policy, limit, now: snowflake_core::Tick(now.into()) };
+        let claim = line(server).claim_in(&reach.open_range(&self.layout), 1)?;
         Some(claim.first.0 as u8)
     }
 

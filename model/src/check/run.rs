@@ -98,7 +98,7 @@ fn describe(state: &State, workers: usize) -> String {
         .filter(|server| is_shown(server.phase))
         .map(|server| {
             let worker = server.worker.map_or("-".to_owned(), |worker| worker.to_string());
-            format!("line {} w{worker} up to {}", server.last, server.ceiling.unwrap_or(0))
+            format!("line {} w{worker} up to {}", server.last, server.end.unwrap_or(0))
         })
         .collect();
     format!("{} | {} | {}", registry.join(" "), servers.join(", "), network.join(", "))

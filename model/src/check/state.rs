@@ -105,8 +105,8 @@ pub struct Server {
     pub worker: Option<Worker>,
     /// Where the grant in use begins; only where lines are lowered by hand.
     pub from: Option<Instant>,
-    /// The highest ceiling published in this run, of which sessions have copies.
-    pub ceiling: Option<Instant>,
+    /// The highest end published in this run, of which sessions have copies.
+    pub end: Option<Instant>,
     pub closed: Option<Position>,
     pub task: Task,
     /// The grant that sessions claim of, in the postmaster's memory; only where sessions crash.

@@ -209,7 +209,7 @@ pub fn suite() -> Vec<Check> {
         repeats("3: own record found again, start forgotten", breaking(Break::StartForgotten, &one_at_a_time(&one))),
         repeats("4: grant used before it is stored", breaking(Break::UsedBeforeStored, &one)),
         repeats("4: worker switched before the line is raised", breaking(Break::SwitchedFirst, &one_at_a_time(&two))),
-        repeats("4: ceiling published before the switch", breaking(Break::PublishedFirst, &one_at_a_time(&two))),
+        repeats("4: end published before the switch", breaking(Break::PublishedFirst, &one_at_a_time(&two))),
         repeats("5: newer grant ends before an older one", breaking(Break::Shrinks, &one_at_a_time(&two))),
         repeats("6: given back while sessions claim", with(stop, &breaking(Break::NotClosed, &one_at_a_time(&one)))),
         repeats(

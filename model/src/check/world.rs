@@ -289,7 +289,7 @@ impl World {
         if server.closed.is_some() && !self.rules.is_broken(Break::StoredWhenGivenBack) {
             return None;
         }
-        let record = Record { owner: server.token, from: server.from?, until: server.ceiling?, system: 0 };
+        let record = Record { owner: server.token, from: server.from?, until: server.end?, system: 0 };
         server.worker.map(|worker| (worker, record))
     }
 
@@ -468,7 +468,7 @@ impl Model for World {
                     }
                 }
             }
-            if server.task == Task::Idle && server.kept.is_some() && server.ceiling.is_none() {
+            if server.task == Task::Idle && server.kept.is_some() && server.end.is_none() {
                 actions.push(Action::Restore { server: i });
             }
             match server.task {

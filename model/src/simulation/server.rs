@@ -2,7 +2,7 @@
 
 use snowflake_core::lease::{Holder, Identity, Lessee, Moment, Published, Terms, Token, Wanted, WorkerNumber};
 use snowflake_core::{
-    Bounds, Layout, Line, Micros, MonotonicMicros, Pace, Policy, Position, Refusal, Tick, Ticks, UnixMicros,
+    Layout, Line, Micros, MonotonicMicros, Pace, Policy, Position, Reach, Refusal, Tick, Ticks, UnixMicros,
 };
 
 /// How far a reservation is ahead of the line.
@@ -159,9 +159,9 @@ impl Server {
             return (Claimed::NoLease, None);
         };
         let policy = Policy { max_burst: layout.ticks_in(MAX_BURST), max_lead: layout.ticks_in(max_lead), spread: 1 };
-        let bounds = Bounds { policy, limit, now: layout.tick_at(self.clock(start, now)) };
-        let claim = match self.line.claim(layout, &bounds, want) {
-            Err(Refusal::Behind) => self.line.open(layout, &bounds, want, &mut self.pace, MonotonicMicros(now.0)),
+        let reach = Reach { policy, limit, now: layout.tick_at(self.clock(start, now)) };
+        let claim = match self.line.claim(layout, &reach, want) {
+            Err(Refusal::Behind) => self.line.open(layout, &reach, want, &mut self.pace, MonotonicMicros(now.0)),
             claim => claim,
         };
         match claim {

@@ -46,7 +46,7 @@ fn names_of_other_encodings_are_kept() {
         assert_eq!((row.get(0), row.get(1)), (true, true), "{encoding}");
         let finding = format!(
             "SELECT finding LIKE replace(format('public.%I.%I has values from 1 to 2, %%', {table}, {column}), '\\', '\\\\')
-             FROM snowflake_check_plan(keys => ARRAY[{oid}]) WHERE subject = 'key'"
+             FROM snowflake_preflight(keys => ARRAY[{oid}]) WHERE subject = 'key'"
         );
         assert!(value::<bool>(client, &finding), "{encoding}");
 

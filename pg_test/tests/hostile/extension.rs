@@ -42,7 +42,7 @@ fn a_function_that_its_owner_adds_is_not_taken_for_one_of_the_extension() {
     assert!(value::<bool>(&mut client, "INSERT INTO ours DEFAULT VALUES RETURNING id > 1000000"));
     // A column that calls hers makes no IDs, and one that calls ours does.
     client.batch_execute("CREATE TABLE theirs (id bigint PRIMARY KEY DEFAULT evil.snowflake_next())").unwrap();
-    client.batch_execute("SELECT * FROM ids.snowflake_check_plan(keys => '{ours,theirs}')").unwrap();
+    client.batch_execute("SELECT * FROM ids.snowflake_preflight(keys => '{ours,theirs}')").unwrap();
     let plan = "SELECT string_agg(statement, '') FROM ids.snowflake_adopt_plan('theirs')";
     assert!(value::<String>(&mut client, plan).contains("SET DEFAULT ids.snowflake_next()"));
     let error = client.query("SELECT ids.snowflake_rewind(0)", &[]).unwrap_err();

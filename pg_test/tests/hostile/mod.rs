@@ -59,7 +59,7 @@ fn ran(cluster: &Cluster, kind: &str) -> bool {
 
 /// All calls that concern tables.
 const CALLS: [&str; 17] = [
-    "SELECT count(*) FROM snowflake_check_plan(keys => '{evil.orders,evil.events,evil.heirs,evil.lines}')",
+    "SELECT count(*) FROM snowflake_preflight(keys => '{evil.orders,evil.events,evil.heirs,evil.lines}')",
     "SELECT count(*) FROM snowflake_create_partitions('evil.events', '1 day', '2026-01-01', '2026-01-04')",
     "SELECT count(*) FROM snowflake_adopt_plan('evil.orders')",
     "SELECT count(*) FROM snowflake_adopt_plan('evil.orders', 'id', false, 'recreate')",
@@ -261,7 +261,7 @@ fn a_tree_of_several_owners_is_refused_and_not_read() {
         "SELECT snowflake_adopt('mixed')",
         "public.mixed belongs to postgres, and evil.rest_of_it to mallory",
     );
-    let key = "SELECT finding FROM snowflake_check_plan(keys => '{mixed}') WHERE subject = 'key'";
+    let key = "SELECT finding FROM snowflake_preflight(keys => '{mixed}') WHERE subject = 'key'";
     let finding: String = value(&mut client, key);
     assert!(finding.contains("belong to several roles"), "{finding}");
     // Each table of the default partition is looked through by its owner.
@@ -276,7 +276,7 @@ fn a_tree_of_several_owners_is_refused_and_not_read() {
 fn what_a_role_may_not_read_it_is_not_told() {
     let cluster = prey();
     cluster.client().batch_execute("CREATE ROLE analyst LOGIN").unwrap();
-    let key = "SELECT finding FROM snowflake_check_plan(keys => '{evil.plain}') WHERE subject = 'key'";
+    let key = "SELECT finding FROM snowflake_preflight(keys => '{evil.plain}') WHERE subject = 'key'";
     let told = |what: &str| {
         let finding: String = value(&mut cluster.client_of("analyst", "prey"), key);
         assert!(finding.contains(what), "{finding}");

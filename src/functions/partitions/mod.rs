@@ -17,7 +17,7 @@ use pgrx::datum::Interval;
 use pgrx::direct_function_call_as_datum;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
-use snowflake_core::pieces::{Edge, Overlap, Piece, PiecesError, Step, missing, pieces};
+use snowflake_core::pieces::{Edge, Overlap, Piece, PieceLength, PiecesError, missing, pieces};
 use snowflake_core::{Layout, Micros, UnixMicros};
 use std::ffi::{CStr, CString, c_char};
 use std::ops::Range;
@@ -153,7 +153,7 @@ fn wanted(
     let every = every.ok_or(PartitionError::Null("every"))?;
     let since = since.ok_or(PartitionError::Null("since"))?;
     let until = until.ok_or(PartitionError::Null("until"))?;
-    let step = Step::new(every.months(), every.days(), Micros(every.micros())).map_err(|problem| {
+    let step = PieceLength::new(every.months(), every.days(), Micros(every.micros())).map_err(|problem| {
         // SAFETY: interval_out takes an interval and returns a NUL-terminated string.
         let text = unsafe {
             direct_function_call_as_datum(pg_sys::interval_out, &[every.into_datum()])

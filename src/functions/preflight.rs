@@ -1,12 +1,12 @@
-//! `snowflake_check_plan()`.
+//! `snowflake_preflight()`.
 
-#![expect(clippy::too_many_arguments, reason = "a plan has many parts, all of them named and optional")]
+#![expect(clippy::too_many_arguments, reason = "there are many requirements, all of them named and optional")]
 
-use crate::check_plan::{Row, Wanted, check};
 use crate::encoding::{self, Text};
 use crate::errors::Error;
-use crate::errors::plan::{MAX_KEYS, PlanError};
+use crate::errors::preflight::{MAX_KEYS, PreflightError};
 use crate::given::Given;
+use crate::preflight::{Finding, Wanted, check};
 use crate::time::timestamptz;
 use crate::{named_layouts, settings};
 use pgrx::iter::TableIterator;
@@ -15,10 +15,10 @@ use pgrx::{Array, name};
 use snowflake_core::Layout;
 use std::ffi::CStr;
 
-export!(snowflake_check_plan_wrapper as snowflake_check_plan);
+export!(snowflake_preflight_wrapper as snowflake_preflight);
 
 #[pg_extern(sql = "")]
-fn snowflake_check_plan(
+fn snowflake_preflight(
     layout: Option<Given>,
     epoch: Option<i64>,
     servers: Option<i32>,
@@ -34,11 +34,11 @@ fn snowflake_check_plan(
     'static,
     (name!(subject, &'static str), name!(verdict, &'static str), name!(finding, Text), name!(advice, Option<Text>)),
 > {
-    let layout = plan_layout(layout, epoch);
+    let layout = wanted_layout(layout, epoch);
     let checked = (|| {
         let keys = keys.map(all).transpose()?;
         if let Some(rate) = ids_per_second.filter(|rate| rate.is_nan() || *rate <= 0.0) {
-            return Err(PlanError::Rate(rate).into());
+            return Err(PreflightError::Rate(rate).into());
         }
         check(&Wanted {
             layout,
@@ -54,36 +54,34 @@ fn snowflake_check_plan(
         })
     })();
     let rows = checked.unwrap_or_else(|error: Error| error.raise_in(&layout));
-    TableIterator::new(
-        rows.into_iter().map(|Row { subject, verdict, finding, advice }| {
-            (subject, verdict.name(), Text(finding), advice.map(Text))
-        }),
-    )
+    TableIterator::new(rows.into_iter().map(|Finding { subject, verdict, finding, advice }| {
+        (subject, verdict.name(), Text(finding), advice.map(Text))
+    }))
 }
 
 /// The layout that is named, or the server's; with another epoch, where one is given.
-fn plan_layout(layout: Option<Given>, epoch: Option<i64>) -> Layout {
+fn wanted_layout(layout: Option<Given>, epoch: Option<i64>) -> Layout {
     let layout = layout.map_or_else(|| *settings::layout(), named_layouts::find);
     match epoch {
         None => layout,
         Some(epoch) => layout
             .with_epoch(timestamptz::to_unix(epoch))
-            .unwrap_or_else(|problem| Error::from(PlanError::Epoch(epoch, problem)).raise_in(&layout)),
+            .unwrap_or_else(|problem| Error::from(PreflightError::Epoch(epoch, problem)).raise_in(&layout)),
     }
 }
 
 /// The elements of `keys`.
-fn all(keys: Array<pg_sys::Oid>) -> Result<Vec<pg_sys::Oid>, PlanError> {
+fn all(keys: Array<pg_sys::Oid>) -> Result<Vec<pg_sys::Oid>, PreflightError> {
     match keys.len() {
-        0..=MAX_KEYS => keys.iter().collect::<Option<_>>().ok_or(PlanError::NullKey),
-        count => Err(PlanError::TooManyKeys(count)),
+        0..=MAX_KEYS => keys.iter().collect::<Option<_>>().ok_or(PreflightError::NullKey),
+        count => Err(PreflightError::TooManyKeys(count)),
     }
 }
 
-fn positive(argument: &'static str, value: Option<i32>) -> Result<Option<u32>, PlanError> {
+fn positive(argument: &'static str, value: Option<i32>) -> Result<Option<u32>, PreflightError> {
     let check = |value: i32| match u32::try_from(value) {
         Ok(number) if number > 0 => Ok(number),
-        _ => Err(PlanError::TooFew(argument, value)),
+        _ => Err(PreflightError::TooFew(argument, value)),
     };
     value.map(check).transpose()
 }

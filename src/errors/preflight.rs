@@ -1,4 +1,4 @@
-//! The errors of `snowflake_check_plan()`: arguments that are no plan. A plan that cannot work is not among them.
+//! The errors of `snowflake_preflight()`: arguments that mean nothing. What cannot work is a row of its result.
 
 use super::report::error;
 use crate::time::timestamptz;
@@ -10,9 +10,9 @@ use snowflake_core::{Layout, LayoutError};
 /// The most keys that one call checks.
 pub const MAX_KEYS: usize = 10_000;
 
-/// Why a plan cannot be checked.
+/// Why nothing can be checked.
 #[derive(Clone, Debug)]
-pub enum PlanError {
+pub enum PreflightError {
     /// A number must be 1 or more: this argument, and its value.
     TooFew(&'static str, i32),
     /// The rate is no number of IDs, or negative.
@@ -25,7 +25,7 @@ pub enum PlanError {
     TooManyKeys(usize),
 }
 
-impl PlanError {
+impl PreflightError {
     pub(super) fn report(self, layout: &Layout) -> ErrorReport {
         use PgSqlErrorCode::*;
         let invalid = |message: &str| error(ERRCODE_INVALID_PARAMETER_VALUE, message);
@@ -41,7 +41,7 @@ impl PlanError {
                     .set_hint("Give an epoch from 1970 on, such as '2024-01-01 00:00+00', or a narrower timestamp.")
             }
             Self::NullKey => error(ERRCODE_NULL_VALUE_NOT_ALLOWED, "keys must not have a NULL")
-                .set_hint("For example: SELECT * FROM snowflake_check_plan(keys => '{orders, customers}');"),
+                .set_hint("For example: SELECT * FROM snowflake_preflight(keys => '{orders, customers}');"),
             Self::TooManyKeys(count) => error(ERRCODE_PROGRAM_LIMIT_EXCEEDED, &format!("keys has {count} tables"))
                 .set_detail(format!("One call checks at most {MAX_KEYS} keys."))
                 .set_hint("Check them in several calls."),

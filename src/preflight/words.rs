@@ -6,17 +6,17 @@ use crate::moving::Key;
 use crate::settings;
 use crate::time::timestamptz;
 use crate::wording::{duration, sentence};
-use snowflake_core::notation::BUILT_IN;
-use snowflake_core::plan::{
+use snowflake_core::capacity::{
     Backfill, Doubles, Lengths, Lifetime, Misfit, Need, Rate, Room, Sorting, Verdict, YEAR, burst,
     lifetime as judge_life, rate as judge_rate, room as judge_room, sustained,
 };
+use snowflake_core::notation::BUILT_IN;
 use snowflake_core::{Field, FieldError, Layout, Micros, UnixMicros};
 use snowflake_moving::target::Unfit;
 use snowflake_moving::{Values, Width};
 
 /// An answer.
-pub struct Row {
+pub struct Finding {
     /// What it is about.
     pub subject: &'static str,
     /// What to make of it.
@@ -27,8 +27,8 @@ pub struct Row {
     pub advice: Option<String>,
 }
 
-fn row(subject: &'static str, verdict: Verdict, finding: String, advice: &str) -> Row {
-    Row { subject, verdict, finding, advice: (!advice.is_empty()).then(|| advice.to_owned()) }
+fn row(subject: &'static str, verdict: Verdict, finding: String, advice: &str) -> Finding {
+    Finding { subject, verdict, finding, advice: (!advice.is_empty()).then(|| advice.to_owned()) }
 }
 
 fn at(instant: UnixMicros) -> String {
@@ -46,7 +46,7 @@ fn number(ids: f64) -> String {
 }
 
 /// How the layout is written.
-pub fn layout(layout: &Layout) -> Row {
+pub fn layout(layout: &Layout) -> Finding {
     match layout.check_makes_ids() {
         Ok(()) => row("layout", Verdict::Ok, layout.to_string(), ""),
         Err(error) => row(
@@ -59,7 +59,7 @@ pub fn layout(layout: &Layout) -> Row {
 }
 
 /// Until when IDs can be made.
-pub fn lifetime(layout: &Layout, now: UnixMicros, needed: Option<u32>) -> Row {
+pub fn lifetime(layout: &Layout, now: UnixMicros, needed: Option<u32>) -> Finding {
     let found = judge_life(layout, now, needed);
     let (epoch, end) = (layout.epoch(), layout.end());
     let ends = format!(
@@ -86,7 +86,7 @@ pub fn lifetime(layout: &Layout, now: UnixMicros, needed: Option<u32>) -> Row {
 }
 
 /// Which numbers IDs are, and how exact their times.
-pub fn bigint(layout: &Layout) -> Row {
+pub fn bigint(layout: &Layout) -> Finding {
     let tick = match layout.tick_length().0 {
         us if us % 1_000_000 == 0 => format!("{} s", us / 1_000_000),
         us if us % 1_000 == 0 => format!("{} ms", us / 1_000),
@@ -100,7 +100,7 @@ pub fn bigint(layout: &Layout) -> Row {
 }
 
 /// Whether JavaScript has them exactly.
-pub fn javascript(found: Doubles, matters: Option<bool>) -> Row {
+pub fn javascript(found: Doubles, matters: Option<bool>) -> Finding {
     let finding = match found {
         Doubles::Exact => "all IDs are below 2^53, so JavaScript has them exactly as numbers".to_owned(),
         Doubles::ExactLongEnough(end) | Doubles::ExactUntil(end) => {
@@ -118,7 +118,7 @@ pub fn javascript(found: Doubles, matters: Option<bool>) -> Row {
 }
 
 /// How many servers there is room for.
-pub fn room(layout: &Layout, need: &Need) -> Row {
+pub fn room(layout: &Layout, need: &Need) -> Finding {
     let found = judge_room(layout, need);
     let (workers, each) = (layout.workers(), layout.workers_of_datacenter());
     let has_datacenters = layout.max(Field::Datacenter) > 0;
@@ -157,7 +157,7 @@ pub fn room(layout: &Layout, need: &Need) -> Row {
 }
 
 /// How many IDs a second one server can make.
-pub fn rate(layout: &Layout, needed: Option<f64>, max_burst: Micros) -> Row {
+pub fn rate(layout: &Layout, needed: Option<f64>, max_burst: Micros) -> Finding {
     let found = judge_rate(layout, needed);
     let mut finding = format!(
         "a server can make {} IDs a second, and a peak {} more in advance (max_burst is {})",
@@ -177,13 +177,13 @@ pub fn rate(layout: &Layout, needed: Option<f64>, max_burst: Micros) -> Row {
 }
 
 /// From when on rows can have IDs of their own time.
-pub fn oldest_possible(layout: &Layout) -> Row {
+pub fn oldest_possible(layout: &Layout) -> Finding {
     let finding = format!("rows from {} on can get IDs of their own time", at(layout.epoch()));
     row("old rows", Verdict::Ok, finding, "")
 }
 
 /// Whether the oldest row can.
-pub fn backfill(layout: &Layout, found: Backfill, oldest: i64) -> Row {
+pub fn backfill(layout: &Layout, found: Backfill, oldest: i64) -> Finding {
     let oldest = timestamptz::display(oldest);
     let (finding, advice) = match found {
         Backfill::Possible => (format!("rows from {oldest} on can get IDs of their own time"), String::new()),
@@ -212,12 +212,12 @@ fn name(key: &Key) -> String {
 }
 
 /// A key without values.
-pub fn empty_key(key: &Key) -> Row {
+pub fn empty_key(key: &Key) -> Finding {
     row("key", Verdict::Ok, format!("{} has no values", name(key)), adopt(key).as_deref().unwrap_or(""))
 }
 
 /// A key whose values are IDs of the layout.
-pub fn key_with_ids(key: &Key, values: Values) -> Row {
+pub fn key_with_ids(key: &Key, values: Values) -> Finding {
     let finding = format!("{} has IDs of this layout, from {} to {}", name(key), values.lowest, values.highest);
     row("key", Verdict::Ok, finding, "")
 }
@@ -232,7 +232,7 @@ fn adopt(key: &Key) -> Option<String> {
 }
 
 /// A key with other values.
-pub fn key(layout: &Layout, key: &Key, values: Values, found: Sorting) -> Row {
+pub fn key(layout: &Layout, key: &Key, values: Values, found: Sorting) -> Finding {
     let name = name(key);
     let Values { lowest, highest } = values;
     let (finding, advice) = match &found {
@@ -282,21 +282,21 @@ fn made(name: &str, id: i64) -> String {
 }
 
 /// A table whose key cannot be looked at.
-pub fn no_key(error: Error) -> Row {
+pub fn no_key(error: Error) -> Finding {
     let is_unclear = matches!(&error, Error::Moving(MovingError::Unfit(_, Unfit::WhichColumn(_))));
     let (finding, hint) = error.words();
     let hint = if is_unclear { Some("Give it as key_column.".to_owned()) } else { hint };
-    Row { subject: "key", verdict: Verdict::Problem, finding, advice: hint }
+    Finding { subject: "key", verdict: Verdict::Problem, finding, advice: hint }
 }
 
-/// The server is ready for the plan.
-pub fn server(has_registry: bool) -> Row {
+/// The server is ready.
+pub fn server(has_registry: bool) -> Finding {
     let worker = if has_registry { "leases its worker ID" } else { "has its worker ID" };
     row("server", Verdict::Ok, format!("this server has this layout, and {worker}"), "")
 }
 
 /// No IDs are made.
-pub fn not_preloaded() -> Row {
+pub fn not_preloaded() -> Finding {
     row(
         "server",
         Verdict::Warning,
@@ -306,7 +306,7 @@ pub fn not_preloaded() -> Row {
 }
 
 /// The server has another layout.
-pub fn other_layout_of_server(layout: &Layout) -> Row {
+pub fn other_layout_of_server(layout: &Layout) -> Finding {
     row(
         "server",
         Verdict::Warning,
@@ -327,8 +327,8 @@ fn lines(layout: &Layout) -> String {
     }
 }
 
-/// Leases are planned, and there is nobody who grants them.
-pub fn no_registry() -> Row {
+/// Leases are wanted, and there is nobody who grants them.
+pub fn no_registry() -> Finding {
     row(
         "server",
         Verdict::Warning,
@@ -338,7 +338,7 @@ pub fn no_registry() -> Row {
 }
 
 /// The worker is not used, as the datacenter is missing.
-pub fn unused_worker(layout: &Layout) -> Row {
+pub fn unused_worker(layout: &Layout) -> Finding {
     row(
         "server",
         Verdict::Warning,
@@ -356,7 +356,7 @@ pub fn is_datacenter(layout: &Layout, field: Field) -> bool {
 }
 
 /// A server leases a worker of any datacenter.
-pub fn any_datacenter() -> Row {
+pub fn any_datacenter() -> Finding {
     row(
         "server",
         Verdict::Warning,
@@ -367,7 +367,7 @@ pub fn any_datacenter() -> Row {
 }
 
 /// The worker does not fit the layout, or is missing.
-pub fn unfit_worker(layout: &Layout, error: FieldError) -> Row {
+pub fn unfit_worker(layout: &Layout, error: FieldError) -> Finding {
     let (verdict, advice) = match error {
         FieldError::Missing(field) => (
             Verdict::Warning,
@@ -393,7 +393,7 @@ pub fn unfit_worker(layout: &Layout, error: FieldError) -> Row {
 }
 
 /// A server with a registry leases one worker and no other.
-pub fn worker_and_registry() -> Row {
+pub fn worker_and_registry() -> Finding {
     row(
         "server",
         Verdict::Warning,
@@ -405,7 +405,7 @@ pub fn worker_and_registry() -> Row {
 }
 
 /// Settings that do not go together.
-pub fn misfit(layout: &Layout, lengths: &Lengths, misfit: Misfit) -> Row {
+pub fn misfit(layout: &Layout, lengths: &Lengths, misfit: Misfit) -> Finding {
     let max_lead = duration(lengths.max_lead);
     let (finding, advice) = match misfit {
         Misfit::NoBurst => (
@@ -437,7 +437,7 @@ pub fn misfit(layout: &Layout, lengths: &Lengths, misfit: Misfit) -> Row {
 }
 
 /// The database has the layout on record.
-pub fn recorded(used: bool) -> Row {
+pub fn recorded(used: bool) -> Finding {
     let finding = if used {
         "this database has this layout on record, and IDs were made in it: the choice is made"
     } else {
@@ -447,7 +447,7 @@ pub fn recorded(used: bool) -> Row {
 }
 
 /// It has another one, and no IDs.
-pub fn unused_record(recorded: &Layout) -> Row {
+pub fn unused_record(recorded: &Layout) -> Finding {
     row(
         "database",
         Verdict::Warning,
@@ -457,7 +457,7 @@ pub fn unused_record(recorded: &Layout) -> Row {
 }
 
 /// It has another one, and IDs.
-pub fn used_record(recorded: &Layout) -> Row {
+pub fn used_record(recorded: &Layout) -> Finding {
     row(
         "database",
         Verdict::Problem,
@@ -471,9 +471,9 @@ pub fn used_record(recorded: &Layout) -> Row {
 }
 
 /// Nothing readable is on record.
-pub fn no_record(error: Error) -> Row {
+pub fn no_record(error: Error) -> Finding {
     let (finding, advice) = error.words();
-    Row {
+    Finding {
         subject: "database",
         verdict: Verdict::Problem,
         finding: sentence(&finding).trim_end_matches('.').to_owned(),

@@ -1,12 +1,12 @@
 //! What a layout has room for.
 
 use proptest::prelude::*;
-use snowflake_core::notation::BUILT_IN;
-use snowflake_core::plan::{
+use snowflake_core::capacity::{
     Backfill, Doubles, Lengths, Lifetime, Misfit, Need, Rate, Room, Sorting, Verdict, YEAR, backfill, burst, doubles,
     lifetime, likely_layouts, misfits, rate, room, sorting, sustained,
 };
-use snowflake_core::{Bounds, Field, Layout, Line, Micros, Parts, Policy, Tick, Ticks, UnixMicros};
+use snowflake_core::notation::BUILT_IN;
+use snowflake_core::{Field, Layout, Line, Micros, Parts, Policy, Reach, Tick, Ticks, UnixMicros};
 use std::collections::BTreeSet;
 
 fn layout(text: &str) -> Layout {
@@ -92,7 +92,7 @@ fn rates_are_compared_with_what_a_server_can_make() {
 }
 
 #[test]
-fn javascript_is_asked_about_the_time_of_the_plan() {
+fn javascript_is_asked_about_the_time_that_is_required() {
     assert_eq!(doubles(&layout("cosid-js"), NOW, Some(1000)), Doubles::Exact);
     // 2^31 ms after the epoch.
     let end = at("2024-01-25T20:31:23.648Z");
@@ -218,9 +218,9 @@ proptest! {
         let line = Line::new();
         line.switch_worker(&layout, layout.place_number(0).unwrap());
         let policy = Policy { max_burst: layout.ticks_in(max_burst), max_lead: Ticks(1000), spread: 1 };
-        let bounds = Bounds { policy, limit: layout.last_tick(), now: Tick(1000) };
+        let reach = Reach { policy, limit: layout.last_tick(), now: Tick(1000) };
         let mut claimed = 0;
-        while let Ok(claim) = line.claim(&layout, &bounds, 1 << 20) {
+        while let Ok(claim) = line.claim(&layout, &reach, 1 << 20) {
             claimed += claim.count;
         }
         prop_assert_eq!(claimed, layout.max(Field::Sequence) + 1 + burst(&layout, max_burst));

@@ -1,19 +1,19 @@
-//! A plan, checked before the first ID is made. [`snowflake_core::plan`] judges; this module asks it about what the caller
-//! plans and about this server, this database, and keys that exist. [`words`] says what came of it.
+//! What is required, checked before the first ID is made. [`snowflake_core::capacity`] judges; this module asks it about what the
+//! caller requires and about this server, this database, and keys that exist. [`words`] says what came of it.
 
 mod words;
 
-pub use words::Row;
+pub use words::Finding;
 
 use crate::errors::Error;
 use crate::moving::{self, Key};
 use crate::time::{clock, timestamptz};
 use crate::{database, settings, shared};
 use pgrx::prelude::*;
-use snowflake_core::plan::{self, Lengths, Need};
+use snowflake_core::capacity::{self, Lengths, Need};
 use snowflake_core::{FieldError, Layout, UnixMicros};
 
-/// What is planned. What is not known is `None`, and not compared.
+/// What is required. What is not known is `None`, and not compared.
 pub struct Wanted {
     /// How IDs are to be made.
     pub layout: Layout,
@@ -41,7 +41,7 @@ pub struct Wanted {
 ///
 /// # Errors
 /// Where a table cannot be read.
-pub fn check(wanted: &Wanted) -> Result<Vec<Row>, Error> {
+pub fn check(wanted: &Wanted) -> Result<Vec<Finding>, Error> {
     let Wanted { layout, years, .. } = *wanted;
     let now = clock::now();
     let leases = wanted.leases.unwrap_or_else(settings::registry::is_set);
@@ -50,12 +50,12 @@ pub fn check(wanted: &Wanted) -> Result<Vec<Row>, Error> {
         words::layout(&layout),
         words::lifetime(&layout, now, years),
         words::bigint(&layout),
-        words::javascript(plan::doubles(&layout, now, years), wanted.javascript),
+        words::javascript(capacity::doubles(&layout, now, years), wanted.javascript),
         words::room(&layout, &need),
         words::rate(&layout, wanted.ids_per_second, settings::max_burst()),
         match wanted.oldest_row {
             None => words::oldest_possible(&layout),
-            Some(oldest) => words::backfill(&layout, plan::backfill(&layout, timestamptz::to_unix(oldest)), oldest),
+            Some(oldest) => words::backfill(&layout, capacity::backfill(&layout, timestamptz::to_unix(oldest)), oldest),
         },
     ];
     for &table in &wanted.keys {
@@ -66,26 +66,26 @@ pub fn check(wanted: &Wanted) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
-fn key(layout: &Layout, now: UnixMicros, table: pg_sys::Oid, column: Option<String>) -> Result<Row, Error> {
+fn key(layout: &Layout, now: UnixMicros, table: pg_sys::Oid, column: Option<String>) -> Result<Finding, Error> {
     match moving::key(table, column) {
         Ok(key) => Ok(judge_key(layout, now, &key)),
-        // It is not clear what to look at; the rest of the plan can be checked all the same.
+        // It is not clear what to look at; the rest can be checked all the same.
         Err(error @ Error::Moving(_)) => Ok(words::no_key(error)),
         Err(error) => Err(error),
     }
 }
 
-fn judge_key(layout: &Layout, now: UnixMicros, key: &Key) -> Row {
+fn judge_key(layout: &Layout, now: UnixMicros, key: &Key) -> Finding {
     let has_ids = key.makes_ids && database::layout_on_record() == Some(layout);
     match key.values {
         None => words::empty_key(key),
         Some(values) if has_ids => words::key_with_ids(key, values),
-        Some(values) => words::key(layout, key, values, plan::sorting(layout, now, values.highest)),
+        Some(values) => words::key(layout, key, values, capacity::sorting(layout, now, values.highest)),
     }
 }
 
-/// What this server's settings make of the plan.
-fn server(wanted: &Wanted, leases: bool) -> Vec<Row> {
+/// What this server's settings make of it.
+fn server(wanted: &Wanted, leases: bool) -> Vec<Finding> {
     let layout = &wanted.layout;
     let mut rows = Vec::new();
     if !shared::exists() {
@@ -119,7 +119,7 @@ fn server(wanted: &Wanted, leases: bool) -> Vec<Row> {
         reserve_ahead: settings::reserve_ahead(),
         window: has_registry.then(settings::registry::window),
     };
-    rows.extend(plan::misfits(layout, &lengths).into_iter().map(|misfit| words::misfit(layout, &lengths, misfit)));
+    rows.extend(capacity::misfits(layout, &lengths).into_iter().map(|misfit| words::misfit(layout, &lengths, misfit)));
     if rows.is_empty() {
         rows.push(words::server(has_registry));
     }
@@ -127,7 +127,7 @@ fn server(wanted: &Wanted, leases: bool) -> Vec<Row> {
 }
 
 /// What this database has on record.
-fn of_database(layout: &Layout) -> Row {
+fn of_database(layout: &Layout) -> Finding {
     let recorded = database::read_layout().copied();
     match (recorded, database::has_ids()) {
         (Ok(recorded), Ok(used)) if recorded == *layout => words::recorded(used),

@@ -1,9 +1,9 @@
-//! A plan, checked before the first ID is made, when the layout can still be chosen: until when it lasts, how many servers
-//! it has room for, how many IDs a second, which rows can have IDs of their own time, and whether numbers that exist sort
-//! below its IDs. Each function answers one question. It does not fail for a plan that cannot work: it says why.
+//! What a layout has room for, compared with what is required before the first ID is made, when the layout can still be chosen: until
+//! when it lasts, how many servers it has room for, how many IDs a second, which rows can have IDs of their own time, and whether numbers that exist sort
+//! below its IDs. Each function answers one question. It does not fail where that is not enough: it says why.
 //!
 //! ```
-//! use snowflake_core::plan::{Lifetime, Need, Rate, Room, Verdict, lifetime, rate, room};
+//! use snowflake_core::capacity::{Lifetime, Need, Rate, Room, Verdict, lifetime, rate, room};
 //! use snowflake_core::{Layout, UnixMicros};
 //!
 //! let layout: Layout = "cosid-js".parse()?; // 53 bits: 8 servers with 512 IDs a millisecond each
@@ -39,7 +39,7 @@ pub enum Verdict {
     Ok,
     /// Can be right, but should be looked at before the first ID.
     Warning,
-    /// The plan cannot work so.
+    /// It cannot work so.
     Problem,
 }
 
@@ -210,9 +210,9 @@ pub const fn burst(layout: &Layout, max_burst: Micros) -> u64 {
 pub enum Doubles {
     /// All of them.
     Exact,
-    /// Those before this instant, which is after the time that the plan is for.
+    /// Those before this instant, which is after the time that is required.
     ExactLongEnough(UnixMicros),
-    /// Those before this instant, which is in the time that the plan is for.
+    /// Those before this instant, which is in the time that is required.
     ExactUntil(UnixMicros),
     /// Not those that are made now. Those before this instant are.
     Inexact(UnixMicros),

@@ -1,4 +1,4 @@
-//! `snowflake_check_plan()` on servers with other settings than those of the regress files: without preloading, with a
+//! `snowflake_preflight()` on servers with other settings than those of the regress files: without preloading, with a
 //! registry, with settings that do not go together, on a standby.
 
 use postgres::Client;
@@ -7,7 +7,7 @@ use snowflake_test::Cluster;
 /// What is said about the server and the database.
 fn said(client: &mut Client, arguments: &str) -> Vec<(String, String)> {
     let query = format!(
-        "SELECT verdict, finding FROM snowflake_check_plan({arguments}) WHERE subject IN ('server', 'database')"
+        "SELECT verdict, finding FROM snowflake_preflight({arguments}) WHERE subject IN ('server', 'database')"
     );
     client.query(&query, &[]).unwrap().iter().map(|row| (row.get(0), row.get(1))).collect()
 }
@@ -80,7 +80,7 @@ fn a_registry_beside_a_worker_is_said() {
     // Without a number of its own, it needs spare workers.
     cluster.reload(&[("pg_snowflake.worker_id", "-1"), ("pg_snowflake.max_lead", "20min")]);
     says(&mut cluster.client(), "", &[("ok", "leases its worker ID"), ("ok", "")]);
-    let spare = "SELECT verdict FROM snowflake_check_plan(servers => 1000) WHERE subject = 'servers'";
+    let spare = "SELECT verdict FROM snowflake_preflight(servers => 1000) WHERE subject = 'servers'";
     assert_eq!(cluster.client().query_one(spare, &[]).unwrap().get::<_, String>(0), "warning");
 }
 
@@ -107,6 +107,6 @@ fn a_standby_can_check_a_plan() {
     let standby = cluster.standby();
     let mut client = standby.client();
     says(&mut client, "", &[("ok", "this server has this layout"), ("ok", "no ID was made in it yet")]);
-    let key = "SELECT verdict FROM snowflake_check_plan(keys => '{t}') WHERE subject = 'key'";
+    let key = "SELECT verdict FROM snowflake_preflight(keys => '{t}') WHERE subject = 'key'";
     snowflake_test::check::wait_for("the table arrives", || client.query_one(key, &[]).is_ok());
 }

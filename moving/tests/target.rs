@@ -1,7 +1,7 @@
 //! Which column is chosen, of which tables.
 
 use snowflake_moving::Width;
-use snowflake_moving::target::{Candidate, Kind, Table, Unfit, choose};
+use snowflake_moving::target::{Candidate, TableKind, Table, Unfit, choose};
 
 /// A column by its name: `p` is in the primary key, `n` is numbered, `t` is text, `g` is generated.
 fn column(name: &str) -> Candidate {
@@ -19,7 +19,7 @@ fn column(name: &str) -> Candidate {
 
 fn table(columns: &[&str]) -> Table {
     Table {
-        kind: Kind::Table,
+        kind: TableKind::Table,
         is_system: false,
         is_others_temporary: false,
         is_partition: false,
@@ -57,7 +57,7 @@ fn what_is_not_clear_is_asked() {
 #[test]
 fn other_relations_are_refused() {
     let mut view = table(&["n"]);
-    view.kind = Kind::Other("view");
+    view.kind = TableKind::Other("view");
     assert_eq!(choose(&view, None), Err(Unfit::NotATable("view")));
     let mut partition = table(&["n"]);
     partition.is_partition = true;

@@ -86,7 +86,7 @@ fn a_table_moves_while_clients_write_and_the_server_is_killed() {
         for _ in 0..3 {
             let done: i64 = value(&mut cluster.client(), "SELECT sum(next_block)::bigint FROM moving.columns");
             let mut client = cluster.client();
-            let backfill = scope.spawn(move || client.batch_execute("CALL moving.backfill(1, '10 ms')"));
+            let backfill = scope.spawn(move || client.batch_execute("CALL moving.backfill(1, '100 ms')"));
             let further = format!("SELECT sum(next_block) > {done} + 10 FROM moving.columns");
             wait_for("some batches are done", || value(&mut cluster.client(), &further));
             cluster.restart(Stop::Kill);

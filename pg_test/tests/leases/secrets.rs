@@ -247,7 +247,7 @@ fn the_log_says_what_does_not_protect_a_connection() {
     ] {
         let proxy = Proxy::at(outward, registry.port());
         let url = registry.kind().url(with_tls, credentials, &format!("{outward}:{}", proxy.port()));
-        let cluster = leasing(&url).set("pg_snowflake.registry_window = '1s'").start();
+        let cluster = leasing(&url).set("pg_snowflake.registry_window = '6s'").start();
         next(&mut cluster.client());
         let said = |what: &str| cluster.log().matches(what).count();
         assert_eq!(said(line), 1, "{}", cluster.log());

@@ -6,104 +6,81 @@
 //!  "process":"…"}
 //! {"format":1,"layout":"timestamp=41 …","life":"4a61…","leases_from":"2026-01-01T00:11:00Z"}
 //! ```
+//!
+//! serde's derive would be a second list of the fields, beside that of PostgreSQL's columns.
 
-use crate::text::{FORMAT, read_life, read_token, write_life, write_token};
-use serde::{Deserialize, Serialize};
-use snowflake_core::UnixMicros;
-use snowflake_core::lease::{Holder, NamespaceRecord, Record};
+use crate::codec::{FORMAT, FORMAT_FIELD, Fields, Form, NOT_OURS, Presence, check_format};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde_json::Value;
+use snowflake_core::lease::NamespaceRecord;
+use std::collections::BTreeMap;
+use std::fmt;
 
-/// Only the number, of whatever format.
-#[derive(Deserialize)]
-struct Format {
-    format: u32,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    format: u32,
-    owner: Option<String>,
-    granted_from: String,
-    granted_until: String,
-    host: String,
-    data_directory: String,
-    port: u16,
-    cluster_name: String,
-    /// As text: JSON's numbers are often read as floating point.
-    system_identifier: String,
-    #[serde(default)]
-    process: String,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenNamespace {
-    format: u32,
-    layout: String,
-    life: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    leases_from: Option<String>,
-}
-
-pub(crate) fn write(record: &Record) -> String {
-    let Holder { host, data_directory, port, cluster_name, system_identifier, process } = record.holder.clone();
-    json(&Written {
-        format: FORMAT,
-        owner: record.owner.map(write_token),
-        granted_from: record.granted_from.to_string(),
-        granted_until: record.granted_until.to_string(),
-        host,
-        data_directory,
-        port,
-        cluster_name,
-        system_identifier: system_identifier.to_string(),
-        process,
-    })
+pub(crate) fn write<R: Fields>(record: &R) -> String {
+    let mut members = vec![format!("\"{FORMAT_FIELD}\":{FORMAT}")];
+    for field in R::FIELDS {
+        let value = match ((field.write)(record), field.form) {
+            (None, _) if field.presence == Presence::OrLeftOut => continue,
+            (None, _) => Value::Null.to_string(),
+            (Some(value), Form::Number) => value,
+            (Some(value), Form::Text | Form::Instant | Form::LongNumber) => Value::String(value).to_string(),
+        };
+        members.push(format!("\"{}\":{value}", field.name));
+    }
+    format!("{{{}}}", members.join(","))
 }
 
 /// # Errors
 /// What is wrong with the text, which is not repeated.
-pub(crate) fn read(text: &str) -> Result<Record, String> {
-    let written: Written = parse(text)?;
-    let instant = |text: &str| UnixMicros::parse(text).ok_or_else(|| "an instant cannot be read".to_owned());
-    let owner = match &written.owner {
-        Some(token) => Some(read_token(token).ok_or("the owner is not 32 hexadecimal digits")?),
-        None => None,
-    };
-    Ok(Record {
-        owner,
-        granted_from: instant(&written.granted_from)?,
-        granted_until: instant(&written.granted_until)?,
-        holder: Holder {
-            host: written.host,
-            data_directory: written.data_directory,
-            port: written.port,
-            cluster_name: written.cluster_name,
-            system_identifier: written
-                .system_identifier
-                .parse()
-                .map_err(|_| "the system identifier is not a number")?,
-            process: written.process,
-        },
-    })
+pub(crate) fn read<R: Fields>(text: &str) -> Result<R, String> {
+    let Members(mut members) = serde_json::from_str(text).map_err(|_| NOT_OURS)?;
+    let format =
+        members.remove(FORMAT_FIELD).and_then(|format| u32::try_from(format.as_u64()?).ok()).ok_or(NOT_OURS)?;
+    check_format(&format.to_string())?;
+    let mut record = R::blank();
+    for field in R::FIELDS {
+        let value = match (members.remove(field.name), field.form) {
+            (None, _) => None,
+            (Some(Value::Null), _) if matches!(field.presence, Presence::OrNull | Presence::OrLeftOut) => None,
+            (Some(Value::Number(number)), Form::Number) => Some(number.to_string()),
+            (Some(Value::String(text)), Form::Text | Form::Instant | Form::LongNumber) => Some(text),
+            _ => return Err(NOT_OURS.to_owned()),
+        };
+        field.read(&mut record, value.as_deref())?;
+    }
+    match members.is_empty() {
+        true => Ok(record),
+        false => Err(NOT_OURS.to_owned()),
+    }
 }
 
-pub(crate) fn write_namespace(record: &NamespaceRecord) -> String {
-    json(&WrittenNamespace {
-        format: FORMAT,
-        layout: record.layout.clone(),
-        life: write_life(record.life),
-        leases_from: record.leases_from.map(|instant| instant.to_string()),
-    })
+/// The members of an object, which has none of them twice.
+struct Members(BTreeMap<String, Value>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ReadMembers)
+    }
 }
 
-/// # Errors
-/// What is wrong with the text, which is not repeated.
-pub(crate) fn read_namespace(text: &str) -> Result<NamespaceRecord, String> {
-    let WrittenNamespace { layout, life, leases_from, .. } = parse(text)?;
-    let life = read_life(&life).ok_or("the life is not 16 hexadecimal digits")?;
-    let instant = |text: String| UnixMicros::parse(&text).ok_or_else(|| "an instant cannot be read".to_owned());
-    Ok(NamespaceRecord { layout, life, leases_from: leases_from.map(instant).transpose()? })
+struct ReadMembers;
+
+impl<'de> Visitor<'de> for ReadMembers {
+    type Value = Members;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+        let mut members = BTreeMap::new();
+        while let Some((name, value)) = map.next_entry()? {
+            if members.insert(name, value).is_some() {
+                return Err(A::Error::custom("a member twice"));
+            }
+        }
+        Ok(Members(members))
+    }
 }
 
 /// A namespace's record as it was last read, with its text: somebody may have written that by hand, in another form.
@@ -116,7 +93,7 @@ impl ReadNamespace {
     /// # Errors
     /// What is wrong with the text.
     pub fn note(&mut self, text: Option<String>) -> Result<Option<NamespaceRecord>, String> {
-        self.0 = text.map(|text| read_namespace(&text).map(|record| (record, text))).transpose()?;
+        self.0 = text.map(|text| read::<NamespaceRecord>(&text).map(|record| (record, text))).transpose()?;
         Ok(self.0.as_ref().map(|(record, _)| record.clone()))
     }
 
@@ -124,27 +101,16 @@ impl ReadNamespace {
     pub fn text(&self, record: &NamespaceRecord) -> String {
         match &self.0 {
             Some((noted, text)) if noted == record => text.clone(),
-            _ => write_namespace(record),
+            _ => write(record),
         }
-    }
-}
-
-fn json(written: &impl Serialize) -> String {
-    serde_json::to_string(written).expect("its keys are strings, and its values are all writable")
-}
-
-fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
-    let not_ours = |_| "it is not a record of pg_snowflake".to_owned();
-    match serde_json::from_str::<Format>(text).map_err(not_ours)?.format {
-        FORMAT => serde_json::from_str(text).map_err(not_ours),
-        other => Err(format!("its format is {other}, and this version of pg_snowflake knows format {FORMAT} only")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use snowflake_core::lease::Token;
+    use snowflake_core::UnixMicros;
+    use snowflake_core::lease::{Holder, Record, Token};
 
     fn record() -> Record {
         Record {
@@ -162,6 +128,48 @@ mod tests {
         }
     }
 
+    /// As it stands in registries.
+    const GOLDEN: &str = concat!(
+        r#"{"format":1,"owner":"55555555555555555555555555555555","granted_from":"1970-01-01T00:00:00.000001Z","#,
+        r#""granted_until":"9999-12-31T23:59:59.999999Z","host":"a \"b\" \\ \u0001 雪","data_directory":"/d","port":65535,"#,
+        r#""cluster_name":"","system_identifier":"18446744073709551615","process":"p"}"#,
+    );
+
+    #[test]
+    fn what_stands_in_registries_is_written_byte_for_byte() {
+        assert_eq!(write(&record()), GOLDEN);
+        let given_back = Record { owner: None, ..record() };
+        let of_nobody = GOLDEN.replace(&format!("\"{}\"", "5".repeat(32)), "null");
+        assert_eq!(write(&given_back), of_nobody);
+        let namespace = NamespaceRecord { layout: "twitter \"x\"".to_owned(), life: 255, leases_from: None };
+        assert_eq!(write(&namespace), r#"{"format":1,"layout":"twitter \"x\"","life":"00000000000000ff"}"#);
+        let namespace = NamespaceRecord { leases_from: Some(UnixMicros::from_millis(1)), ..namespace };
+        assert_eq!(
+            write(&namespace),
+            r#"{"format":1,"layout":"twitter \"x\"","life":"00000000000000ff","leases_from":"1970-01-01T00:00:00.001Z"}"#
+        );
+    }
+
+    #[test]
+    fn what_stands_in_registries_is_read_as_before() {
+        assert_eq!(read(GOLDEN), Ok(record()));
+        let of_nobody = Record { owner: None, ..record() };
+        for text in [
+            GOLDEN.replace(&format!("\"{}\"", "5".repeat(32)), "null"),
+            GOLDEN.replace(&format!("\"owner\":\"{}\",", "5".repeat(32)), ""),
+        ] {
+            assert_eq!(read(&text), Ok(of_nobody.clone()), "{text}");
+        }
+        // Of the first versions.
+        let without = GOLDEN.replace(",\"process\":\"p\"", "");
+        let unknown = Record { holder: Holder { process: String::new(), ..record().holder }, ..record() };
+        assert_eq!(read(&without), Ok(unknown));
+        // In another order, and with white space, as people write it.
+        let by_hand = r#"{ "life": "00000000000000ff", "format": 1, "leases_from": null, "layout": "a" }"#;
+        let namespace = NamespaceRecord { layout: "a".to_owned(), life: 255, leases_from: None };
+        assert_eq!(read(by_hand), Ok(namespace));
+    }
+
     #[test]
     fn what_is_written_reads_back() {
         for record in [record(), Record { owner: None, ..record() }, Record { owner: Some(Token(1)), ..record() }] {
@@ -169,7 +177,7 @@ mod tests {
         }
         for leases_from in [None, Some(UnixMicros(1))] {
             let record = NamespaceRecord { layout: "a \"b\"".to_owned(), life: u64::MAX - 1, leases_from };
-            assert_eq!(read_namespace(&write_namespace(&record)), Ok(record));
+            assert_eq!(read(&write(&record)), Ok(record));
         }
     }
 
@@ -181,7 +189,7 @@ mod tests {
         assert_eq!(record, NamespaceRecord { layout: "a".to_owned(), life: 255, leases_from: None });
         assert_eq!(read.text(&record), text);
         let other = NamespaceRecord { life: 254, ..record };
-        assert_eq!(read.text(&other), write_namespace(&other));
+        assert_eq!(read.text(&other), write(&other));
         for text in
             [text.replace("ff", "f"), text.replace("\"a\"", "7"), text.replace("}", ", \"leases_from\": \"x\"}")]
         {
@@ -203,6 +211,14 @@ mod tests {
             (with("\"format\":1", "\"format\":2"), "format is 2"),
             (with("\"format\":1,", "\"format\":2,\"new\":[],"), "format is 2"),
             (with("\"format\":1,", "\"format\":1,\"new\":[],"), "not a record"),
+            (with("\"port\":65535,", ""), "not a record"),
+            (with("\"port\":65535", "\"port\":\"65535\""), "not a record"),
+            (with("\"port\":65535", "\"port\":65535.0"), "not a record"),
+            (with("\"port\":65535,", "\"port\":65535,\"port\":65535,"), "not a record"),
+            (with("\"host\":", "\"host\":null,\"x\":"), "not a record"),
+            (with("\"process\":\"p\"", "\"process\":null"), "not a record"),
+            (with("{\"format\":1,", "[1,"), "not a record"),
+            (with("\"format\":1,", "\"format\":\"1\","), "not a record"),
             (with("5555", "555"), "hexadecimal"),
             (with("5555", "55-5"), "hexadecimal"),
             (with(&"5".repeat(32), &"0".repeat(32)), "hexadecimal"),
@@ -210,7 +226,7 @@ mod tests {
             (with(":65535", ":65536"), "not a record"),
             (with("18446744073709551615", "-1"), "identifier"),
         ] {
-            let error = read(&text).unwrap_err();
+            let error = read::<Record>(&text).unwrap_err();
             assert!(error.contains(cause), "{text}: {error}");
         }
     }

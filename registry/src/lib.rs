@@ -74,21 +74,28 @@
 //!
 //! Each uses only those below it.
 //!
-//! * [`postgres`](mod@postgres), [`etcd`](mod@etcd), [`redis`](mod@redis): the registries, each a feature
+//! * [`Url`]: what people write
+//! * [`KINDS`]: the table of kinds, a row for each registry
+//! * [`postgres`](mod@postgres), [`etcd`](mod@etcd), [`redis`](mod@redis): the registries. Each folder has a client, which is a feature,
+//!   and a [`RegistryKind`], which says what is special about its URLs and is always there
 //! * [`memory`](mod@memory): one in memory, with faults, for tests
-//! * `json`: records as text
+//! * [`listing`]: records as lines of a file; `json`, as objects; `codec`, which fields they have
 //! * `net`: connections, TLS, hosts in turn
-//! * [`Error`], [`Url`], [`Password`], [`Namespace`]; [`mentions`], to keep passwords out of logs
+//! * [`RegistryKind`]; the parts of a URL; `address`, what a client needs of it
+//! * [`Error`], [`Password`], [`Namespace`]; [`mentions`], to keep passwords out of logs
 
 #![forbid(unsafe_code)]
 // The default build, with all registries, tells what is not used.
 #![cfg_attr(not(all(feature = "postgres", feature = "etcd", feature = "redis")), allow(dead_code, unused_imports))]
 
+mod address;
+mod codec;
 mod error;
-#[cfg(feature = "etcd")]
 pub mod etcd;
-#[cfg(feature = "json")]
 mod json;
+mod kind;
+mod kinds;
+pub mod listing;
 #[cfg(feature = "memory")]
 pub mod memory;
 mod mention;
@@ -96,22 +103,23 @@ mod namespace;
 #[cfg(feature = "net")]
 mod net;
 mod password;
-#[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(feature = "redis")]
 pub mod redis;
 mod resolver;
 mod stop;
-mod text;
+mod storable;
 mod url;
 
 pub use error::{Attempt, Attempts, Error};
+pub use kind::{RegistryKind, TlsBy, TlsParameter};
+pub use kinds::{KINDS, examples};
 pub use mention::mentions;
 pub use namespace::{Namespace, NamespaceError};
 pub use password::{Password, PasswordError};
 pub use resolver::{Lookup, Resolver};
 pub use stop::Stop;
-pub use url::{Kind, Url, UrlError};
+pub use url::Url;
+pub use url::error::UrlError;
 
 use snowflake_core::UnixMicros;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
@@ -239,31 +247,13 @@ impl Options {
     }
 }
 
-/// Whether this build has the client for such registries.
-pub const fn is_built_in(kind: Kind) -> bool {
-    match kind {
-        Kind::Postgres => cfg!(feature = "postgres"),
-        Kind::Etcd => cfg!(feature = "etcd"),
-        Kind::Redis => cfg!(feature = "redis"),
-    }
-}
-
 /// Opens a registry. Reads the files that the URL names, and connects with nobody yet: the first call does.
 ///
 /// # Errors
 /// [`Error::Invalid`], where a file of certificates cannot be used, or the build has no such registry.
 pub fn open(url: &Url, namespace: &Namespace, options: &Options) -> Result<Box<dyn Registry>, Error> {
-    match url.kind {
-        #[cfg(feature = "postgres")]
-        Kind::Postgres => Ok(Box::new(postgres::Postgres::open(url, namespace, options)?)),
-        #[cfg(feature = "etcd")]
-        Kind::Etcd => Ok(Box::new(etcd::Etcd::open(url, namespace, options)?)),
-        #[cfg(feature = "redis")]
-        Kind::Redis => Ok(Box::new(redis::Redis::open(url, namespace, options)?)),
-        #[allow(unreachable_patterns)]
-        kind => {
-            let _ = (namespace, options);
-            Err(Error::Invalid(format!("this build has no client of {kind}")))
-        }
+    match url.kind.open {
+        Some(open) => open(&url.address, namespace, options),
+        None => Err(Error::Invalid(format!("this build has no client of {}", url.kind))),
     }
 }

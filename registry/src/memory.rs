@@ -16,7 +16,7 @@
 //! ```
 
 use crate::error::{Attempt, Attempts, Error};
-use crate::text::{check, check_namespace};
+use crate::storable::{check, check_namespace};
 use crate::{Options, Registry, Swap};
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
 use std::collections::{BTreeMap, VecDeque};

@@ -6,7 +6,7 @@ use crate::errors::Error;
 use crate::shared::{self, counters};
 use crate::time::clock;
 use crate::waits::{self, Wait};
-use snowflake_core::lease::{Holder, Stored, WorkerNumber};
+use snowflake_core::lease::{Holder, Record, Stored, WorkerNumber};
 use snowflake_core::{Micros, UnixMicros};
 use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,10 +17,6 @@ const NEW_FILE: &str = "pg_stat_tmp/pg_snowflake_workers.new";
 
 /// How long a session waits.
 const LONGEST_WAIT: Micros = Micros::from_secs(10);
-
-/// Between the fields of a row, and between rows: control characters, which no field has.
-const FIELD: char = '\u{1f}';
-const ROW: char = '\u{1e}';
 
 /// A record, as it is listed.
 pub struct Row {
@@ -58,28 +54,13 @@ pub fn read() -> Result<Vec<Row>, Error> {
         return Err(Error::NoListing(failure));
     }
     let text = fs::read_to_string(FILE).map_err(|error| Error::NoListing(error.to_string()))?;
-    Ok(text.split(ROW).filter_map(row).collect())
+    let records = snowflake_registry::listing::read(&text).map_err(Error::NoListing)?;
+    Ok(records.into_iter().map(row).collect())
 }
 
-fn row(text: &str) -> Option<Row> {
-    let mut fields = text.split(FIELD);
-    let mut next = || fields.next();
-    let number = |text: &str| text.parse::<i64>().ok();
-    Some(Row {
-        worker: WorkerNumber(next()?.parse().ok()?),
-        is_owned: next()? == "1",
-        from: UnixMicros(number(next()?)?),
-        until: UnixMicros(number(next()?)?),
-        holder: Holder {
-            host: next()?.to_owned(),
-            data_directory: next()?.to_owned(),
-            port: next()?.parse().ok()?,
-            cluster_name: next()?.to_owned(),
-            system_identifier: next()?.parse().ok()?,
-            // Not listed.
-            process: String::new(),
-        },
-    })
+fn row((worker, record): (WorkerNumber, Record)) -> Row {
+    let Record { owner, granted_from: from, granted_until: until, holder } = record;
+    Row { worker, is_owned: owner.is_some(), from, until, holder }
 }
 
 /// The number of the newest listing that is wanted, where it is not made yet. Called by the process.
@@ -93,25 +74,8 @@ pub fn wanted() -> Option<i64> {
 /// # Errors
 /// Where it cannot be written.
 pub fn write(records: &[(WorkerNumber, Stored)]) -> Result<(), String> {
-    let clean = |text: &str| text.replace(char::is_control, " ");
-    let mut text = String::new();
-    for (worker, Stored { record, .. }) in records {
-        let holder = &record.holder;
-        let fields = [
-            worker.0.to_string(),
-            i32::from(record.owner.is_some()).to_string(),
-            record.granted_from.0.to_string(),
-            record.granted_until.0.to_string(),
-            clean(&holder.host),
-            clean(&holder.data_directory),
-            holder.port.to_string(),
-            clean(&holder.cluster_name),
-            holder.system_identifier.to_string(),
-        ];
-        text.push_str(&fields.join(&FIELD.to_string()));
-        text.push(ROW);
-    }
-    let written = fs::write(NEW_FILE, text).and_then(|()| fs::rename(NEW_FILE, FILE));
+    let written =
+        fs::write(NEW_FILE, snowflake_registry::listing::write(records)).and_then(|()| fs::rename(NEW_FILE, FILE));
     written.map_err(|error| format!("{FILE} could not be written: {error}"))
 }
 

@@ -7,7 +7,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::lease::{Event, Holder, NoWorker, Taken, Why, WorkerNumber};
 use snowflake_core::{Field, Micros, UnixMicros};
-use snowflake_registry::{Kind, Protection, Url};
+use snowflake_registry::{Protection, TlsBy, Url};
 
 /// A worker, as the settings name it: `7`, or `7 of datacenter 2`.
 pub fn worker(number: WorkerNumber) -> String {
@@ -114,28 +114,30 @@ pub fn log(event: &Event, error: &str) {
 /// What protects the connection with the registry no more than somebody may think.
 pub fn protection(protection: Protection, url: &Url) {
     let code = PgSqlErrorCode::ERRCODE_WARNING;
-    let report = |message: &'static str, detail: &'static str, hint: &'static str| {
+    let report = |message: &'static str, detail: &'static str, hint: &str| {
         ErrorReport::new(code, message, "").set_detail(detail).set_hint(hint)
     };
     let note = |message, detail, hint| report(message, detail, hint).report(PgLogLevel::LOG);
     let warn = |message, detail, hint| report(message, detail, hint).report(PgLogLevel::WARNING);
-    let encrypted = match url.kind() {
-        Kind::Postgres => "Give the registry TLS, and add sslmode=verify-full to pg_snowflake.registry.",
-        Kind::Etcd => "Give the registry TLS, and use etcds:// in place of etcd://.",
-        Kind::Redis => "Give the registry TLS, and use rediss:// in place of redis://.",
+    let encrypted = match url.kind().tls() {
+        TlsBy::Parameter(parameter) => {
+            format!("Give the registry TLS, and add {} to pg_snowflake.registry.", parameter.verified())
+        }
+        TlsBy::Scheme { plain, encrypted } => {
+            format!("Give the registry TLS, and use {encrypted}:// in place of {plain}://.")
+        }
     };
     match protection {
         Protection::Local | Protection::Verified => {}
-        // PostgreSQL's is not sent, or somebody has said so.
-        Protection::Nothing if url.has_password() && url.kind() != Kind::Postgres => warn(
+        Protection::Nothing if url.has_password() && url.kind().is_password_readable() => warn(
             "the password for the registry of worker IDs is sent without encryption",
             "Whoever is on the way can read it, and change leases.",
-            encrypted,
+            &encrypted,
         ),
         Protection::Nothing => note(
             "the connection with the registry of worker IDs is not encrypted",
             "Whoever is on the way can read and change what is sent.",
-            encrypted,
+            &encrypted,
         ),
         Protection::Unverified => note(
             "the certificate of the registry of worker IDs is not verified",

@@ -10,7 +10,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::quote::shortened;
 use snowflake_core::{Field, Layout, UnixMicros};
-use snowflake_registry::{Namespace, Url, is_built_in};
+use snowflake_registry::{Namespace, Url, examples};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -89,7 +89,7 @@ pub unsafe extern "C-unwind" fn check_registry(
         return true;
     }
     match text.to_string_lossy().parse::<Url>() {
-        Ok(url) if is_built_in(url.kind()) => {
+        Ok(url) if url.kind().is_built_in() => {
             let shown = CString::new(registry::shown(&url)).unwrap_or_default();
             // SAFETY: both are copied as PostgreSQL asks for, which frees them by itself; and so was what is freed here.
             unsafe {
@@ -103,11 +103,7 @@ pub unsafe extern "C-unwind" fn check_registry(
             &format!("This pg_snowflake was built without the client of {}.", url.kind()),
             "Build it with all of them, by \"make install\", or use another registry.",
         ),
-        Err(error) => refuse_registry(
-            &sentence(&error.to_string()),
-            "For example: \"postgres://snowflake@db.example/registry\", \"etcd://etcd1:2379,etcd2:2379\" or \
-             \"redis://redis.example\".",
-        ),
+        Err(error) => refuse_registry(&sentence(&error.to_string()), &format!("For example: {}.", examples())),
     }
 }
 

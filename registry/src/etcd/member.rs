@@ -1,8 +1,8 @@
 //! A session with a member of an etcd cluster.
 
 use crate::Password;
+use crate::address::Host;
 use crate::net::{Connection, Fault, Stream, Tls};
-use crate::url::Host;
 use etcd_client::{
     AlarmAction, AlarmType, Channel, Client, Compare, CompareOp, ConnectOptions, GetOptions, KeyValue, Txn, TxnOp,
     TxnOpResponse,

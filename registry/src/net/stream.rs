@@ -4,7 +4,7 @@ use super::allowance::Allowance;
 use super::fault::Fault;
 use super::limit::Limit;
 use crate::Resolver;
-use crate::url::Host;
+use crate::address::Host;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::pin::Pin;

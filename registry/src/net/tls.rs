@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use super::stream::Stream;
-use crate::url::{Host, TlsOptions, Verify};
+use crate::address::{Host, TlsOptions, Verify};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};

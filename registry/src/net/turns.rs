@@ -4,9 +4,9 @@ use super::allowance::Allowance;
 use super::fault::Fault;
 use super::limit::Limit;
 use super::stream::Stream;
+use crate::address::{Address, Host, Verify};
 use crate::error::{Attempt, Attempts, Error};
 use crate::password::Password;
-use crate::url::{Host, Url, Verify};
 use crate::{Options, Protection};
 use std::sync::Weak;
 use std::time::Duration;
@@ -68,15 +68,15 @@ impl<P: Protocol> Turns<P> {
     ///
     /// # Errors
     /// [`Error::Invalid`], where the system has no more file descriptors.
-    pub fn new(protocol: P, url: &Url, options: &Options) -> Result<Self, Error> {
+    pub fn new(protocol: P, address: &Address, options: &Options) -> Result<Self, Error> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build();
         let runtime = runtime.map_err(|error| Error::Invalid(format!("connections cannot be waited for: {error}")))?;
         let hosts = Hosts {
             protocol,
-            hosts: url.hosts.clone(),
-            connect_timeout: url.connect_timeout,
-            password: url.password.clone(),
-            verify: url.tls.verify,
+            hosts: address.hosts.clone(),
+            connect_timeout: address.connect_timeout,
+            password: address.password.clone(),
+            verify: address.tls.verify,
             options: options.clone(),
             protection: None,
             first: 0,

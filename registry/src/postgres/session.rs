@@ -3,8 +3,8 @@
 use super::frames::{ClearText, Encrypt, Frames, Look};
 use super::statements::BEGIN_COUNT;
 use crate::Password;
+use crate::address::{Host, UseTls};
 use crate::net::{Fault, Stream, Tls, settle};
-use crate::url::{Host, UseTls};
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};

@@ -1,9 +1,9 @@
 //! The SQL.
 
 use crate::Namespace;
-use crate::text::{FORMAT, write_life, write_token};
+use crate::codec::{FORMAT, FORMAT_FIELD, Fields, Form, RecordField};
 use postgres_protocol::escape::escape_literal as literal;
-use snowflake_core::lease::{Holder, NamespaceRecord, Record, Version, WorkerNumber};
+use snowflake_core::lease::{NamespaceRecord, Record, Version, WorkerNumber};
 use std::time::Duration;
 
 /// Whether the server takes no changes; whether all tables are there; whether the schema is.
@@ -72,31 +72,63 @@ pub(super) fn create(with_schema: bool) -> Vec<String> {
     [LOCK].into_iter().chain(schema).chain(TABLES).map(str::to_owned).collect()
 }
 
+/// The column of a field.
+pub(super) fn column(field: &str) -> &str {
+    match field {
+        // Its name in JSON says the same of who may know it, and less.
+        "owner" => "token",
+        other => other,
+    }
+}
+
+/// The columns of a record, the format first.
+fn columns<R: Fields>() -> Vec<&'static str> {
+    [FORMAT_FIELD].into_iter().chain(R::FIELDS.iter().map(|field| column(field.name))).collect()
+}
+
+/// The values of a record for [`columns`].
+fn values<R: Fields>(record: &R) -> Vec<String> {
+    let value = |field: &RecordField<R>| match ((field.write)(record), field.form) {
+        (None, _) => "NULL".to_owned(),
+        (Some(value), Form::Number | Form::LongNumber) => value,
+        (Some(value), Form::Text | Form::Instant) => literal(&value),
+    };
+    [FORMAT.to_string()].into_iter().chain(R::FIELDS.iter().map(value)).collect()
+}
+
+/// What reads [`columns`]: an instant as RFC 3339, with six decimals.
+fn selected<R: Fields>() -> String {
+    let expression = |field: &RecordField<R>| {
+        let column = column(field.name);
+        match field.form {
+            Form::Instant => {
+                format!("pg_catalog.to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
+            }
+            Form::Text | Form::Number | Form::LongNumber => column.to_owned(),
+        }
+    };
+    [FORMAT_FIELD.to_owned()].into_iter().chain(R::FIELDS.iter().map(expression)).collect::<Vec<_>>().join(", ")
+}
+
 /// Reads the record of a namespace, and keeps others from changing it until the transaction ends.
-pub(super) fn namespace_locked(namespace: &Namespace) -> String {
+fn namespace_locked(namespace: &Namespace) -> String {
     format!("{} FOR SHARE", namespace_of(namespace))
 }
 
 /// Reads the record of a namespace.
 pub(super) fn namespace_of(namespace: &Namespace) -> String {
-    let instant = instant("leases_from");
     format!(
-        "SELECT format, layout, life, {instant} FROM snowflake_registry.namespaces WHERE namespace = {}",
+        "SELECT {} FROM snowflake_registry.namespaces WHERE namespace = {}",
+        selected::<NamespaceRecord>(),
         literal(namespace.as_str())
     )
 }
 
 /// That the record of a namespace is this one.
 fn is_namespace(namespace: &Namespace, record: &NamespaceRecord) -> String {
-    let NamespaceRecord { layout, life, leases_from } = record;
-    let leases_from = leases_from.map_or("NULL".to_owned(), |instant| literal(&instant.to_string()));
-    format!(
-        "namespace = {} AND format = {FORMAT} AND layout = {} AND life = {} \
-         AND leases_from IS NOT DISTINCT FROM {leases_from}::timestamptz",
-        literal(namespace.as_str()),
-        literal(layout),
-        literal(&write_life(*life)),
-    )
+    let pairs = columns::<NamespaceRecord>().into_iter().zip(values(record));
+    let same: String = pairs.map(|(column, value)| format!(" AND {column} IS NOT DISTINCT FROM {value}")).collect();
+    format!("namespace = {}{same}", literal(namespace.as_str()))
 }
 
 /// Stores the record of a namespace in place of this one, or if there is none yet; reads what stands.
@@ -105,11 +137,9 @@ pub(super) fn swap_namespace(
     expected: Option<&NamespaceRecord>,
     record: &NamespaceRecord,
 ) -> [String; 2] {
-    let NamespaceRecord { layout, life, leases_from } = record;
-    let (key, layout, life) = (literal(namespace.as_str()), literal(layout), literal(&write_life(*life)));
-    let leases_from = leases_from.map_or("NULL".to_owned(), |instant| literal(&instant.to_string()));
-    let columns = "format, layout, life, leases_from, written_at";
-    let values = format!("{FORMAT}, {layout}, {life}, {leases_from}, pg_catalog.now()");
+    let key = literal(namespace.as_str());
+    let columns = format!("{}, written_at", columns::<NamespaceRecord>().join(", "));
+    let values = format!("{}, pg_catalog.now()", values(record).join(", "));
     let change = match expected {
         None => format!(
             "INSERT INTO snowflake_registry.namespaces (namespace, {columns}) VALUES ({key}, {values}) \
@@ -132,20 +162,10 @@ pub(super) fn compare_and_swap(
     (expected, new): (Option<Version>, Version),
     record: &Record,
 ) -> [String; 3] {
-    let Record { owner, granted_from, granted_until, holder } = record;
-    let Holder { host, data_directory, port, cluster_name, system_identifier, process } = holder;
     let key = literal(namespace.as_str());
     let (number, new) = (worker.0, new.0);
-    let token = owner.map_or("NULL".to_owned(), |token| literal(&write_token(token)));
-    let (from, until) = (literal(&granted_from.to_string()), literal(&granted_until.to_string()));
-    let (host, directory, cluster) = (literal(host), literal(data_directory), literal(cluster_name));
-    let process = literal(process);
-    let columns = "version, format, token, granted_from, granted_until, host, data_directory, port, cluster_name, \
-                   system_identifier, process, written_at";
-    let values = format!(
-        "{new}, {FORMAT}, {token}, {from}, {until}, {host}, {directory}, \
-         {port}, {cluster}, {system_identifier}, {process}, pg_catalog.now()"
-    );
+    let columns = format!("version, {}, written_at", columns::<Record>().join(", "));
+    let values = format!("{new}, {}, pg_catalog.now()", values(record).join(", "));
     let is_within = within.map_or("true".to_owned(), |record| {
         format!("EXISTS (SELECT FROM snowflake_registry.namespaces WHERE {})", is_namespace(namespace, record))
     });
@@ -163,18 +183,8 @@ pub(super) fn compare_and_swap(
     [look, format!("{change} RETURNING version"), record_of(namespace, worker)]
 }
 
-/// A column as RFC 3339.
-fn instant(column: &str) -> String {
-    format!("pg_catalog.to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
-}
-
 fn read() -> String {
-    format!(
-        "SELECT format, worker, version, token, {}, {}, host, data_directory, port, cluster_name, system_identifier, process \
-         FROM snowflake_registry.workers",
-        instant("granted_from"),
-        instant("granted_until")
-    )
+    format!("SELECT worker, version, {} FROM snowflake_registry.workers", selected::<Record>())
 }
 
 /// Reads the clock: microseconds since 1970.
@@ -194,3 +204,82 @@ pub(super) fn records_of(namespace: &Namespace) -> String {
 pub(super) const DURABILITY: &str = "SELECT pg_catalog.current_setting('fsync'), \
      pg_catalog.current_setting('full_page_writes'), pg_catalog.current_setting('synchronous_standby_names'), \
      (SELECT count(*) FROM pg_catalog.pg_stat_replication)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use snowflake_core::UnixMicros;
+    use snowflake_core::lease::{Holder, Token};
+
+    fn namespace() -> Namespace {
+        Namespace::new("o'clock").unwrap()
+    }
+
+    fn record() -> Record {
+        Record {
+            owner: Some(Token(255)),
+            granted_from: UnixMicros(1),
+            granted_until: UnixMicros::MAX_WRITTEN,
+            holder: Holder {
+                host: "db'1 \\".to_owned(),
+                data_directory: "/d".to_owned(),
+                port: 5432,
+                cluster_name: String::new(),
+                system_identifier: u64::MAX,
+                process: "p".to_owned(),
+            },
+        }
+    }
+
+    /// What is stored in each column, byte for byte as servers of other versions store it.
+    #[test]
+    fn a_record_is_stored_in_these_columns() {
+        let versions = (Some(Version(8)), Version(9));
+        let [_, change, _] = compare_and_swap(&namespace(), None, WorkerNumber(7), versions, &record());
+        assert_eq!(
+            change,
+            "UPDATE snowflake_registry.workers SET (version, format, token, granted_from, granted_until, host, \
+             data_directory, port, cluster_name, system_identifier, process, written_at) = ROW (9, 1, \
+             '000000000000000000000000000000ff', '1970-01-01T00:00:00.000001Z', '9999-12-31T23:59:59.999999Z',  \
+             E'db''1 \\\\', '/d', 5432, '', 18446744073709551615, 'p', pg_catalog.now()) \
+             WHERE namespace = 'o''clock' AND worker = 7 AND version = 8 AND true RETURNING version"
+        );
+        let [_, change, _] = compare_and_swap(
+            &namespace(),
+            None,
+            WorkerNumber(7),
+            (None, Version(9)),
+            &Record { owner: None, ..record() },
+        );
+        assert!(change.contains(" SELECT 'o''clock', 7, 9, 1, NULL, '1970-"), "{change}");
+        let of_namespace = NamespaceRecord { layout: "twitter".to_owned(), life: 255, leases_from: None };
+        let [change, _] = swap_namespace(&namespace(), None, &of_namespace);
+        assert_eq!(
+            change,
+            "INSERT INTO snowflake_registry.namespaces (namespace, format, layout, life, leases_from, written_at) \
+             VALUES ('o''clock', 1, 'twitter', '00000000000000ff', NULL, pg_catalog.now()) \
+             ON CONFLICT DO NOTHING RETURNING format"
+        );
+    }
+
+    #[test]
+    fn tables_have_a_column_for_each_field() {
+        fn check<R: Fields>(table: &str) {
+            for field in R::FIELDS {
+                let column = column(field.name);
+                let types: &[&str] = match field.form {
+                    Form::Text => &["text", "uuid"],
+                    Form::Instant => &["timestamptz"],
+                    Form::Number => &["integer"],
+                    Form::LongNumber => &["numeric(20)"],
+                };
+                assert!(
+                    types.iter().any(|of_type| table.contains(&format!(" {column} {of_type}"))),
+                    "{column}: {table}"
+                );
+            }
+        }
+        check::<NamespaceRecord>(TABLES[0]);
+        check::<Record>(TABLES[1]);
+    }
+}

@@ -1,8 +1,8 @@
 //! A session with a Redis server.
 
 use crate::Password;
+use crate::address::Host;
 use crate::net::{Allowance, Connection, Fault, Stream, Tls, Watch, Watched};
-use crate::url::Host;
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, InfoDict, ProtocolVersion, RedisConnectionInfo, RedisError,

@@ -44,9 +44,9 @@ fn of_record(record: &Record, version: u64) -> Vec<u8> {
     let Record { owner, granted_from, granted_until, holder } = record;
     let token = format!("{:032x}", owner.unwrap().0);
     let values = [
-        "1".to_owned(),
         WORKER.0.to_string(),
         version.to_string(),
+        "1".to_owned(),
         token,
         granted_from.to_string(),
         granted_until.to_string(),

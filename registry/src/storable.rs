@@ -1,11 +1,8 @@
-//! How the parts of a record are written in every registry.
+//! Records that every registry can store, and their versions.
 
 use crate::error::Error;
 use snowflake_core::UnixMicros;
 use snowflake_core::lease::{NamespaceRecord, Record, Token, Version, WorkerNumber};
-
-/// The format that this version reads and writes.
-pub(crate) const FORMAT: u32 = 1;
 
 /// A record that every registry can store.
 ///
@@ -51,17 +48,6 @@ fn is_writable(instant: UnixMicros) -> bool {
     (UnixMicros(0)..=UnixMicros::MAX_WRITTEN).contains(&instant)
 }
 
-/// The life of a namespace as 16 hexadecimal digits.
-pub(crate) fn write_life(life: u64) -> String {
-    format!("{life:016x}")
-}
-
-/// Reads what [`write_life`] wrote.
-pub(crate) fn read_life(text: &str) -> Option<u64> {
-    let is_life = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_life.then(|| u64::from_str_radix(text, 16).ok())?
-}
-
 /// A version for a record, by chance: a registry that counted would count the same again after a failover, and what was
 /// meant for a version that is lost would meet another one. Below 2^53, which every registry can store and show.
 ///
@@ -71,18 +57,4 @@ pub(crate) fn new_version() -> Result<Version, Error> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(|error| Error::Invalid(format!("no random number: {error}")))?;
     Ok(Version((u64::from_ne_bytes(bytes) >> 11).max(1)))
-}
-
-/// A token as 32 hexadecimal digits.
-pub(crate) fn write_token(token: Token) -> String {
-    format!("{:032x}", token.0)
-}
-
-/// Reads what [`write_token`] wrote; also with hyphens, as PostgreSQL writes a uuid.
-pub(crate) fn read_token(text: &str) -> Option<Token> {
-    let digits = text.replace('-', "");
-    if digits.len() != 32 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    u128::from_str_radix(&digits, 16).ok().filter(|token| *token != 0).map(Token)
 }

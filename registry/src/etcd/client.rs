@@ -1,0 +1,191 @@
+//! The client.
+
+use super::member::{Expected, Login, Member};
+use crate::address::{Address, Host, UseTls};
+use crate::error::Error;
+use crate::json::ReadNamespace;
+use crate::net::{Fault, Protocol, Stream, Tls, Turns};
+use crate::storable::{check, check_namespace};
+use crate::{Namespace, Options, Protection, Registry, Swap, json};
+use etcd_client::KeyValue;
+use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
+
+/// One namespace of a registry in etcd.
+pub(super) struct Etcd {
+    turns: Turns<Server>,
+    namespace: String,
+    workers: String,
+    read: ReadNamespace,
+}
+
+impl Etcd {
+    /// Reads the files that the address names, and connects with nobody yet.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], where a file of certificates cannot be used.
+    pub fn open(address: &Address, namespace: &Namespace, options: &Options) -> Result<Self, Error> {
+        let tls = match address.use_tls {
+            UseTls::Never => None,
+            UseTls::IfOffered | UseTls::Always => Some(Tls::new(&address.tls).map_err(Error::Invalid)?.with_http2()),
+        };
+        let prefix = format!("/pg_snowflake/{}/", namespace.as_str().replace('%', "%25").replace('/', "%2F"));
+        let namespace = format!("{prefix}namespace");
+        let login = Login { user: address.user.clone(), password: address.password.clone(), tls };
+        Ok(Self {
+            turns: Turns::new(Server { login, namespace: namespace.clone() }, address, options)?,
+            namespace,
+            workers: format!("{prefix}workers/"),
+            read: ReadNamespace::default(),
+        })
+    }
+
+    fn key(&self, worker: WorkerNumber) -> String {
+        format!("{}{}", self.workers, worker.0)
+    }
+}
+
+struct Server {
+    login: Login,
+    namespace: String,
+}
+
+impl Protocol for Server {
+    type Session = Member;
+
+    async fn open(&self, stream: Stream, host: &Host) -> Result<Member, Fault> {
+        let mut member = self.login.connect(stream, host).await?;
+        // A change is sent to a member only that answers, and that has a majority with it.
+        match member.one(&self.namespace).await {
+            Err(Fault::Unclear(text)) => Err(Fault::NotHere(text)),
+            other => other.map(|_| member),
+        }
+    }
+
+    fn is_encrypted(&self, _: &Member) -> bool {
+        self.login.tls.is_some()
+    }
+}
+
+fn key_of(pair: &KeyValue) -> String {
+    String::from_utf8_lossy(pair.key()).into_owned()
+}
+
+/// The value, read; a text that is not UTF-8 is not ours.
+fn read<T>(pair: &KeyValue, read: impl Fn(&str) -> Result<T, String>) -> Result<T, Fault> {
+    read(&String::from_utf8_lossy(pair.value())).map_err(|what| Fault::Unexpected { place: key_of(pair), what })
+}
+
+fn is_text(pair: Option<&KeyValue>, text: &str) -> bool {
+    pair.is_some_and(|pair| pair.value() == text.as_bytes())
+}
+
+/// Reads and notes the namespace's record.
+fn note(read: &mut ReadNamespace, key: &str, stands: Option<&KeyValue>) -> Result<Option<NamespaceRecord>, Error> {
+    let text = stands.map(|pair| String::from_utf8_lossy(pair.value()).into_owned());
+    read.note(text).map_err(|what| Error::unexpected(key, &what))
+}
+
+fn stored(pair: &KeyValue) -> Result<Stored, Fault> {
+    let record = read(pair, json::read)?;
+    Ok(Stored { version: Version(pair.mod_revision().cast_unsigned()), record })
+}
+
+impl Registry for Etcd {
+    fn namespace(&mut self) -> Result<Option<NamespaceRecord>, Error> {
+        let Self { turns, namespace, read, .. } = self;
+        let stands = turns.read(async |member| member.one(namespace).await)?;
+        note(read, namespace, stands.as_ref())
+    }
+
+    fn swap_namespace(
+        &mut self,
+        expected: Option<&NamespaceRecord>,
+        record: &NamespaceRecord,
+    ) -> Result<Option<NamespaceRecord>, Error> {
+        check_namespace(record)?;
+        let Self { turns, namespace, read, .. } = self;
+        let text = expected.map(|expected| read.text(expected));
+        let expected = text.as_deref().map_or(Expected::Nothing, Expected::Value);
+        let value = json::write(record);
+        let swap = turns.change(async |member| member.compare_and_put(namespace, expected, None, &value).await)?;
+        match swap {
+            Ok(_) => Ok(Some(record.clone())),
+            Err([stands, _]) => note(read, namespace, stands.as_ref()),
+        }
+    }
+
+    fn records(&mut self) -> Result<Vec<(WorkerNumber, Stored)>, Error> {
+        let Self { turns, workers, .. } = self;
+        let record = |pair: &KeyValue| {
+            let key = key_of(pair);
+            let number = key.strip_prefix(workers.as_str()).filter(|digits| !digits.starts_with('+'));
+            let Some(number) = number.and_then(|digits| digits.parse().ok()) else {
+                return Err(Fault::Unexpected { place: key, what: "it is no worker's number".to_owned() });
+            };
+            Ok((WorkerNumber(number), stored(pair)?))
+        };
+        let mut records: Vec<_> =
+            turns.read_all(async |member| member.all(workers).await?.iter().map(record).collect())?;
+        records.sort_unstable_by_key(|(number, _)| *number);
+        Ok(records)
+    }
+
+    fn record(&mut self, worker: WorkerNumber) -> Result<Option<Stored>, Error> {
+        let key = self.key(worker);
+        self.turns.read(async |member| member.one(&key).await?.as_ref().map(stored).transpose())
+    }
+
+    fn swap_within(
+        &mut self,
+        namespace: Option<&NamespaceRecord>,
+        worker: WorkerNumber,
+        expected: Option<Version>,
+        record: &Record,
+    ) -> Result<Swap, Error> {
+        check(worker, record)?;
+        let key = self.key(worker);
+        let value = json::write(record);
+        let expected = match expected {
+            None => Expected::Nothing,
+            // No key has that revision.
+            Some(Version(version)) => {
+                Expected::Revision(i64::try_from(version).ok().filter(|version| *version > 0).unwrap_or(i64::MAX))
+            }
+        };
+        let Self { turns, namespace: key_of_namespace, read, .. } = self;
+        let text = namespace.map(|namespace| read.text(namespace));
+        let other = text.as_deref().map(|text| (key_of_namespace.as_str(), text));
+        let swap =
+            turns.change(async |member| match member.compare_and_put(&key, expected, other, &value).await? {
+                Ok(revision) => Ok(Ok(Swap::Stored(Version(revision.cast_unsigned())))),
+                Err([_, stands]) if other.is_some_and(|(_, text)| !is_text(stands.as_ref(), text)) => Ok(Err(stands)),
+                Err([stands, _]) => Ok(Ok(Swap::Conflict(stands.as_ref().map(stored).transpose()?))),
+            })?;
+        swap.or_else(|stands| Ok(Swap::OtherNamespace(note(read, key_of_namespace, stands.as_ref())?)))
+    }
+
+    fn warnings(&mut self) -> Result<Vec<String>, Error> {
+        let mut warnings = Vec::new();
+        let (authentication_is_off, has_no_space) =
+            self.turns.read(async |member| Ok((member.authentication_is_off(), member.has_no_space().await?)))?;
+        if authentication_is_off {
+            warnings.push(
+                "The registry's URL has a user, and etcd asks nobody for one: everybody who reaches it can change \
+                 leases. Run etcdctl auth enable."
+                    .to_owned(),
+            );
+        }
+        if has_no_space {
+            warnings.push(
+                "The registry has no space left, and takes no changes. Compact and defragment etcd, and disarm its \
+                 alarm."
+                    .to_owned(),
+            );
+        }
+        Ok(warnings)
+    }
+
+    fn protection(&self) -> Option<Protection> {
+        self.turns.protection()
+    }
+}

@@ -1,0 +1,243 @@
+//! The client.
+
+use super::session::{Login, Row, Session};
+use super::statements;
+use crate::address::{Address, Host, UseTls};
+use crate::codec::{Fields, Form, check_format};
+use crate::error::Error;
+use crate::net::{Fault, Protocol, Stream, Tls, Turns, confirmed};
+use crate::storable::{check, check_namespace, new_version};
+use crate::{Namespace, Options, Protection, Registry, Swap};
+use snowflake_core::UnixMicros;
+use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
+
+/// One namespace of a registry in PostgreSQL.
+pub(super) struct Postgres {
+    turns: Turns<Server>,
+    namespace: Namespace,
+    begin: String,
+}
+
+impl Postgres {
+    /// Reads the files that the address names, and connects with nobody yet.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], where a file of certificates cannot be used.
+    pub fn open(address: &Address, namespace: &Namespace, options: &Options) -> Result<Self, Error> {
+        let tls = match address.use_tls {
+            UseTls::Never => None,
+            UseTls::IfOffered | UseTls::Always => Some(Tls::new(&address.tls).map_err(Error::Invalid)?),
+        };
+        let login = Login {
+            user: address.user.clone().unwrap_or_default(),
+            password: address.password.clone(),
+            database: address.path.clone(),
+            use_tls: address.use_tls,
+            tls,
+        };
+        let begin = statements::begin(options.deadline());
+        let server = Server { login, begin: begin.clone() };
+        Ok(Self { turns: Turns::new(server, address, options)?, namespace: namespace.clone(), begin })
+    }
+}
+
+struct Server {
+    login: Login,
+    begin: String,
+}
+
+impl Protocol for Server {
+    type Session = Session;
+
+    async fn open(&self, stream: Stream, host: &Host) -> Result<Session, Fault> {
+        let session = self.login.connect(stream, host).await?;
+        // Only a server that takes changes will do: another one's tables may be those of a moment ago.
+        let found = session.run(statements::LOOK).await?;
+        let looked = only_row(found)?;
+        let is_true = |column: usize| looked.get(column).is_some_and(|value| value.as_deref() == Some("t"));
+        if is_true(0) {
+            return Err(Fault::NotHere("it is a standby, or read-only".to_owned()));
+        }
+        if !is_true(1) {
+            session.transaction(&self.begin, &statements::create(!is_true(2))).await?;
+        }
+        Ok(session)
+    }
+
+    fn is_encrypted(&self, session: &Session) -> bool {
+        session.is_encrypted
+    }
+
+    async fn close(session: Session) {
+        session.close().await;
+    }
+}
+
+fn only_row(results: impl IntoIterator<Item = Vec<Row>>) -> Result<Row, Fault> {
+    let row = results.into_iter().flatten().next();
+    row.ok_or_else(|| Fault::Unclear("no row where there must be one".to_owned()))
+}
+
+impl Registry for Postgres {
+    fn namespace(&mut self) -> Result<Option<NamespaceRecord>, Error> {
+        let Self { turns, namespace, .. } = self;
+        let statement = statements::namespace_of(namespace);
+        turns.read(async |session| of_namespace(&session.run(&statement).await?, namespace))
+    }
+
+    fn swap_namespace(
+        &mut self,
+        expected: Option<&NamespaceRecord>,
+        record: &NamespaceRecord,
+    ) -> Result<Option<NamespaceRecord>, Error> {
+        check_namespace(record)?;
+        let Self { turns, namespace, begin } = self;
+        let statements = statements::swap_namespace(namespace, expected, record);
+        turns.change(async |session| {
+            let results = session.transaction(begin, &statements).await?;
+            of_namespace(results.get(1..2).unwrap_or_default(), namespace)
+        })
+    }
+
+    fn records(&mut self) -> Result<Vec<(WorkerNumber, Stored)>, Error> {
+        let Self { turns, namespace, .. } = self;
+        let statement = statements::records_of(namespace);
+        turns.read_all(async |session| {
+            let results = session.run(&statement).await?;
+            results.iter().flatten().map(|row| stored(row, namespace)).collect()
+        })
+    }
+
+    fn record(&mut self, worker: WorkerNumber) -> Result<Option<Stored>, Error> {
+        let Self { turns, namespace, .. } = self;
+        let statement = statements::record_of(namespace, worker);
+        turns.read(async |session| {
+            let results = session.run(&statement).await?;
+            let row = results.iter().flatten().next();
+            row.map(|row| stored(row, namespace).map(|(_, stored)| stored)).transpose()
+        })
+    }
+
+    fn swap_within(
+        &mut self,
+        within: Option<&NamespaceRecord>,
+        worker: WorkerNumber,
+        expected: Option<Version>,
+        record: &Record,
+    ) -> Result<Swap, Error> {
+        check(worker, record)?;
+        let Self { turns, namespace, begin } = self;
+        let statements = statements::compare_and_swap(namespace, within, worker, (expected, new_version()?), record);
+        turns.change(async |session| {
+            let results = session.transaction(begin, &statements).await?;
+            let [found, changed, stands, _] = &results[..] else {
+                return Err(Fault::Unclear("fewer answers than questions".to_owned()));
+            };
+            let stands = stands.first().map(|row| stored(row, namespace)).transpose();
+            if changed.is_empty() && within.is_some() {
+                let found = of_namespace(std::slice::from_ref(found), namespace)?;
+                if found.as_ref() != within {
+                    return Ok(Swap::OtherNamespace(found));
+                }
+            }
+            if changed.is_empty() {
+                return stands.map(|stands| Swap::Conflict(stands.map(|(_, stored)| stored)));
+            }
+            let version = changed.iter().flatten().flatten().next().and_then(|version| version.parse().ok());
+            let stands = stands.ok().flatten().filter(|(number, _)| *number == worker).map(|(_, stored)| stored);
+            confirmed(record, version.map(Version), stands.as_ref())
+        })
+    }
+
+    fn warnings(&mut self) -> Result<Vec<String>, Error> {
+        let row = self.turns.read(async |session| only_row(session.run(statements::DURABILITY).await?))?;
+        let setting = |column: usize| row.get(column).and_then(Option::as_deref).unwrap_or_default();
+        let mut warnings = Vec::new();
+        for (column, name) in [(0, "fsync"), (1, "full_page_writes")] {
+            if setting(column) == "off" {
+                warnings.push(format!(
+                    "The registry has {name} = off: a crash of its machine can roll it back, and workers can then be \
+                     granted twice. Set it to on."
+                ));
+            }
+        }
+        if setting(2).is_empty() && setting(3) != "0" {
+            warnings.push(
+                "The registry has standbys, and none is synchronous: a failover can roll it back, and workers can then \
+                 be granted twice. Set synchronous_standby_names."
+                    .to_owned(),
+            );
+        }
+        Ok(warnings)
+    }
+
+    fn time(&mut self) -> Result<Option<UnixMicros>, Error> {
+        let row = self.turns.read(async |session| only_row(session.run(statements::TIME).await?))?;
+        Ok(row.first().and_then(Option::as_deref).and_then(|micros| micros.parse().ok()).map(UnixMicros))
+    }
+
+    fn protection(&self) -> Option<Protection> {
+        self.turns.protection()
+    }
+}
+
+/// Reads the columns of a record.
+fn of_columns<R: Fields>(columns: &[Option<String>], place: impl Fn() -> String) -> Result<R, Fault> {
+    let wrong = |what: String| Fault::Unexpected { place: place(), what };
+    let mut columns = columns.iter().map(Option::as_deref);
+    check_format(columns.next().flatten().unwrap_or_default()).map_err(wrong)?;
+    let mut record = R::blank();
+    for field in R::FIELDS {
+        let value = columns.next().flatten().map(|text| match field.form {
+            Form::Instant => shortest(text),
+            Form::Text | Form::Number | Form::LongNumber => text.to_owned(),
+        });
+        let read = field.read(&mut record, value.as_deref());
+        read.map_err(|_| wrong(format!("{} cannot be read", statements::column(field.name))))?;
+    }
+    Ok(record)
+}
+
+/// The record that [`statements::namespace_of`] has found.
+fn of_namespace(results: &[Vec<Row>], namespace: &Namespace) -> Result<Option<NamespaceRecord>, Fault> {
+    let row = results.iter().flatten().next();
+    row.map(|row| of_columns(row, || format!("snowflake_registry.namespaces, namespace {namespace}"))).transpose()
+}
+
+/// The record of a row of [`statements::record_of`].
+fn stored(row: &Row, namespace: &Namespace) -> Result<(WorkerNumber, Stored), Fault> {
+    let text = |column: usize| row.get(column).and_then(Option::as_deref).unwrap_or_default();
+    let place = || format!("snowflake_registry.workers, namespace {namespace}, worker {}", text(0));
+    let wrong = |what: &str| Fault::Unexpected { place: place(), what: format!("{what} cannot be read") };
+    let record = of_columns(row.get(2..).unwrap_or_default(), place)?;
+    let worker = text(0).parse().map_err(|_| wrong("the number of the worker"))?;
+    let version = text(1).parse().map_err(|_| wrong("the version"))?;
+    Ok((WorkerNumber(worker), Stored { version: Version(version), record }))
+}
+
+/// An instant with six decimals as [`UnixMicros`] writes it: with six, three or none.
+fn shortest(instant: &str) -> String {
+    let Some(digits) = instant.strip_suffix('Z') else { return instant.to_owned() };
+    let digits = digits.strip_suffix("000").unwrap_or(digits);
+    let digits = digits.strip_suffix(".000").unwrap_or(digits);
+    format!("{digits}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_of_postgresql_are_read() {
+        for (read, written) in [
+            ("2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:00Z"),
+            ("2026-01-01T10:00:00.120000Z", "2026-01-01T10:00:00.120Z"),
+            ("2026-01-01T00:00:00.000120Z", "2026-01-01T00:00:00.000120Z"),
+            ("2026-01-01T00:00:00.100001Z", "2026-01-01T00:00:00.100001Z"),
+        ] {
+            assert_eq!(shortest(read), written);
+            assert_eq!(UnixMicros::parse(&shortest(read)).unwrap().to_string(), written);
+        }
+        assert_eq!(UnixMicros::parse(&shortest("")), None);
+    }
+}

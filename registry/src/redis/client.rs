@@ -1,0 +1,242 @@
+//! The client.
+
+use super::kind::{database, wait_replicas};
+use super::session::{Login, Session};
+use crate::address::{Address, Host, UseTls};
+use crate::error::Error;
+use crate::json::ReadNamespace;
+use crate::net::{Fault, Protocol, Stream, Tls, Turns, confirmed};
+use crate::storable::{check, check_namespace, new_version};
+use crate::url::error::UrlError;
+use crate::{Namespace, Options, Protection, Registry, Swap, json};
+use redis::{Cmd, cmd};
+use snowflake_core::UnixMicros;
+use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
+use std::collections::BTreeMap;
+
+/// Stores the namespace's record where the one there is as expected, empty for none, and returns what stands.
+const SWAP_NAMESPACE: &str = "if ARGV[1] == (redis.call('HGET', KEYS[1], 'namespace') or '') \
+     then redis.call('HSET', KEYS[1], 'namespace', ARGV[2]) end \
+     return redis.call('HGET', KEYS[1], 'namespace')";
+
+/// Stores a record and its new version where the old version is as expected, empty for no record. `{'stored', version}`, else
+/// `{'conflict', false}`, each with the version and the record that stand now. `{'elsewhere', false, false, namespace}`, where the
+/// namespace's record is not as expected, empty for any.
+const SWAP: &str = "if ARGV[5] ~= '' then \
+         local namespace = redis.call('HGET', KEYS[1], 'namespace') \
+         if namespace ~= ARGV[5] then return {'elsewhere', false, false, namespace} end \
+     end \
+     local field = ARGV[1] \
+     local stands = redis.call('HMGET', KEYS[1], field .. ':version', field) \
+     local is_expected = ARGV[2] == (stands[1] or '') \
+     if ARGV[2] == '' and stands[2] then is_expected = false end \
+     if not is_expected then return {'conflict', false, stands[1], stands[2]} end \
+     redis.call('HSET', KEYS[1], field, ARGV[3], field .. ':version', ARGV[4]) \
+     stands = redis.call('HMGET', KEYS[1], field .. ':version', field) \
+     return {'stored', ARGV[4], stands[1], stands[2]}";
+
+/// What [`SWAP`] returns.
+type Answer = (String, Option<String>, Option<String>, Option<String>);
+
+/// One namespace of a registry in Redis.
+pub(super) struct Redis {
+    turns: Turns<Login>,
+    key: String,
+    namespace: ReadNamespace,
+    wait_replicas: u32,
+}
+
+impl Redis {
+    /// Reads the files that the address names, and connects with nobody yet.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], where a file of certificates cannot be used.
+    pub fn open(address: &Address, namespace: &Namespace, options: &Options) -> Result<Self, Error> {
+        let invalid = |error: UrlError| Error::Invalid(error.to_string());
+        let tls = match address.use_tls {
+            UseTls::Never => None,
+            UseTls::IfOffered | UseTls::Always => Some(Tls::new(&address.tls).map_err(Error::Invalid)?),
+        };
+        let login = Login {
+            user: address.user.clone(),
+            password: address.password.clone(),
+            database: database(&address.path).map_err(invalid)?,
+            tls,
+        };
+        Ok(Self {
+            turns: Turns::new(login, address, options)?,
+            key: format!("pg_snowflake:{namespace}"),
+            namespace: ReadNamespace::default(),
+            wait_replicas: wait_replicas(&address.parameters).map_err(invalid)?,
+        })
+    }
+
+    /// Sends a change, waits for the replicas that must have it, and reads the answer.
+    fn change<A: redis::FromRedisValue, T>(
+        &mut self,
+        request: &Cmd,
+        read: impl Fn(A) -> Result<T, Fault>,
+    ) -> Result<T, Error> {
+        let wait_replicas = self.wait_replicas;
+        self.turns.change(async |session| {
+            let answer = session.tell(request).await?;
+            if wait_replicas > 0 {
+                session.wait_for_replicas(wait_replicas).await?;
+            }
+            read(answer)
+        })
+    }
+}
+
+fn unexpected(key: &str, field: &str, what: &str) -> Fault {
+    Fault::Unexpected { place: format!("{key}, field {field}"), what: what.to_owned() }
+}
+
+/// The record of a worker, of its two fields.
+fn stored(key: &str, field: &str, version: Option<&str>, record: Option<&str>) -> Result<Option<Stored>, Fault> {
+    let wrong = |what: &str| unexpected(key, field, what);
+    match (version, record) {
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(wrong("there is a version and no record")),
+        (None, Some(_)) => Err(wrong("there is a record and no version")),
+        (Some(version), Some(record)) => {
+            let version = version.parse().map_err(|_| wrong("the version is not a number"))?;
+            let record = json::read(record).map_err(|what| wrong(&what))?;
+            Ok(Some(Stored { version: Version(version), record }))
+        }
+    }
+}
+
+/// All records, of all fields of the hash.
+fn all(key: &str, mut fields: BTreeMap<String, String>) -> Result<Vec<(WorkerNumber, Stored)>, Fault> {
+    fields.remove("namespace");
+    let mut records = Vec::new();
+    while let Some((name, _)) = fields.first_key_value() {
+        let number = name.strip_prefix("worker:").map(|rest| rest.strip_suffix(":version").unwrap_or(rest));
+        let number = number.filter(|digits| !digits.starts_with('+')).and_then(|digits| digits.parse().ok());
+        let Some(worker) = number.map(WorkerNumber) else {
+            return Err(unexpected(key, name, "it is no worker's record"));
+        };
+        let (written, name) = (name.clone(), field(worker));
+        let record = fields.remove(&name);
+        let version = fields.remove(&format!("{name}:version"));
+        match stored(key, &name, version.as_deref(), record.as_deref())? {
+            Some(stored) => records.push((worker, stored)),
+            None => return Err(unexpected(key, &written, "it is no worker's record")),
+        }
+    }
+    records.sort_unstable_by_key(|(worker, _)| *worker);
+    Ok(records)
+}
+
+impl Protocol for Login {
+    type Session = Session;
+
+    async fn open(&self, stream: Stream, host: &Host) -> Result<Session, Fault> {
+        self.connect(stream, host).await
+    }
+
+    fn is_encrypted(&self, _: &Session) -> bool {
+        self.tls.is_some()
+    }
+}
+
+fn of_namespace(key: &str) -> String {
+    format!("{key}, field namespace")
+}
+
+fn field(worker: WorkerNumber) -> String {
+    format!("worker:{}", worker.0)
+}
+
+impl Registry for Redis {
+    fn namespace(&mut self) -> Result<Option<NamespaceRecord>, Error> {
+        let Self { turns, key, namespace, .. } = self;
+        let mut request = cmd("HGET");
+        request.arg(&*key).arg("namespace");
+        let stands = turns.read(async |session| session.ask::<Option<String>>(&request).await)?;
+        namespace.note(stands).map_err(|what| Error::unexpected(&of_namespace(key), &what))
+    }
+
+    fn swap_namespace(
+        &mut self,
+        expected: Option<&NamespaceRecord>,
+        record: &NamespaceRecord,
+    ) -> Result<Option<NamespaceRecord>, Error> {
+        check_namespace(record)?;
+        let expected = expected.map(|expected| self.namespace.text(expected)).unwrap_or_default();
+        let mut request = cmd("EVAL");
+        request.arg(SWAP_NAMESPACE).arg(1).arg(&self.key).arg(expected).arg(json::write(record));
+        let stands = self.change(&request, |stands: Option<String>| Ok(stands))?;
+        self.namespace.note(stands).map_err(|what| Error::unexpected(&of_namespace(&self.key), &what))
+    }
+
+    fn records(&mut self) -> Result<Vec<(WorkerNumber, Stored)>, Error> {
+        let Self { turns, key, .. } = self;
+        let mut request = cmd("HGETALL");
+        request.arg(&*key);
+        turns.read_all(async |session| all(key, session.ask(&request).await?))
+    }
+
+    fn record(&mut self, worker: WorkerNumber) -> Result<Option<Stored>, Error> {
+        let Self { turns, key, .. } = self;
+        let name = field(worker);
+        let mut request = cmd("HMGET");
+        request.arg(&*key).arg(format!("{name}:version")).arg(&name);
+        turns.read(async |session| {
+            let (version, record): (Option<String>, Option<String>) = session.ask(&request).await?;
+            stored(key, &name, version.as_deref(), record.as_deref())
+        })
+    }
+
+    fn swap_within(
+        &mut self,
+        namespace: Option<&NamespaceRecord>,
+        worker: WorkerNumber,
+        expected: Option<Version>,
+        record: &Record,
+    ) -> Result<Swap, Error> {
+        check(worker, record)?;
+        let (key, name) = (self.key.clone(), field(worker));
+        let expected = expected.map(|version| version.0.to_string()).unwrap_or_default();
+        let mut request = cmd("EVAL");
+        request.arg(SWAP).arg(1).arg(&key).arg(&name).arg(expected).arg(json::write(record)).arg(new_version()?.0);
+        request.arg(namespace.map(|namespace| self.namespace.text(namespace)).unwrap_or_default());
+        let swap = self.change(&request, |(outcome, given, version, stands): Answer| {
+            if outcome == "elsewhere" {
+                return Ok(Err(stands));
+            }
+            let stands = stored(&key, &name, version.as_deref(), stands.as_deref());
+            match outcome.as_str() {
+                "conflict" => stands.map(Swap::Conflict),
+                _ => confirmed(
+                    record,
+                    given.and_then(|given| given.parse().ok()).map(Version),
+                    stands.ok().flatten().as_ref(),
+                ),
+            }
+            .map(Ok)
+        })?;
+        swap.or_else(|text| {
+            let stands = self.namespace.note(text).map_err(|what| Error::unexpected(&of_namespace(&key), &what))?;
+            Ok(Swap::OtherNamespace(stands))
+        })
+    }
+
+    fn warnings(&mut self) -> Result<Vec<String>, Error> {
+        self.turns.read(async |session| session.warnings().await)
+    }
+
+    fn time(&mut self) -> Result<Option<UnixMicros>, Error> {
+        // With access lists, the user may not be allowed to ask.
+        let answer = self.turns.read(async |session| session.ask_if_allowed::<Vec<i64>>(&cmd("TIME")).await)?;
+        Ok(answer.and_then(|parts| match parts[..] {
+            [seconds, micros] => Some(UnixMicros(seconds.checked_mul(1_000_000)?.checked_add(micros)?)),
+            _ => None,
+        }))
+    }
+
+    fn protection(&self) -> Option<Protection> {
+        self.turns.protection()
+    }
+}

@@ -1,5 +1,5 @@
 //! Which module uses which, read from the sources: each uses only modules that stand below it, and none uses itself by
-//! way of others. And whether the files that documents name exist.
+//! way of others. Whether type names are clear. And whether the files that documents name exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -186,6 +186,69 @@ fn no_module_of_the_plans_for_moving_uses_itself_by_way_of_others() {
     // As with the core.
     uses.insert(Vec::new(), BTreeSet::new());
     check_no_circle(&uses);
+}
+
+/// The sources of crates in which no two types have the same name.
+const CRATES_OF_ONE_NAME_EACH: [&str; 1] = ["registry/src"];
+
+/// The types that a module defines, but for associated types, which have the name of their trait's.
+struct Types<'a>(&'a mut BTreeSet<String>);
+
+impl Visit<'_> for Types<'_> {
+    fn visit_item_struct(&mut self, item: &syn::ItemStruct) {
+        self.0.insert(item.ident.to_string());
+    }
+
+    fn visit_item_enum(&mut self, item: &syn::ItemEnum) {
+        self.0.insert(item.ident.to_string());
+    }
+
+    fn visit_item_union(&mut self, item: &syn::ItemUnion) {
+        self.0.insert(item.ident.to_string());
+    }
+
+    fn visit_item_trait(&mut self, item: &syn::ItemTrait) {
+        self.0.insert(item.ident.to_string());
+        visit::visit_item_trait(self, item);
+    }
+
+    fn visit_item_type(&mut self, item: &syn::ItemType) {
+        self.0.insert(item.ident.to_string());
+    }
+}
+
+/// The names of types that several of these files define, each with its files. Within one file, a name may come again, for another
+/// platform or in its tests.
+fn types_of_one_name(files: &[(Name, syn::File)]) -> Vec<String> {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (module, file) in files {
+        let mut types = BTreeSet::new();
+        Types(&mut types).visit_file(file);
+        types.into_iter().for_each(|name| places.entry(name).or_default().push(written(module)));
+    }
+    let several = places.into_iter().filter(|(_, modules)| modules.len() > 1);
+    several.map(|(name, modules)| format!("{name} in {}", modules.join(" and "))).collect()
+}
+
+#[test]
+fn type_names_of_one_crate_mean_one_thing() {
+    for source in CRATES_OF_ONE_NAME_EACH {
+        let files = files(&root().join(source), &[]);
+        assert!(files.len() > 1, "{source}");
+        let found = types_of_one_name(&files);
+        assert!(found.is_empty(), "{source}: {}", found.join(", "));
+    }
+}
+
+#[test]
+fn types_of_one_name_are_found() {
+    let module = |name: &str, text: &str| (vec![name.to_owned()], syn::parse_file(text).unwrap());
+    let files = [
+        module("a", "struct One; #[cfg(x)] enum Two {} #[cfg(not(x))] enum Two {} impl T for One { type Item = u8; }"),
+        module("b", "mod inner { type One = u8; } trait Three { type Item; } fn f() { struct Two; }"),
+        module("c", "enum Four { One, Three }"),
+    ];
+    assert_eq!(types_of_one_name(&files), ["One in crate::a and crate::b", "Two in crate::a and crate::b"]);
 }
 
 /// The order is that of the list in `src/lib.rs`.

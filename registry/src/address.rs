@@ -6,13 +6,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a URL says, whatever kind of registry it is of.
+/// The parts of a URL, whatever kind of registry it is of.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     pub user: Option<String>,
     pub password: Option<Password>,
     pub hosts: Vec<Host>,
-    /// What stands after the hosts, as the kind of registry has read it.
+    /// The part after the hosts, as the kind of registry has read it.
     pub path: String,
     pub use_tls: UseTls,
     pub tls: TlsOptions,

@@ -1,8 +1,7 @@
 //! The fields of the records in a registry, and how each is written as text and read again. This is the only list of them: in etcd
 //! and Redis a record is a JSON object with these members ([`json`](mod@crate::json)), in PostgreSQL a row with these columns.
 //!
-//! What was stored by an older version must be read as before, and what is stored must be read by servers that are not updated yet:
-//! so a field keeps its name and its form. A new field has [`Presence::Later`].
+//! Records of older versions must be read as before, and records of this one by servers that are not updated yet: so a field keeps its name and its form. A new field has [`Presence::Later`].
 
 use snowflake_core::UnixMicros;
 use snowflake_core::lease::{Holder, NamespaceRecord, Record, Token};
@@ -192,8 +191,13 @@ impl Fields for NamespaceRecord {
             |r| Some(r.layout.clone()),
             |r, t| put(&mut r.layout, Some(t.to_owned())),
         ),
-        RecordField::<Self>::new("life", Form::Text, |r| Some(write_life(r.life)), |r, t| put(&mut r.life, read_life(t)))
-            .otherwise("the life is not 16 hexadecimal digits"),
+        RecordField::<Self>::new(
+            "life",
+            Form::Text,
+            |r| Some(write_life(r.life)),
+            |r, t| put(&mut r.life, read_life(t)),
+        )
+        .otherwise("the life is not 16 hexadecimal digits"),
         RecordField::<Self>::new(
             "leases_from",
             Form::Instant,

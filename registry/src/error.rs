@@ -1,4 +1,4 @@
-//! What can go wrong with a registry, and whether a change may have been made all the same.
+//! Errors of a registry, each of which says whether a change may have been made all the same.
 
 use crate::password::Password;
 use std::fmt;
@@ -22,18 +22,18 @@ pub enum Error {
     /// The caller wants to stop.
     #[error("interrupted")]
     Interrupted,
-    /// What stands in the registry is not ours, or of a newer version. It was left alone.
+    /// The content of the registry is not ours, or of a newer version. It was left alone.
     #[error("unexpected content in the registry, at {place}: {what}")]
     Unexpected {
         /// The key or the table.
         place: String,
-        /// What is wrong with it.
+        /// A description of what is wrong with it.
         what: String,
     },
     /// The server answered, and did not do it.
     #[error("the registry says: {0}")]
     Server(Attempts),
-    /// A change was sent, and what became of it is unknown: it was made, or was not, or will be. Whoever gets this reads
+    /// A change was sent, and what became of it is unknown: it was made, or was not, or will be. The caller then reads
     /// again, and then compares and swaps the version that it read: so no such change can be made later.
     #[error("it is unknown whether the registry made the change: {0}")]
     Unanswered(Box<Self>),
@@ -75,7 +75,7 @@ impl fmt::Display for Attempts {
     }
 }
 
-/// What went wrong with one host.
+/// An attempt with one host, which failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The host and its port.

@@ -31,7 +31,7 @@ pub(crate) fn write<R: Fields>(record: &R) -> String {
 }
 
 /// # Errors
-/// What is wrong with the text, which is not repeated.
+/// A description of what is wrong with the text, which is not repeated.
 pub(crate) fn read<R: Fields>(text: &str) -> Result<R, String> {
     let Members(mut members) = serde_json::from_str(text).map_err(|_| NOT_OURS)?;
     let format =
@@ -91,7 +91,7 @@ impl ReadNamespace {
     /// Reads the text of a record, where there is one, and notes it.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// A description of what is wrong with the text.
     pub fn note(&mut self, text: Option<String>) -> Result<Option<NamespaceRecord>, String> {
         self.0 = text.map(|text| read::<NamespaceRecord>(&text).map(|record| (record, text))).transpose()?;
         Ok(self.0.as_ref().map(|(record, _)| record.clone()))

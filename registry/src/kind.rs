@@ -1,4 +1,4 @@
-//! What differs from one kind of registry to another, but for its client. Each kind describes itself in the file `kind.rs` of its
+//! All that differs from one kind of registry to another, but for its client. Each kind describes itself in the file `kind.rs` of its
 //! folder, and stands as one row in [`KINDS`](crate::KINDS).
 
 use crate::address::{Address, UseTls, Verify};
@@ -24,7 +24,7 @@ pub struct RegistryKind {
     pub(crate) parameters: &'static [&'static str],
     /// Refuses their values that cannot be.
     pub(crate) check: fn(&Parameters) -> Result<(), UrlError>,
-    /// Whether the client sends the password as it is, where there is no TLS, to whoever is on the way.
+    /// Whether the client sends the password as it is, without TLS, where everybody on the way can read it.
     pub(crate) is_password_readable: bool,
     /// Opens a registry; `None`, where the build has no client of this kind.
     pub(crate) open: Option<Open>,
@@ -56,7 +56,7 @@ pub struct TlsParameter {
     pub(crate) name: &'static str,
     /// The parameter and its value for a server that is verified.
     pub(crate) verified: &'static str,
-    /// What the parameter says.
+    /// Reads the parameter.
     pub(crate) read: fn(&Parameters) -> Result<(UseTls, Verify), UrlError>,
 }
 
@@ -131,7 +131,7 @@ impl RegistryKind {
         }
     }
 
-    /// What a URL needs to ask for TLS.
+    /// The part of a URL that asks for TLS.
     pub(crate) fn asks_for_tls(&self) -> String {
         match self.tls {
             TlsBy::Scheme { encrypted, .. } => format!("{encrypted}://"),

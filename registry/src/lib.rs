@@ -47,7 +47,7 @@
 //! # When an answer is lost
 //!
 //! A read is sent again. A change is not: it ends with [`Error::Unanswered`], because it may have been made, or may be made
-//! later. Whoever gets that reads the record, and goes on from its version. A swap of a version that is read then makes the
+//! later. The caller then reads the record, and goes on from its version. A swap of a version that is read then makes the
 //! lost one void, if it comes later. Only the answer to that swap confirms anything: what can be read may be visible and not durable,
 //! as where PostgreSQL's wait for a synchronous standby was ended by hand, or Redis has not reached its replicas.
 //!
@@ -56,7 +56,7 @@
 //!
 //! # What each registry costs
 //!
-//! Each is a feature, and all are in the default build. What it adds to a library that is built as the extension is (release,
+//! Each is a feature, and all are in the default build. Its size in a library that is built as the extension is (release,
 //! fat LTO, one codegen unit, stripped), on x86-64 with Rust 1.95; with 2 MB of memory for the process that calls:
 //!
 //! | features | library | crates | processor time of the build |
@@ -182,8 +182,8 @@ pub trait Registry: Send {
         self.swap_within(None, worker, expected, record)
     }
 
-    /// What can be seen that keeps this registry from promising what it must, and what is to be done about it: sentences for an
-    /// operator. Empty where nothing was found.
+    /// Names the settings that keep this registry from promising what it must, as far as they can be seen, and says what is to be
+    /// done about them: sentences for an operator. Empty where nothing was found.
     ///
     /// # Errors
     /// Any [`Error`] but [`Error::Unanswered`].
@@ -203,20 +203,20 @@ pub trait Registry: Send {
     }
 }
 
-/// Who can read what is sent to a registry, and answer in its place.
+/// How a connection is protected: the people who can read the requests, and answer in place of the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
     /// Nobody: it does not leave the machine.
     Local,
     /// Nobody: it is encrypted, and the server's certificate was verified.
     Verified,
-    /// Whoever can redirect the connection: it is encrypted, and the certificate was not verified.
+    /// People who can redirect the connection: it is encrypted, and the certificate was not verified.
     Unverified,
     /// Everybody on the way: it is not encrypted.
     Nothing,
 }
 
-/// What became of a compare-and-swap.
+/// The outcome of a compare-and-swap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Swap {
     /// The record is stored, durably, and this is its version.

@@ -1,7 +1,7 @@
 //! Records as lines of text, for a file that shows people what a registry holds: the number of a worker, a space, and its record as
 //! JSON.
 //!
-//! Whoever can read such a file must not be able to act as the owner of a lease. So no line has a token, nor the process, by which a
+//! A reader of such a file must not be able to act as the owner of a lease. So no line has a token, nor the process, by which a
 //! server knows its own records.
 
 use crate::json;

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use snowflake_core::lease::NamespaceRecord;
-//! use snowflake_registry::memory::{Fault, Memory};
+//! use snowflake_registry::memory::{InjectedFault, Memory};
 //! use snowflake_registry::{Options, Registry};
 //!
 //! let memory = Memory::default();
@@ -10,7 +10,7 @@
 //! let record = NamespaceRecord { layout: "twitter".to_owned(), life: 1, leases_from: None };
 //! assert_eq!(registry.swap_namespace(None, &record)?, Some(record.clone()));
 //!
-//! registry.next(Fault::LostAnswer);
+//! registry.next(InjectedFault::LostAnswer);
 //! assert!(registry.swap_namespace(None, &record).unwrap_err().is_unanswered());
 //! # Ok::<(), snowflake_registry::Error>(())
 //! ```
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What is stored. Clones share it.
+/// A store in memory. Clones share it.
 #[derive(Clone, Default)]
 pub struct Memory(Arc<Mutex<Store>>);
 
@@ -33,25 +33,25 @@ struct Store {
     namespace: Option<NamespaceRecord>,
     records: BTreeMap<WorkerNumber, Stored>,
     last_version: u64,
-    late: VecDeque<Change>,
+    late: VecDeque<Sent>,
 }
 
 /// A change that was sent.
 #[derive(Clone)]
-enum Change {
+enum Sent {
     Namespace(Option<NamespaceRecord>, NamespaceRecord),
     Swap(Option<NamespaceRecord>, WorkerNumber, Option<Version>, Box<Record>),
 }
 
-/// What came of it.
+/// Its outcome.
 enum Outcome {
     Namespace(Option<NamespaceRecord>),
     Swap(Swap),
 }
 
-/// What becomes of a call. Reads know no difference between the last three.
+/// The fate of a call. Reads know no difference between the last three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum InjectedFault {
     /// It is answered, after this long.
     Delay(Duration),
     /// It is not sent: the registry cannot be reached.
@@ -65,16 +65,16 @@ pub enum Fault {
 }
 
 /// One client, as [`open`](crate::open) gives one for other registries.
-pub struct Client {
+pub struct MemoryClient {
     memory: Memory,
     options: Options,
-    faults: VecDeque<Fault>,
+    faults: VecDeque<InjectedFault>,
 }
 
 impl Memory {
     /// A client, whose calls go well.
-    pub fn client(&self, options: &Options) -> Client {
-        Client { memory: self.clone(), options: options.clone(), faults: VecDeque::new() }
+    pub fn client(&self, options: &Options) -> MemoryClient {
+        MemoryClient { memory: self.clone(), options: options.clone(), faults: VecDeque::new() }
     }
 
     /// Makes the changes that are late, in the order in which they were sent. Returns how many there were.
@@ -100,18 +100,18 @@ impl Memory {
 }
 
 impl Store {
-    fn make(&mut self, change: &Change) -> Outcome {
+    fn make(&mut self, change: &Sent) -> Outcome {
         match change {
-            Change::Namespace(expected, record) => {
+            Sent::Namespace(expected, record) => {
                 if self.namespace == *expected {
                     self.namespace = Some(record.clone());
                 }
                 Outcome::Namespace(self.namespace.clone())
             }
-            Change::Swap(Some(namespace), ..) if self.namespace.as_ref() != Some(namespace) => {
+            Sent::Swap(Some(namespace), ..) if self.namespace.as_ref() != Some(namespace) => {
                 Outcome::Swap(Swap::OtherNamespace(self.namespace.clone()))
             }
-            Change::Swap(_, worker, expected, record) => {
+            Sent::Swap(_, worker, expected, record) => {
                 let stands = self.records.get(worker);
                 if stands.map(|stored| stored.version) != *expected {
                     return Outcome::Swap(Swap::Conflict(stands.cloned()));
@@ -125,9 +125,9 @@ impl Store {
     }
 }
 
-impl Client {
-    /// What becomes of the next call, or, after this was called several times, of as many calls.
-    pub fn next(&mut self, fault: Fault) {
+impl MemoryClient {
+    /// Chooses the fate of the next call, or, after this was called several times, of as many calls.
+    pub fn next(&mut self, fault: InjectedFault) {
         self.faults.push_back(fault);
     }
 
@@ -136,7 +136,7 @@ impl Client {
     }
 
     /// Waits, and says what else becomes of the call.
-    fn begin(&mut self) -> Result<Option<Fault>, Error> {
+    fn begin(&mut self) -> Result<Option<InjectedFault>, Error> {
         let wait = |length: Duration| {
             let end = Instant::now() + length;
             loop {
@@ -150,12 +150,12 @@ impl Client {
             }
         };
         match self.faults.pop_front() {
-            Some(Fault::Delay(length)) if length < self.options.deadline() => wait(length).map(|()| None),
-            Some(Fault::Delay(_)) => {
+            Some(InjectedFault::Delay(length)) if length < self.options.deadline() => wait(length).map(|()| None),
+            Some(InjectedFault::Delay(_)) => {
                 wait(self.options.deadline())?;
-                Ok(Some(Fault::Late))
+                Ok(Some(InjectedFault::Late))
             }
-            Some(Fault::Unreachable) => Err(Error::Unreachable(Self::attempts())),
+            Some(InjectedFault::Unreachable) => Err(Error::Unreachable(Self::attempts())),
             other => wait(Duration::ZERO).map(|()| other),
         }
     }
@@ -167,25 +167,25 @@ impl Client {
         }
     }
 
-    fn change(&mut self, change: Change) -> Result<Outcome, Error> {
+    fn change(&mut self, change: Sent) -> Result<Outcome, Error> {
         let unanswered = || Err(Error::Unanswered(Box::new(Error::Timeout(Self::attempts()))));
         match self.begin() {
-            Ok(None | Some(Fault::Delay(_))) => Ok(self.memory.lock().make(&change)),
-            Ok(Some(Fault::LostAnswer)) => {
+            Ok(None | Some(InjectedFault::Delay(_))) => Ok(self.memory.lock().make(&change)),
+            Ok(Some(InjectedFault::LostAnswer)) => {
                 self.memory.lock().make(&change);
                 unanswered()
             }
-            Ok(Some(Fault::Late)) => {
+            Ok(Some(InjectedFault::Late)) => {
                 self.memory.lock().late.push_back(change);
                 unanswered()
             }
-            Ok(Some(Fault::LostRequest | Fault::Unreachable)) => unanswered(),
+            Ok(Some(InjectedFault::LostRequest | InjectedFault::Unreachable)) => unanswered(),
             Err(error) => Err(error),
         }
     }
 }
 
-impl Registry for Client {
+impl Registry for MemoryClient {
     fn namespace(&mut self) -> Result<Option<NamespaceRecord>, Error> {
         self.read(|store| store.namespace.clone())
     }
@@ -196,7 +196,7 @@ impl Registry for Client {
         record: &NamespaceRecord,
     ) -> Result<Option<NamespaceRecord>, Error> {
         check_namespace(record)?;
-        match self.change(Change::Namespace(expected.cloned(), record.clone()))? {
+        match self.change(Sent::Namespace(expected.cloned(), record.clone()))? {
             Outcome::Namespace(stands) => Ok(stands),
             Outcome::Swap(_) => unreachable!("a namespace was sent"),
         }
@@ -218,7 +218,7 @@ impl Registry for Client {
         record: &Record,
     ) -> Result<Swap, Error> {
         check(worker, record)?;
-        match self.change(Change::Swap(namespace.cloned(), worker, expected, Box::new(record.clone())))? {
+        match self.change(Sent::Swap(namespace.cloned(), worker, expected, Box::new(record.clone())))? {
             Outcome::Swap(swap) => Ok(swap),
             Outcome::Namespace(_) => unreachable!("a swap was sent"),
         }

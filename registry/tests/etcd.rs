@@ -1,4 +1,4 @@
-//! What only a registry in etcd has.
+//! Properties that only a registry in etcd has.
 #![cfg(feature = "etcd")]
 
 mod common;

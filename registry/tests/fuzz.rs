@@ -13,24 +13,12 @@ use fastrand::Rng;
 use snowflake_core::lease::Version;
 use snowflake_registry::{Error, Registry, Swap};
 use snowflake_test::registries::Kind;
+use snowflake_test::with_each_registry;
 use std::cell::Cell;
 use std::sync::Once;
 use std::time::Duration;
 
-#[test]
-fn damaged_answers_of_postgresql() {
-    run(Kind::Postgres);
-}
-
-#[test]
-fn damaged_answers_of_etcd() {
-    run(Kind::Etcd);
-}
-
-#[test]
-fn damaged_answers_of_redis() {
-    run(Kind::Redis);
-}
+with_each_registry!(damaged_answers);
 
 /// The client panicked.
 #[test]
@@ -91,7 +79,7 @@ fn count_panics() {
 /// How long one call may take.
 const DEADLINE: Duration = Duration::from_millis(200);
 
-fn run(kind: Kind) {
+fn damaged_answers(kind: Kind) {
     count_panics();
     let fake = Fake::start(kind);
     // Undamaged, all of it is right.
@@ -170,7 +158,7 @@ fn converse(fake: &Fake, kind: Kind, deadline: Duration) -> Vec<Option<String>> 
     wrong
 }
 
-/// What is wrong with a call that only reads: a damaged value may be read.
+/// The problem with a call that only reads: a damaged value may be read.
 fn of_call<T>(is_whole: bool, call: impl FnOnce() -> Result<T, Error>) -> Option<String> {
     let (result, took) = timed(call);
     match result {
@@ -180,7 +168,7 @@ fn of_call<T>(is_whole: bool, call: impl FnOnce() -> Result<T, Error>) -> Option
     }
 }
 
-/// What is wrong with a change. The fake makes each that it gets.
+/// The problem with a change. The fake makes each that it gets.
 fn of_swap(
     fake: &Fake,
     registry: &mut dyn Registry,

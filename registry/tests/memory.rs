@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use snowflake_core::lease::Stored;
-use snowflake_registry::memory::{Fault, Memory};
+use snowflake_registry::memory::{InjectedFault, Memory};
 use snowflake_registry::{Error, Registry, Swap};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -32,25 +32,25 @@ fn faults_do_what_they_say() {
     let memory = Memory::default();
     let mut registry = memory.client(&options(PATIENCE));
     let mut other = memory.client(&options(PATIENCE));
-    let mut after = |fault: Fault| {
+    let mut after = |fault: InjectedFault| {
         registry.next(fault);
         registry.compare_and_swap(WORKER, None, &record(1))
     };
-    let error = after(Fault::Unreachable).unwrap_err();
+    let error = after(InjectedFault::Unreachable).unwrap_err();
     assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
-    assert!(after(Fault::LostRequest).unwrap_err().is_unanswered());
+    assert!(after(InjectedFault::LostRequest).unwrap_err().is_unanswered());
     assert_eq!(memory.deliver_late(), 0);
     assert_eq!(other.record(WORKER).unwrap(), None);
     // Late, and in vain.
-    assert!(after(Fault::Late).unwrap_err().is_unanswered());
+    assert!(after(InjectedFault::Late).unwrap_err().is_unanswered());
     let version = create(&mut other, WORKER, &record(2));
     assert_eq!(memory.deliver_late(), 1);
     assert_eq!(other.record(WORKER).unwrap(), Some(Stored { version, record: record(2) }));
     memory.wipe();
-    assert!(after(Fault::LostAnswer).unwrap_err().is_unanswered());
+    assert!(after(InjectedFault::LostAnswer).unwrap_err().is_unanswered());
     assert_eq!(other.record(WORKER).unwrap().unwrap().record, record(1));
     memory.wipe();
-    assert!(after(Fault::Late).unwrap_err().is_unanswered());
+    assert!(after(InjectedFault::Late).unwrap_err().is_unanswered());
     assert_eq!(memory.deliver_late(), 1);
     assert_eq!(other.record(WORKER).unwrap().unwrap().record, record(1));
 }
@@ -59,14 +59,14 @@ fn faults_do_what_they_say() {
 fn delays_end_by_deadline_and_by_stop() {
     let memory = Memory::default();
     let mut registry = memory.client(&options(Duration::from_millis(50)));
-    registry.next(Fault::Delay(Duration::from_millis(20)));
+    registry.next(InjectedFault::Delay(Duration::from_millis(20)));
     create(&mut registry, WORKER, &record(1));
-    registry.next(Fault::Delay(PATIENCE));
+    registry.next(InjectedFault::Delay(PATIENCE));
     let error = registry.compare_and_swap(WORKER, None, &record(2)).unwrap_err();
     assert!(error.is_unanswered() && matches!(error.cause(), Error::Timeout(_)), "{error:?}");
     let (options, stop) = stoppable(PATIENCE);
     let mut registry = memory.client(&options);
     stop.store(true, Ordering::Relaxed);
-    registry.next(Fault::Delay(PATIENCE));
+    registry.next(InjectedFault::Delay(PATIENCE));
     assert_eq!(registry.record(WORKER), Err(Error::Interrupted));
 }

@@ -1,4 +1,4 @@
-//! What only a registry in PostgreSQL has.
+//! Properties that only a registry in PostgreSQL has.
 #![cfg(feature = "postgres")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! To whom a password is sent, and what is said of a connection that somebody else could read or take over.
+//! A password is sent only where nobody else can read it, and a connection that somebody could read or take over is known as such.
 
 mod common;
 
@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A server, or who stands before it, that says that it has no TLS, and asks for the password in some way. Returns where it
+/// A server, or somebody before it, that says that it has no TLS, and asks for the password in some way. Returns where it
 /// is, and what it is sent.
 fn asking(address: IpAddr, request: &'static [u8]) -> (String, Arc<Mutex<Vec<u8>>>) {
     let listener = TcpListener::bind((address, 0)).unwrap();
@@ -38,7 +38,7 @@ fn asking(address: IpAddr, request: &'static [u8]) -> (String, Arc<Mutex<Vec<u8>
 const CLEAR_TEXT: &[u8] = b"R\0\0\0\x08\0\0\0\x03";
 const MD5: &[u8] = b"R\0\0\0\x0c\0\0\0\x05salt";
 
-/// What a client of PostgreSQL's says when such a server asks, and what that server has got.
+/// The error of a PostgreSQL client when such a server asks, and all that the server was sent.
 fn asked(address: IpAddr, request: &'static [u8], mode: &str) -> (Error, String) {
     let (host, sent) = asking(address, request);
     let text = format!("postgres://u:s3cret@{host}/d{mode}");
@@ -63,7 +63,7 @@ fn nobody_on_the_way_gets_the_password_by_asking_for_it() {
     let (error, sent) = asked(outward, CLEAR_TEXT, "?sslmode=require");
     assert!(matches!(error, Error::Tls(_)) && error.to_string().contains("does not support TLS"), "{error:?}");
     assert!(!sent.contains("s3cret"), "{sent:?}");
-    // Who says so in the URL sends it.
+    // A URL that says so has it sent.
     let (_, sent) = asked(outward, CLEAR_TEXT, "?sslmode=disable");
     assert!(sent.contains("s3cret"), "{sent:?}");
     // A challenge is answered; the password is not in it.
@@ -98,8 +98,7 @@ fn it_is_known_how_connections_are_protected() {
         let server = Setup::of(kind).certificate(&certificate).start();
         let proxy = Proxy::at(outward, server.port());
         let text = kind.url(true, "", &format!("{outward}:{}", proxy.port()));
-        let mode = if kind == Kind::Postgres { "sslmode=verify-full&" } else { "" };
-        let text = format!("{text}?{mode}sslrootcert={}", authority.root().display());
+        let text = verified(kind, &text, &authority.root());
         let mut registry = connect(&text, &options(PATIENCE));
         registry.record(WORKER).unwrap();
         assert_eq!(registry.protection(), Some(Protection::Verified), "{kind:?}");

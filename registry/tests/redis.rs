@@ -1,4 +1,4 @@
-//! What only a registry in Redis has.
+//! Properties that only a registry in Redis has.
 #![cfg(feature = "redis")]
 
 mod common;
@@ -168,7 +168,7 @@ fn databases_are_apart() {
     assert!(matches!(error, Error::Server(_)), "{error:?}");
 }
 
-/// What a full memory refuses is not half done.
+/// A change that a full memory refuses is not half done.
 #[test]
 fn a_full_memory_refuses() {
     let server = Setup::of(Kind::Redis).start();

@@ -1,15 +1,17 @@
 //! The same tests with each of the registries, on real servers.
 
 mod common;
+mod fakes;
 
 use common::*;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
 use snowflake_core::{Micros, UnixMicros};
-use snowflake_registry::{Error, Registry, Swap, open};
+use snowflake_registry::{Error, KINDS, Registry, Swap, open};
 use snowflake_test::certificates::Authority;
 use snowflake_test::ports::free_port;
 use snowflake_test::proxy::{Mode, Proxy};
 use snowflake_test::registries::{Kind, Server, Setup};
+use snowflake_test::with_each_registry;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::TcpListener;
@@ -17,19 +19,6 @@ use std::sync::Barrier;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
-
-macro_rules! with_each_registry {
-    ($($test:ident),* $(,)?) => {
-        with_each_registry!(postgres: Postgres: $($test)*);
-        with_each_registry!(etcd: Etcd: $($test)*);
-        with_each_registry!(redis: Redis: $($test)*);
-    };
-    ($module:ident: $kind:ident: $($test:ident)*) => {
-        mod $module {
-            $(#[test] fn $test() { super::$test(super::Kind::$kind) })*
-        }
-    };
-}
 
 with_each_registry!(
     what_is_stored_reads_back,
@@ -51,6 +40,17 @@ with_each_registry!(
     records_that_cannot_be_stored_are_refused,
     a_wiped_registry_has_nothing,
 );
+
+/// A registry without a server for tests would not be tested.
+#[test]
+fn every_kind_is_tested() {
+    let schemes: BTreeSet<&str> = Kind::ALL.iter().map(|kind| kind.scheme(false)).collect();
+    for kind in KINDS {
+        let scheme = kind.example().split("://").next().unwrap();
+        assert!(schemes.contains(scheme), "{kind}");
+    }
+    assert_eq!(schemes.len(), KINDS.len());
+}
 
 fn what_is_stored_reads_back(kind: Kind) {
     let server = Setup::of(kind).start();
@@ -267,7 +267,7 @@ fn a_paused_server_leaves_a_change_unanswered(kind: Kind) {
     let error = registry.record(WORKER).unwrap_err();
     assert!(matches!(error, Error::Timeout(_)), "{error:?}");
     server.resume();
-    // The change may have been made meanwhile, or not. Who swaps the version that was read makes it void.
+    // The change may have been made meanwhile, or not. A swap of the version that was read makes it void.
     let mut registry = client(&server);
     let mut expected = registry.record(WORKER).unwrap().map(|stored| stored.version);
     let version = loop {
@@ -359,13 +359,7 @@ fn a_silent_server_ends_calls_by_deadline_and_by_stop(kind: Kind) {
 fn an_answer_without_an_end_is_cut_off(kind: Kind) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let start: &[u8] = match kind {
-        // No TLS; a message of 65,535 bytes.
-        Kind::Postgres => b"NR\0\0\xff\xff",
-        // Settings of HTTP/2; a frame of 16,383 bytes.
-        Kind::Etcd => b"\0\0\0\x04\0\0\0\0\0\0\x3f\xff\xfe\0\0\0\0\0",
-        Kind::Redis => b"*1\r\n$65535\r\n",
-    };
+    let start = fakes::of_kind(kind).endless;
     thread::spawn(move || {
         for mut client in listener.incoming().flatten() {
             // Until the client is gone.
@@ -440,12 +434,6 @@ fn passwords_are_checked_and_do_not_show(kind: Kind) {
     hides(&client_with_password(&dead, password).record(WORKER).unwrap_err(), password);
 }
 
-/// What a URL has to say to verify a server.
-fn verified(kind: Kind, url: &str, root: &std::path::Path) -> String {
-    let mode = if kind == Kind::Postgres { "sslmode=verify-full&" } else { "" };
-    format!("{url}?{mode}sslrootcert={}", root.display())
-}
-
 fn certificates_are_checked(kind: Kind) {
     let authority = Authority::new();
     let good = authority.certificate("good", "IP:127.0.0.1,DNS:localhost");
@@ -466,8 +454,8 @@ fn certificates_are_checked(kind: Kind) {
     let unknown = error(&verified(kind, &server.url(), &stranger.root()));
     assert!(matches!(unknown, Error::Tls(_)) && unknown.to_string().contains("UnknownIssuer"), "{unknown:?}");
     // The system does not know the authority.
-    let mode = if kind == Kind::Postgres { "?sslmode=verify-full" } else { "" };
-    match open(&url(&format!("{}{mode}", server.url())), &namespace("default"), &options(PATIENCE)) {
+    let by_system = format!("{}?{}", server.url(), asking_for_tls(kind));
+    match open(&url(by_system.trim_end_matches('?')), &namespace("default"), &options(PATIENCE)) {
         Ok(mut registry) => {
             let error = registry.record(WORKER).unwrap_err();
             assert!(matches!(error, Error::Tls(_)) && error.to_string().contains("UnknownIssuer"), "{error:?}");

@@ -63,8 +63,7 @@ fn no_call_starts_a_thread() {
         let server = Setup::of(kind).certificate(&certificate).start();
         // A name, so that it is resolved; the first host is dead.
         let hosts = format!("localhost:{},localhost:{}", free_port(), server.port());
-        let mode = if kind == Kind::Postgres { "sslmode=verify-full&" } else { "" };
-        let text = format!("{}?{mode}sslrootcert={}", kind.url(true, "", &hosts), authority.root().display());
+        let text = verified(kind, &kind.url(true, "", &hosts), &authority.root());
         let before = threads();
         // A thread could end before the call does: so they are counted whenever the call waits, too.
         let most = Arc::new(AtomicUsize::new(0));

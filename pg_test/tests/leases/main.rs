@@ -13,21 +13,12 @@ mod single;
 use postgres::Client;
 use snowflake_test::programs::{run, server_user};
 use snowflake_test::registries::{Kind, Server, Setup};
+pub(crate) use snowflake_test::with_each_registry;
 use snowflake_test::{Cluster, Options, query};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
-
-/// Runs each of these tests against each registry.
-#[macro_export]
-macro_rules! with_each_registry {
-    ($($test:ident),+ $(,)?) => {
-        mod by_postgres { $( #[test] fn $test() { super::$test(snowflake_test::registries::Kind::Postgres) } )+ }
-        mod by_etcd { $( #[test] fn $test() { super::$test(snowflake_test::registries::Kind::Etcd) } )+ }
-        mod by_redis { $( #[test] fn $test() { super::$test(snowflake_test::registries::Kind::Redis) } )+ }
-    };
-}
 
 /// A registry.
 fn registry(kind: Kind) -> Server {

@@ -1,6 +1,6 @@
 //! The client.
 
-use super::member::{Expected, Login, Member};
+use super::member::{EtcdLogin, Expected, Member};
 use crate::address::{Address, Host, UseTls};
 use crate::error::Error;
 use crate::json::ReadNamespace;
@@ -12,7 +12,7 @@ use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumb
 
 /// One namespace of a registry in etcd.
 pub(super) struct Etcd {
-    turns: Turns<Server>,
+    turns: Turns<EtcdProtocol>,
     namespace: String,
     workers: String,
     read: ReadNamespace,
@@ -30,9 +30,9 @@ impl Etcd {
         };
         let prefix = format!("/pg_snowflake/{}/", namespace.as_str().replace('%', "%25").replace('/', "%2F"));
         let namespace = format!("{prefix}namespace");
-        let login = Login { user: address.user.clone(), password: address.password.clone(), tls };
+        let login = EtcdLogin { user: address.user.clone(), password: address.password.clone(), tls };
         Ok(Self {
-            turns: Turns::new(Server { login, namespace: namespace.clone() }, address, options)?,
+            turns: Turns::new(EtcdProtocol { login, namespace: namespace.clone() }, address, options)?,
             namespace,
             workers: format!("{prefix}workers/"),
             read: ReadNamespace::default(),
@@ -44,12 +44,12 @@ impl Etcd {
     }
 }
 
-struct Server {
-    login: Login,
+struct EtcdProtocol {
+    login: EtcdLogin,
     namespace: String,
 }
 
-impl Protocol for Server {
+impl Protocol for EtcdProtocol {
     type Session = Member;
 
     async fn open(&self, stream: Stream, host: &Host) -> Result<Member, Fault> {

@@ -1,4 +1,4 @@
-//! What is special about etcd.
+//! etcd as a kind of registry.
 
 use crate::kind::{Open, RegistryKind, TlsBy};
 use crate::url::error::UrlError;

@@ -2,7 +2,7 @@
 
 use crate::Password;
 use crate::address::Host;
-use crate::net::{Connection, Fault, Stream, Tls};
+use crate::net::{Fault, Stream, Tls, Transport};
 use etcd_client::{
     AlarmAction, AlarmType, Channel, Client, Compare, CompareOp, ConnectOptions, GetOptions, KeyValue, Txn, TxnOp,
     TxnOpResponse,
@@ -17,8 +17,8 @@ use tower::service_fn;
 /// How many keys a page has.
 const PAGE: i64 = 500;
 
-/// Who connects, and how.
-pub(super) struct Login {
+/// The user who connects, and how.
+pub(super) struct EtcdLogin {
     pub user: Option<String>,
     pub password: Option<Password>,
     pub tls: Option<Tls>,
@@ -30,7 +30,7 @@ pub(super) struct Member {
     authentication_is_off: bool,
 }
 
-impl Login {
+impl EtcdLogin {
     pub async fn connect(&self, stream: Stream, host: &Host) -> Result<Member, Fault> {
         let options = match (&self.user, &self.password) {
             (None, None) => ConnectOptions::new(),
@@ -45,7 +45,7 @@ impl Login {
                 return Err(Fault::Credentials("there is a password, and the URL has no user".to_owned()));
             }
         };
-        let stream: Box<dyn Connection> = match &self.tls {
+        let stream: Box<dyn Transport> = match &self.tls {
             None => Box::new(stream),
             Some(tls) => Box::new(tls.encrypt(stream, host).await?),
         };
@@ -87,12 +87,12 @@ fn fault(error: etcd_client::Error) -> Fault {
 }
 
 fn of_status(status: &Status) -> Fault {
-    // What is not etcd's own comes with its cause.
+    // An error that is not etcd's own comes with its cause.
     if let Some(cause) = status.source() {
         return Fault::of_connection(cause);
     }
     let text = status.message().to_owned();
-    // The client says these with codes that etcd has for refusals, which have a text of etcd's. What they are of may have been done.
+    // The client says these with codes that etcd has for refusals, which have a text of etcd's. The change may have been made.
     if text.is_empty()
         || ["Error, decoded message length too large", "Content is compressed"]
             .iter()
@@ -206,7 +206,7 @@ impl Member {
         self.authentication_is_off
     }
 
-    /// Whether the alarm NOSPACE is on. Who may not read that gets `false`.
+    /// Whether the alarm NOSPACE is on. A user who may not read that gets `false`.
     pub async fn has_no_space(&mut self) -> Result<bool, Fault> {
         match self.client.alarm(AlarmAction::Get, AlarmType::None, None).await.map_err(fault) {
             Ok(answer) => Ok(answer.alarms().iter().any(|alarm| alarm.alarm() == AlarmType::Nospace)),

@@ -1,10 +1,10 @@
-//! How much of what a server sends is read.
+//! A bound on how much a server can send.
 
 use super::fault::Fault;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// What may still be read from a connection, in bytes. A client keeps an answer in memory until it is whole, and a server that has
-/// gone mad sends without an end.
+/// The number of bytes that may still be read from a connection. A client keeps an answer in memory until it is whole, and a server
+/// that has gone mad sends without an end.
 pub(crate) struct Allowance(AtomicUsize);
 
 impl Allowance {

@@ -1,9 +1,9 @@
-//! What can go wrong with one host.
+//! Faults of one host.
 
 use std::io;
 use thiserror::Error;
 
-/// Why one host did not do what it was asked. Those who talk to a host return it; [`Turns`](super::Turns) makes an
+/// Why one host did not do what it was asked. The clients return it; [`Turns`](super::Turns) makes an
 /// [`Error`](crate::Error) of it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum Fault {
@@ -31,18 +31,19 @@ pub(crate) enum Fault {
     /// The server may have done it.
     #[error("{0}")]
     Unclear(String),
-    /// What stands there is not ours.
+    /// The content that stands there is not ours.
     #[error("{what}")]
     Unexpected {
         /// The key or the table.
         place: String,
-        /// What is wrong with it.
+        /// A description of what is wrong with it.
         what: String,
     },
 }
 
 impl Fault {
-    /// What a client says of a connection: that of its causes which tells most, of TLS or of the system; else the last one.
+    /// The fault that a client's error of a connection means: the one of its causes that tells most, of TLS or of the system; else the last
+    /// one.
     pub fn of_connection(error: &(dyn std::error::Error + 'static)) -> Self {
         let mut cause = error;
         loop {

@@ -3,17 +3,19 @@
 
 mod allowance;
 mod confirm;
+mod deadline;
+mod driver;
 mod fault;
-mod limit;
+mod inspected;
 mod stream;
 mod tls;
 mod turns;
-mod watched;
 
 pub(crate) use allowance::Allowance;
 pub(crate) use confirm::confirmed;
+pub(crate) use driver::Driver;
 pub(crate) use fault::Fault;
-pub(crate) use stream::{Connection, Stream};
+pub(crate) use inspected::{Inspect, Inspected};
+pub(crate) use stream::{Stream, Transport};
 pub(crate) use tls::Tls;
 pub(crate) use turns::{Protocol, Turns, settle};
-pub(crate) use watched::{Watch, Watched};

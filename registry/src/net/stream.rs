@@ -1,8 +1,8 @@
 //! A connection with a host.
 
 use super::allowance::Allowance;
+use super::deadline::Deadline;
 use super::fault::Fault;
-use super::limit::Limit;
 use crate::Resolver;
 use crate::address::Host;
 use std::io;
@@ -14,12 +14,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
-/// A connection as the clients take it, with or without TLS.
-pub(crate) trait Connection: AsyncRead + AsyncWrite + Unpin + Send {}
+/// The bytes of a connection, with or without TLS, as the clients take them.
+pub(crate) trait Transport: AsyncRead + AsyncWrite + Unpin + Send {}
 
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Connection for T {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Transport for T {}
 
-/// A TCP connection, from which no more is read than its [`Allowance`] says. Whoever has the [`Stream::witness`] sees whether the
+/// A TCP connection, from which no more is read than its [`Allowance`] says. The holder of the [`Stream::witness`] sees whether the
 /// client still holds it: all clients let go of a connection that the server has closed.
 pub(crate) struct Stream {
     tcp: TcpStream,
@@ -31,13 +31,13 @@ impl Stream {
     /// Connects to the first of the host's addresses that takes it.
     ///
     /// The system resolves the name.
-    pub async fn connect(host: &Host, limit: &Limit, resolver: &Resolver) -> Result<Self, Fault> {
+    pub async fn connect(host: &Host, deadline: &Deadline, resolver: &Resolver) -> Result<Self, Fault> {
         let addresses = addresses(host, resolver)
             .await
             .map_err(|error| Fault::Broken(format!("the name cannot be resolved: {error}")))?;
         let mut last = Fault::Broken("the name has no address".to_owned());
         for (number, address) in addresses.iter().enumerate() {
-            let share = limit.share(addresses.len() - number, None);
+            let share = deadline.share(addresses.len() - number, None);
             match share.wait_for(async { Ok(TcpStream::connect(address).await?) }).await {
                 Ok(tcp) => {
                     tcp.set_nodelay(true)?;
@@ -59,7 +59,7 @@ impl Stream {
         Arc::downgrade(&self.allowance)
     }
 
-    /// What may still be read.
+    /// The allowance of this connection.
     pub fn allowance(&self) -> Arc<Allowance> {
         self.allowance.clone()
     }

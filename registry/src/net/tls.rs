@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-/// What a registry's URL says of TLS, ready for use.
+/// TLS as a registry's URL asks for it, ready for use.
 #[derive(Clone)]
 pub(crate) struct Tls(Arc<ClientConfig>);
 
@@ -56,7 +56,7 @@ impl Tls {
     /// Encrypts what is sent to this host from here on.
     ///
     /// # Errors
-    /// [`Fault::Tls`], where the host is not who it should be; those of the connection.
+    /// [`Fault::Tls`], where the host cannot prove its name; those of the connection.
     pub async fn encrypt(&self, stream: Stream, host: &Host) -> Result<TlsStream<Stream>, Fault> {
         let name = ServerName::try_from(host.name.clone()).map_err(|error| Fault::Tls(error.to_string()))?;
         Ok(TlsConnector::from(self.0.clone()).connect(name, stream).await?)
@@ -154,7 +154,7 @@ impl ServerCertVerifier for AnyName {
     }
 }
 
-/// PostgreSQL's `prefer` and `require`: whoever it is; against those who only listen.
+/// PostgreSQL's `prefer` and `require`: any certificate. This protects against those who only listen.
 #[derive(Debug)]
 struct Anyone(Arc<CryptoProvider>);
 

@@ -1,8 +1,8 @@
 //! The hosts of a registry, tried in turn.
 
 use super::allowance::Allowance;
+use super::deadline::Deadline;
 use super::fault::Fault;
-use super::limit::Limit;
 use super::stream::Stream;
 use crate::address::{Address, Host, Verify};
 use crate::error::{Attempt, Attempts, Error};
@@ -32,7 +32,7 @@ pub(crate) trait Protocol {
 /// A registry's hosts, and the session with one of them.
 pub(crate) struct Turns<P: Protocol> {
     hosts: Hosts<P>,
-    /// One thread: the caller's. What the clients have running stands still between calls.
+    /// One thread: the caller's. The tasks of the clients stand still between calls.
     runtime: Runtime,
 }
 
@@ -47,18 +47,18 @@ struct Hosts<P: Protocol> {
     protection: Option<Protection>,
     /// The host to begin with: the one that answered last.
     first: usize,
-    session: Option<Session<P>>,
+    session: Option<KeptSession<P>>,
 }
 
 /// A session, and the [witness](Stream::witness) of its connection.
-struct Session<P: Protocol> {
+struct KeptSession<P: Protocol> {
     session: P::Session,
     connection: Weak<Allowance>,
 }
 
 /// Whether a request changes something. Only what changes nothing may be sent twice.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum RequestKind {
     Read,
     Change,
 }
@@ -87,12 +87,12 @@ impl<P: Protocol> Turns<P> {
 
     /// Asks the hosts in turn, until one answers.
     pub fn read<T>(&mut self, ask: impl AsyncFn(&mut P::Session) -> Result<T, Fault>) -> Result<T, Error> {
-        self.runtime.block_on(self.hosts.call(Kind::Read, Allowance::ONE, ask))
+        self.runtime.block_on(self.hosts.call(RequestKind::Read, Allowance::ONE, ask))
     }
 
     /// The same, for all records of a namespace.
     pub fn read_all<T>(&mut self, ask: impl AsyncFn(&mut P::Session) -> Result<T, Fault>) -> Result<T, Error> {
-        self.runtime.block_on(self.hosts.call(Kind::Read, Allowance::ALL, ask))
+        self.runtime.block_on(self.hosts.call(RequestKind::Read, Allowance::ALL, ask))
     }
 
     /// How the last connection that was made is protected.
@@ -102,13 +102,13 @@ impl<P: Protocol> Turns<P> {
 
     /// Tells the first host that takes it. It is sent to one host, and to another only where that one says that it did nothing.
     pub fn change<T>(&mut self, tell: impl AsyncFn(&mut P::Session) -> Result<T, Fault>) -> Result<T, Error> {
-        self.runtime.block_on(self.hosts.call(Kind::Change, Allowance::ONE, tell))
+        self.runtime.block_on(self.hosts.call(RequestKind::Change, Allowance::ONE, tell))
     }
 }
 
 impl<P: Protocol> Drop for Turns<P> {
     fn drop(&mut self) {
-        if let Some(Session { session, .. }) = self.hosts.session.take() {
+        if let Some(KeptSession { session, .. }) = self.hosts.session.take() {
             self.runtime.block_on(P::close(session));
         }
     }
@@ -122,7 +122,7 @@ pub(crate) async fn settle() {
     }
 }
 
-impl<P: Protocol> Session<P> {
+impl<P: Protocol> KeptSession<P> {
     /// Sends a request, and reads no more than so much of the answer.
     async fn ask<T>(
         &mut self,
@@ -139,11 +139,11 @@ impl<P: Protocol> Session<P> {
 impl<P: Protocol> Hosts<P> {
     async fn call<T>(
         &mut self,
-        kind: Kind,
+        kind: RequestKind,
         allowed: usize,
         request: impl AsyncFn(&mut P::Session) -> Result<T, Fault>,
     ) -> Result<T, Error> {
-        let limit = Limit::new(self.options.deadline(), &self.options.stop);
+        let deadline = Deadline::new(self.options.deadline(), &self.options.stop);
         let count = self.hosts.len();
         let mut attempts = Vec::new();
         let mut worst = Rank::Unreachable;
@@ -159,19 +159,19 @@ impl<P: Protocol> Hosts<P> {
             let session = match kept.take() {
                 Some(session) => Ok(session),
                 None => {
-                    let share = limit.share(count - turn, self.connect_timeout);
+                    let share = deadline.share(count - turn, self.connect_timeout);
                     share.wait_for(self.open(&host, &share)).await
                 }
             };
             let fault = match session {
                 Err(fault) => fault,
-                Ok(mut kept) => match limit.wait_for(kept.ask(allowed, &request)).await {
+                Ok(mut kept) => match deadline.wait_for(kept.ask(allowed, &request)).await {
                     Ok(answer) => {
                         self.first = index;
                         self.session = Some(kept);
                         return Ok(answer);
                     }
-                    Err(fault) if kind == Kind::Change && fault.is_unclear() => {
+                    Err(fault) if kind == RequestKind::Change && fault.is_unclear() => {
                         self.first = (index + 1) % count;
                         attempts.push(self.attempt(&host, &fault));
                         return Err(Error::Unanswered(Box::new(fault.error(Attempts(attempts)))));
@@ -191,15 +191,15 @@ impl<P: Protocol> Hosts<P> {
             turn += 1;
             // The next call begins with the host that this one did not come to.
             self.first = (index + 1) % count;
-            if limit.left().is_zero() {
+            if deadline.left().is_zero() {
                 break;
             }
         }
         Err(worst.error(Attempts(attempts)))
     }
 
-    async fn open(&mut self, host: &Host, limit: &Limit) -> Result<Session<P>, Fault> {
-        let stream = Stream::connect(host, limit, &self.options.resolver).await?;
+    async fn open(&mut self, host: &Host, deadline: &Deadline) -> Result<KeptSession<P>, Fault> {
+        let stream = Stream::connect(host, deadline, &self.options.resolver).await?;
         let (connection, is_local) = (stream.witness(), stream.is_local());
         let session = self.protocol.open(stream, host).await?;
         self.protection = Some(match (self.protocol.is_encrypted(&session), self.verify) {
@@ -208,7 +208,7 @@ impl<P: Protocol> Hosts<P> {
             (true, Verify::Nothing) => Protection::Unverified,
             (true, Verify::Chain | Verify::Name) => Protection::Verified,
         });
-        Ok(Session { session, connection })
+        Ok(KeptSession { session, connection })
     }
 
     fn attempt(&self, host: &Host, fault: &Fault) -> Attempt {

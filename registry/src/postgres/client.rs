@@ -1,6 +1,6 @@
 //! The client.
 
-use super::session::{Login, Row, Session};
+use super::session::{PostgresLogin, PostgresSession, TextRow};
 use super::statements;
 use crate::address::{Address, Host, UseTls};
 use crate::codec::{Fields, Form, check_format};
@@ -13,7 +13,7 @@ use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumb
 
 /// One namespace of a registry in PostgreSQL.
 pub(super) struct Postgres {
-    turns: Turns<Server>,
+    turns: Turns<PostgresProtocol>,
     namespace: Namespace,
     begin: String,
 }
@@ -28,7 +28,7 @@ impl Postgres {
             UseTls::Never => None,
             UseTls::IfOffered | UseTls::Always => Some(Tls::new(&address.tls).map_err(Error::Invalid)?),
         };
-        let login = Login {
+        let login = PostgresLogin {
             user: address.user.clone().unwrap_or_default(),
             password: address.password.clone(),
             database: address.path.clone(),
@@ -36,20 +36,20 @@ impl Postgres {
             tls,
         };
         let begin = statements::begin(options.deadline());
-        let server = Server { login, begin: begin.clone() };
+        let server = PostgresProtocol { login, begin: begin.clone() };
         Ok(Self { turns: Turns::new(server, address, options)?, namespace: namespace.clone(), begin })
     }
 }
 
-struct Server {
-    login: Login,
+struct PostgresProtocol {
+    login: PostgresLogin,
     begin: String,
 }
 
-impl Protocol for Server {
-    type Session = Session;
+impl Protocol for PostgresProtocol {
+    type Session = PostgresSession;
 
-    async fn open(&self, stream: Stream, host: &Host) -> Result<Session, Fault> {
+    async fn open(&self, stream: Stream, host: &Host) -> Result<PostgresSession, Fault> {
         let session = self.login.connect(stream, host).await?;
         // Only a server that takes changes will do: another one's tables may be those of a moment ago.
         let found = session.run(statements::LOOK).await?;
@@ -64,16 +64,16 @@ impl Protocol for Server {
         Ok(session)
     }
 
-    fn is_encrypted(&self, session: &Session) -> bool {
+    fn is_encrypted(&self, session: &PostgresSession) -> bool {
         session.is_encrypted
     }
 
-    async fn close(session: Session) {
+    async fn close(session: PostgresSession) {
         session.close().await;
     }
 }
 
-fn only_row(results: impl IntoIterator<Item = Vec<Row>>) -> Result<Row, Fault> {
+fn only_row(results: impl IntoIterator<Item = Vec<TextRow>>) -> Result<TextRow, Fault> {
     let row = results.into_iter().flatten().next();
     row.ok_or_else(|| Fault::Unclear("no row where there must be one".to_owned()))
 }
@@ -199,13 +199,13 @@ fn of_columns<R: Fields>(columns: &[Option<String>], place: impl Fn() -> String)
 }
 
 /// The record that [`statements::namespace_of`] has found.
-fn of_namespace(results: &[Vec<Row>], namespace: &Namespace) -> Result<Option<NamespaceRecord>, Fault> {
+fn of_namespace(results: &[Vec<TextRow>], namespace: &Namespace) -> Result<Option<NamespaceRecord>, Fault> {
     let row = results.iter().flatten().next();
     row.map(|row| of_columns(row, || format!("snowflake_registry.namespaces, namespace {namespace}"))).transpose()
 }
 
 /// The record of a row of [`statements::record_of`].
-fn stored(row: &Row, namespace: &Namespace) -> Result<(WorkerNumber, Stored), Fault> {
+fn stored(row: &TextRow, namespace: &Namespace) -> Result<(WorkerNumber, Stored), Fault> {
     let text = |column: usize| row.get(column).and_then(Option::as_deref).unwrap_or_default();
     let place = || format!("snowflake_registry.workers, namespace {namespace}, worker {}", text(0));
     let wrong = |what: &str| Fault::Unexpected { place: place(), what: format!("{what} cannot be read") };

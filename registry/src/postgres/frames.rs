@@ -1,7 +1,7 @@
 //! The messages of a server, looked at before the client gets them: the client would keep messages of any length and any number in
-//! memory, and send the password to whoever asks for it.
+//! memory, and send the password to any server that asks for it.
 
-use crate::net::{Allowance, Fault, Stream, Watch, Watched};
+use crate::net::{Allowance, Fault, Inspect, Inspected, Stream};
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
@@ -12,7 +12,7 @@ const LONGEST: usize = 1 << 16;
 /// The highest number of columns. Ours are fewer.
 const MOST_COLUMNS: u16 = 16;
 
-/// What the client needs to keep a message, beside its bytes.
+/// The memory that the client needs for a message, beside its bytes.
 const COST: usize = 64;
 
 /// How long the first bytes of a message are that are looked at: its type, its length, and what is asked of the client.
@@ -28,21 +28,21 @@ pub(super) enum ClearText {
 }
 
 /// A stream of messages.
-pub(super) type Frames<S> = Watched<S, Look>;
+pub(super) type Frames<S> = Inspected<S, Look>;
 
 /// Where in a message the stream is.
 pub(super) struct Look {
     allowance: Arc<Allowance>,
     clear_text: ClearText,
-    /// What was seen of the first bytes of the message, and how many these are.
+    /// The first bytes of the message, as far as they were seen, and how many these are.
     head: [u8; LONGEST_HEAD],
     seen: usize,
     /// How many bytes of the message are left.
     rest: usize,
 }
 
-impl Watch for Look {
-    fn at(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
+impl Inspect for Look {
+    fn inspect(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
         while !bytes.is_empty() {
             if self.rest > 0 {
                 let (_, after) = bytes.split_at(self.rest.min(bytes.len()));
@@ -123,7 +123,9 @@ where
     fn connect(self, stream: Stream) -> Self::Future {
         let allowance = stream.allowance();
         let connected = self.0.connect(stream);
-        Box::pin(async move { Ok(Frames { stream: connected.await?, watch: Look::new(allowance, ClearText::Sent) }) })
+        Box::pin(
+            async move { Ok(Frames { stream: connected.await?, inspector: Look::new(allowance, ClearText::Sent) }) },
+        )
     }
 }
 
@@ -140,11 +142,11 @@ mod tests {
         [&[tag][..], &length.to_be_bytes(), body].concat()
     }
 
-    /// What comes of these bytes, whole and one by one.
+    /// The result of these bytes, whole and one by one.
     fn of(clear_text: ClearText, bytes: &[u8]) -> Result<(), Fault> {
-        let whole = look(clear_text).at(bytes);
+        let whole = look(clear_text).inspect(bytes);
         let mut one_by_one = look(clear_text);
-        assert_eq!(bytes.chunks(1).try_for_each(|byte| one_by_one.at(byte)), whole);
+        assert_eq!(bytes.chunks(1).try_for_each(|byte| one_by_one.inspect(byte)), whole);
         whole
     }
 

@@ -1,4 +1,4 @@
-//! What is special about PostgreSQL.
+//! PostgreSQL as a kind of registry.
 
 use crate::address::{UseTls, Verify};
 use crate::kind::{Open, RegistryKind, TlsBy, TlsParameter};

@@ -33,7 +33,7 @@
 //! * `statement_timeout` and `lock_timeout` are those of the call's deadline, so a change that was given up ends in the
 //!   server, too; but one that waits for a synchronous standby goes on waiting there.
 //!
-//! # Who may read what
+//! # Privileges
 //!
 //! Nobody but the owner may read the tables: a token lets its reader renew the lease of another server. To show them to
 //! others, grant the other columns: `GRANT SELECT (namespace, worker, granted_from, granted_until, host, data_directory,
@@ -43,10 +43,10 @@
 //!
 //! TLS as `sslmode` says, where `prefer` uses it if the server has it, and does not go on without if it fails. Passwords by
 //! SCRAM, bound to the TLS connection where there is one; by MD5; or in clear text. As with libpq, the server chooses, but that
-//! without TLS it gets no clear text: whoever stands between could say that it has no TLS, and ask for the password. Two
+//! without TLS it gets no clear text: somebody in between could say that it has no TLS, and ask for the password. Two
 //! exceptions: a server on the same machine, and `sslmode=disable`. With TLS the server gets it; with `sslmode=verify-full` it is
 //! the right one.
-
+//!
 //! # Why the client is not libpq
 //!
 //! libpq can be used in a process of the server: `libpqwalreceiver`, `postgres_fdw` and `dblink` do. They connect by
@@ -56,7 +56,7 @@
 //! * **One way to wait.** etcd and Redis need deadlines, hosts in turn, [`Stop`](crate::Stop), and TLS, and cannot have those of libpq.
 //!   The module `net` has them once for all three. With libpq, they would be written a second time, by hand: `connect_timeout` does not
 //!   hold for `PQconnectPoll`, and of PostgreSQL's own helpers, `libpq/libpq-be-fe-helpers.h`, a comment says that they can block.
-//! * **How much is read.** libpq takes a row, an error or a notice of up to 1 GB into memory, and any number of them. Here the
+//! * **How much is read.** libpq takes a row, an error or a notice of any length into memory, and any number of them. Here the
 //!   client gets no message above 64 KB, and no answer above 1 MB for one record.
 //! * **The password.** A server that asks for it in clear text gets it from libpq, also where somebody in between says that the
 //!   server has no TLS. `require_auth`, by which that is refused, came with PostgreSQL 16.
@@ -66,8 +66,8 @@
 //!   libpq's package; and a server that was not built with the same OpenSSL would have two of them in one process.
 //! * **Unsafe code.** This crate has none; bindings of libpq are nothing else.
 //!
-//! Of tokio-postgres, little is used: a connection, SCRAM, and the simple query protocol. What it waits for is a future, which
-//! is dropped when the deadline is over.
+//! Of tokio-postgres, little is used: a connection, SCRAM, and the simple query protocol. Each wait is a future, which is
+//! dropped when the deadline is over.
 
 #[cfg(feature = "postgres")]
 mod client;

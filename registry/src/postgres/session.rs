@@ -4,19 +4,18 @@ use super::frames::{ClearText, Encrypt, Frames, Look};
 use super::statements::BEGIN_COUNT;
 use crate::Password;
 use crate::address::{Host, UseTls};
-use crate::net::{Fault, Stream, Tls, settle};
+use crate::net::{Driver, Fault, Stream, Tls, settle};
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::task::JoinHandle;
 use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::error::{DbError, Severity, SqlState};
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, SimpleQueryMessage, SimpleQueryRow};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Who connects, and how.
-pub(super) struct Login {
+/// The user who connects, and how.
+pub(super) struct PostgresLogin {
     pub user: String,
     pub password: Option<Password>,
     pub database: String,
@@ -25,30 +24,21 @@ pub(super) struct Login {
 }
 
 /// A session that is authenticated.
-pub(super) struct Session {
+pub(super) struct PostgresSession {
     client: Client,
     /// The last warning that the server sent.
     warning: Arc<Mutex<Option<String>>>,
     /// Why the connection ended, if it has.
     end: Arc<Mutex<Option<Fault>>>,
-    connection: Connected,
+    driver: Driver,
     pub is_encrypted: bool,
 }
 
-/// What reads and writes the connection. Ends with the session, also if the server never answers.
-struct Connected(JoinHandle<()>);
-
-impl Drop for Connected {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 /// The columns of a row as text.
-pub(super) type Row = Vec<Option<String>>;
+pub(super) type TextRow = Vec<Option<String>>;
 
-impl Login {
-    pub async fn connect(&self, mut stream: Stream, host: &Host) -> Result<Session, Fault> {
+impl PostgresLogin {
+    pub async fn connect(&self, mut stream: Stream, host: &Host) -> Result<PostgresSession, Fault> {
         match &self.tls {
             Some(tls) if offers_tls(&mut stream).await? => self.connect_with(tls, stream, host).await,
             Some(_) if self.use_tls == UseTls::Always => Err(Fault::Tls("the server does not support TLS".to_owned())),
@@ -56,7 +46,7 @@ impl Login {
         }
     }
 
-    async fn connect_with(&self, tls: &Tls, stream: Stream, host: &Host) -> Result<Session, Fault> {
+    async fn connect_with(&self, tls: &Tls, stream: Stream, host: &Host) -> Result<PostgresSession, Fault> {
         let mut config = self.config();
         // The server was asked.
         config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
@@ -64,20 +54,20 @@ impl Login {
             MakeTlsConnect::<Stream>::make_tls_connect(&mut MakeRustlsConnect::new(tls.config()), &host.name)
                 .map_err(|error| Fault::Tls(error.to_string()))?;
         let (client, connection) = config.connect_raw(stream, Encrypt(connector)).await.map_err(at_start)?;
-        Ok(Session::new(client, connection, true))
+        Ok(PostgresSession::new(client, connection, true))
     }
 
-    async fn connect_without(&self, stream: Stream) -> Result<Session, Fault> {
+    async fn connect_without(&self, stream: Stream) -> Result<PostgresSession, Fault> {
         let clear_text = match stream.is_local() || self.use_tls == UseTls::Never {
             true => ClearText::Sent,
             false => ClearText::Refused,
         };
         let mut config = self.config();
         config.ssl_mode(SslMode::Disable);
-        let watch = Look::new(stream.allowance(), clear_text);
-        let frames = Frames { stream, watch };
+        let inspector = Look::new(stream.allowance(), clear_text);
+        let frames = Frames { stream, inspector };
         let (client, connection) = config.connect_raw(frames, NoTls).await.map_err(at_start)?;
-        Ok(Session::new(client, connection, false))
+        Ok(PostgresSession::new(client, connection, false))
     }
 
     fn config(&self) -> Config {
@@ -101,7 +91,7 @@ async fn offers_tls(stream: &mut Stream) -> Result<bool, Fault> {
     }
 }
 
-impl Session {
+impl PostgresSession {
     fn new<S, T>(client: Client, mut connection: Connection<S, T>, is_encrypted: bool) -> Self
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -110,7 +100,7 @@ impl Session {
         let warning: Arc<Mutex<Option<String>>> = Arc::default();
         let end: Arc<Mutex<Option<Fault>>> = Arc::default();
         let (seen, ended) = (warning.clone(), end.clone());
-        let connection = tokio::spawn(async move {
+        let driver = Driver::spawn(async move {
             while let Some(message) = poll_fn(|cx| connection.poll_message(cx)).await {
                 match message {
                     Ok(AsyncMessage::Notice(notice)) if notice.parsed_severity() == Some(Severity::Warning) => {
@@ -124,14 +114,14 @@ impl Session {
                 }
             }
         });
-        Self { client, warning, end, connection: Connected(connection), is_encrypted }
+        Self { client, warning, end, driver, is_encrypted }
     }
 
     /// Runs statements, separated by `;`, and returns the rows of each. All are sent in one message, so that they take one
     /// round trip, and that none of them is run after one that failed. They are not prepared: PgBouncer may stand between.
     ///
     /// Each of them returns as many rows as it says that it has read or changed.
-    pub async fn run(&self, statements: &str) -> Result<Vec<Vec<Row>>, Fault> {
+    pub async fn run(&self, statements: &str) -> Result<Vec<Vec<TextRow>>, Fault> {
         self.take_warning();
         let mut results = Vec::new();
         let mut rows = Vec::new();
@@ -152,7 +142,7 @@ impl Session {
     }
 
     /// Runs statements in one transaction, whose commit is durable when this returns; and returns the rows of each.
-    pub async fn transaction(&self, begin: &str, statements: &[String]) -> Result<Vec<Vec<Row>>, Fault> {
+    pub async fn transaction(&self, begin: &str, statements: &[String]) -> Result<Vec<Vec<TextRow>>, Fault> {
         let mut results = self.run(&format!("{begin}; {}; COMMIT", statements.join("; "))).await?;
         match self.take_warning() {
             // Somebody ended the wait for a synchronous standby: the change is there, and may be lost by a failover.
@@ -172,7 +162,7 @@ impl Session {
     pub async fn close(self) {
         drop(self.client);
         settle().await;
-        drop(self.connection);
+        drop(self.driver);
     }
 }
 
@@ -181,9 +171,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The columns of a row.
-fn texts(row: &SimpleQueryRow) -> Result<Row, Fault> {
+fn texts(row: &SimpleQueryRow) -> Result<TextRow, Fault> {
     let text = |column| row.try_get(column).map(|text: Option<&str>| text.map(str::to_owned));
-    let texts: Result<Row, _> = (0..row.len()).map(text).collect();
+    let texts: Result<TextRow, _> = (0..row.len()).map(text).collect();
     texts.map_err(|_| Fault::Unclear("a text that is not UTF-8".to_owned()))
 }
 

@@ -54,7 +54,7 @@ pub const TABLES: [&str; 5] = [
      'IDs of the holder have times before this; the next holder starts here. Never lower it'",
 ];
 
-/// What begins a transaction whose statements end within this time, and whose commit is durable.
+/// Begins a transaction whose statements end within this time, and whose commit is durable.
 pub(super) fn begin(longest: Duration) -> String {
     let ms = longest.as_millis().max(1);
     format!(
@@ -75,7 +75,7 @@ pub(super) fn create(with_schema: bool) -> Vec<String> {
 /// The column of a field.
 pub(super) fn column(field: &str) -> &str {
     match field {
-        // Its name in JSON says the same of who may know it, and less.
+        // As people call a secret.
         "owner" => "token",
         other => other,
     }
@@ -96,7 +96,7 @@ fn values<R: Fields>(record: &R) -> Vec<String> {
     [FORMAT.to_string()].into_iter().chain(R::FIELDS.iter().map(value)).collect()
 }
 
-/// What reads [`columns`]: an instant as RFC 3339, with six decimals.
+/// Expressions that read [`columns`]: an instant as RFC 3339, with six decimals.
 fn selected<R: Fields>() -> String {
     let expression = |field: &RecordField<R>| {
         let column = column(field.name);
@@ -200,7 +200,7 @@ pub(super) fn records_of(namespace: &Namespace) -> String {
     format!("{} WHERE namespace = {} ORDER BY worker", read(), literal(namespace.as_str()))
 }
 
-/// What decides whether a change lasts. The number of standbys is visible to everybody.
+/// The settings that decide whether a change lasts. The number of standbys is visible to everybody.
 pub(super) const DURABILITY: &str = "SELECT pg_catalog.current_setting('fsync'), \
      pg_catalog.current_setting('full_page_writes'), pg_catalog.current_setting('synchronous_standby_names'), \
      (SELECT count(*) FROM pg_catalog.pg_stat_replication)";
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// What is stored in each column, byte for byte as servers of other versions store it.
+    /// Each value is stored byte for byte as servers of other versions store it.
     #[test]
     fn a_record_is_stored_in_these_columns() {
         let versions = (Some(Version(8)), Version(9));

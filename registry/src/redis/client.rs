@@ -1,7 +1,7 @@
 //! The client.
 
 use super::kind::{database, wait_replicas};
-use super::session::{Login, Session};
+use super::session::{RedisLogin, RedisSession};
 use crate::address::{Address, Host, UseTls};
 use crate::error::Error;
 use crate::json::ReadNamespace;
@@ -35,12 +35,12 @@ const SWAP: &str = "if ARGV[5] ~= '' then \
      stands = redis.call('HMGET', KEYS[1], field .. ':version', field) \
      return {'stored', ARGV[4], stands[1], stands[2]}";
 
-/// What [`SWAP`] returns.
-type Answer = (String, Option<String>, Option<String>, Option<String>);
+/// The answer to [`SWAP`].
+type SwapAnswer = (String, Option<String>, Option<String>, Option<String>);
 
 /// One namespace of a registry in Redis.
 pub(super) struct Redis {
-    turns: Turns<Login>,
+    turns: Turns<RedisLogin>,
     key: String,
     namespace: ReadNamespace,
     wait_replicas: u32,
@@ -57,7 +57,7 @@ impl Redis {
             UseTls::Never => None,
             UseTls::IfOffered | UseTls::Always => Some(Tls::new(&address.tls).map_err(Error::Invalid)?),
         };
-        let login = Login {
+        let login = RedisLogin {
             user: address.user.clone(),
             password: address.password.clone(),
             database: database(&address.path).map_err(invalid)?,
@@ -129,14 +129,14 @@ fn all(key: &str, mut fields: BTreeMap<String, String>) -> Result<Vec<(WorkerNum
     Ok(records)
 }
 
-impl Protocol for Login {
-    type Session = Session;
+impl Protocol for RedisLogin {
+    type Session = RedisSession;
 
-    async fn open(&self, stream: Stream, host: &Host) -> Result<Session, Fault> {
+    async fn open(&self, stream: Stream, host: &Host) -> Result<RedisSession, Fault> {
         self.connect(stream, host).await
     }
 
-    fn is_encrypted(&self, _: &Session) -> bool {
+    fn is_encrypted(&self, _: &RedisSession) -> bool {
         self.tls.is_some()
     }
 }
@@ -202,7 +202,7 @@ impl Registry for Redis {
         let mut request = cmd("EVAL");
         request.arg(SWAP).arg(1).arg(&key).arg(&name).arg(expected).arg(json::write(record)).arg(new_version()?.0);
         request.arg(namespace.map(|namespace| self.namespace.text(namespace)).unwrap_or_default());
-        let swap = self.change(&request, |(outcome, given, version, stands): Answer| {
+        let swap = self.change(&request, |(outcome, given, version, stands): SwapAnswer| {
             if outcome == "elsewhere" {
                 return Ok(Err(stands));
             }

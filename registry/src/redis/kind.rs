@@ -1,4 +1,4 @@
-//! What is special about Redis.
+//! Redis as a kind of registry.
 
 use crate::kind::{Open, RegistryKind, TlsBy};
 use crate::url::error::UrlError;

@@ -2,17 +2,16 @@
 
 use crate::Password;
 use crate::address::Host;
-use crate::net::{Allowance, Connection, Fault, Stream, Tls, Watch, Watched};
+use crate::net::{Allowance, Driver, Fault, Inspect, Inspected, Stream, Tls, Transport};
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, InfoDict, ProtocolVersion, RedisConnectionInfo, RedisError,
     Value, cmd,
 };
 use std::sync::Arc;
-use tokio::task::JoinHandle;
 
-/// Who connects, and how.
-pub(super) struct Login {
+/// The user who connects, and how.
+pub(super) struct RedisLogin {
     pub user: Option<String>,
     pub password: Option<Password>,
     pub database: u16,
@@ -20,26 +19,17 @@ pub(super) struct Login {
 }
 
 /// A session that is authenticated, with a primary.
-pub(super) struct Session {
+pub(super) struct RedisSession {
     connection: MultiplexedConnection,
     _driver: Driver,
     /// Whether the server said that it is a primary; it may not say.
     role_is_known: bool,
 }
 
-/// What reads and writes the connection. Ends with the session, also if the server never answers.
-struct Driver(JoinHandle<()>);
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 /// An answer that the client cannot read.
 const OTHER_FORM: &str = "an answer of another form than was expected";
 
-/// What a client's error means. Where what stands in the registry cannot be read, its text may quote that, and is not
+/// The fault that a client's error means. Where the content of the registry cannot be read, its text may quote that, and is not
 /// repeated.
 fn fault(error: RedisError) -> Fault {
     let Some(code) = error.code() else {
@@ -77,19 +67,19 @@ fn at_start(error: RedisError) -> Fault {
 struct Lines(Arc<Allowance>);
 
 impl Lines {
-    /// What the client needs to keep an element, beside its bytes, if it has one line; those of records have two.
+    /// The memory that the client needs for an element, beside its bytes, if it has one line; those of records have two.
     const COST: usize = 32;
 }
 
-impl Watch for Lines {
-    fn at(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+impl Inspect for Lines {
+    fn inspect(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
         self.0.spend(lines * Self::COST)
     }
 }
 
-impl Login {
-    pub async fn connect(&self, stream: Stream, host: &Host) -> Result<Session, Fault> {
+impl RedisLogin {
+    pub async fn connect(&self, stream: Stream, host: &Host) -> Result<RedisSession, Fault> {
         let mut info = RedisConnectionInfo::default()
             .set_protocol(ProtocolVersion::RESP2)
             .set_db(i64::from(self.database))
@@ -107,24 +97,24 @@ impl Login {
                 }
             }
         }
-        let watch = Lines(stream.allowance());
-        let stream: Box<dyn Connection> = match &self.tls {
+        let inspector = Lines(stream.allowance());
+        let stream: Box<dyn Transport> = match &self.tls {
             None => Box::new(stream),
             Some(tls) => Box::new(tls.encrypt(stream, host).await?),
         };
-        let stream = Watched { stream, watch };
+        let stream = Inspected { stream, inspector };
         // The caller has a deadline.
         let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
         let (connection, driver) =
             MultiplexedConnection::new_with_config(&info, stream, config).await.map_err(at_start)?;
-        let driver = Driver(tokio::spawn(driver));
-        let mut session = Session { connection, _driver: driver, role_is_known: false };
+        let driver = Driver::spawn(driver);
+        let mut session = RedisSession { connection, _driver: driver, role_is_known: false };
         session.check_role().await?;
         Ok(session)
     }
 }
 
-impl Session {
+impl RedisSession {
     /// Sends a request, and returns the answer.
     pub async fn ask<T: FromRedisValue>(&mut self, request: &Cmd) -> Result<T, Fault> {
         request.query_async(&mut self.connection).await.map_err(fault)
@@ -142,7 +132,7 @@ impl Session {
     pub async fn ask_if_allowed<T: FromRedisValue>(&mut self, request: &Cmd) -> Result<Option<T>, Fault> {
         match self.ask(request).await {
             Ok(answer) => Ok(Some(answer)),
-            // Who must authenticate first is told so here.
+            // A client that must authenticate first is told so here.
             Err(Fault::Credentials(text)) if text.starts_with("NOAUTH") => Err(Fault::Credentials(text)),
             Err(Fault::Credentials(_) | Fault::Refused(_)) => Ok(None),
             Err(fault) => Err(fault),

@@ -53,7 +53,7 @@ pub enum UrlError {
     Value {
         /// The parameter.
         name: &'static str,
-        /// What it can be.
+        /// The values that it can have.
         must_be: &'static str,
     },
     /// Certificates for a connection without TLS.

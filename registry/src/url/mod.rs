@@ -9,16 +9,16 @@
 //!   [will not have several](https://github.com/whatwg/url/issues/398). RFC 3986, which `http::Uri` and other crates follow, has
 //!   one host, too.
 //! * `tokio_postgres::Config` knows several hosts, but only the two schemes of PostgreSQL. It takes the first `@` for the end of
-//!   the password, knows neither `verify-ca` and `verify-full` nor `sslrootcert`, and has no form in which it can be shown.
+//!   the password, knows neither `verify-ca` and `verify-full` nor `sslrootcert`, and cannot be written as a URL again.
 //! * The URLs of the crate `redis` are those of `url`; `etcd-client` takes a list of endpoints, each a URL.
 //!
-//! No crate keeps the password out of its errors, nor out of what it shows. What crates do well they do here, too: percent
-//! encoding is that of `percent-encoding`, on which `url` is built, and addresses are those of the standard library.
+//! Nor would one of them show a URL without its password: `Display` and `Debug` of `url::Url` show it. The parts that crates read well are
+//! read by crates: percent encoding by `percent-encoding`, on which `url` is built, and addresses by the standard library.
 //!
 //! # The modules
 //!
-//! `parameters`, `hosts` and `encoding` read the parts. What is different from one kind of registry to another, its
-//! [`RegistryKind`] says.
+//! `parameters`, `hosts` and `encoding` read the parts. A [`RegistryKind`] says what is different from one kind of
+//! registry to another.
 
 pub(crate) mod encoding;
 pub(crate) mod error;

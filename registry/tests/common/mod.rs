@@ -1,11 +1,11 @@
-//! What the tests of registries share.
+//! Common parts of the tests of registries.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use snowflake_core::UnixMicros;
 use snowflake_core::lease::{Holder, NamespaceRecord, Record, Token, Version, WorkerNumber};
-use snowflake_registry::{Error, Namespace, Options, Password, Registry, Stop, Swap, Url, open};
-use snowflake_test::registries::Server;
+use snowflake_registry::{Error, Namespace, Options, Password, Registry, Stop, Swap, TlsBy, Url, open};
+use snowflake_test::registries::{Kind, Server};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -34,6 +34,20 @@ pub fn client(server: &Server) -> Box<dyn Registry> {
 pub fn client_with_password(text: &str, password: &str) -> Box<dyn Registry> {
     let url = url(text).with_password(Password::new(password).unwrap());
     open(&url, &namespace("default"), &options(PATIENCE)).unwrap()
+}
+
+/// The parameter by which a URL of this kind asks for TLS, with a server that is verified; empty, where its scheme does that.
+pub fn asking_for_tls(kind: Kind) -> &'static str {
+    match url(&kind.url(false, "", "localhost")).kind().tls() {
+        TlsBy::Parameter(parameter) => parameter.verified(),
+        TlsBy::Scheme { .. } => "",
+    }
+}
+
+/// A URL that asks for TLS with a server whose certificate is one of this root's.
+pub fn verified(kind: Kind, url: &str, root: &std::path::Path) -> String {
+    let parameters = [asking_for_tls(kind), &format!("sslrootcert={}", root.display())].join("&");
+    format!("{url}?{}", parameters.trim_start_matches('&'))
 }
 
 pub fn namespace(name: &str) -> Namespace {
@@ -91,7 +105,7 @@ pub fn stoppable(deadline: Duration) -> (Options, Arc<AtomicBool>) {
     (Options { deadline: Some(deadline), stop, ..Options::default() }, flag)
 }
 
-/// What a call returned, and how long it took.
+/// The result of a call, and how long it took.
 pub fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
     let start = Instant::now();
     let returned = call();

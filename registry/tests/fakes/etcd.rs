@@ -1,6 +1,6 @@
 //! etcd, which asks nobody for a user: gRPC in HTTP/2, with the messages written by hand.
 
-use super::{Ended, Session, State};
+use super::{Ended, FakeKind, Flood, Session, State};
 use std::collections::BTreeMap;
 
 /// A frame of HTTP/2.
@@ -106,7 +106,37 @@ fn of_request(state: &mut State, request: &[u8]) -> Vec<u8> {
     [head, of_number(2, 1), answers].concat()
 }
 
-pub fn serve(mut session: Session) -> Ended {
+pub const KIND: FakeKind = FakeKind {
+    serve,
+    first_version: 2,
+    floods,
+    // Settings of HTTP/2; a frame of 16,383 bytes.
+    endless: b"\0\0\0\x04\0\0\0\0\0\0\x3f\xff\xfe\0\0\0\0\0",
+};
+
+fn floods() -> Vec<Flood> {
+    let start = |text: &str| text.as_bytes().to_vec();
+    let headers = b"\x88\0\x0ccontent-type\x10application/grpc";
+    let length = u8::try_from(headers.len()).unwrap();
+    let begin = [&[0, 0, length, 1, 4, 0, 0, 0, 3], &headers[..]].concat();
+    let data = |length: u32, bytes: &[u8]| {
+        let frame = u32::try_from(bytes.len() + 5).unwrap().to_be_bytes();
+        [&frame[1..], &[0, 0, 0, 0, 0, 3, 0], &length.to_be_bytes(), bytes].concat()
+    };
+    vec![
+        ("a message without an end", [begin.clone(), data(u32::MAX, b"")].concat(), start("x")),
+        (
+            "empty records",
+            [begin.clone(), data(4 << 20, b"")].concat(),
+            [&[0, 16, 0, 0, 0, 0, 0, 0, 3][..], &[0x12, 0].repeat(2048)].concat(),
+        ),
+        ("headers without an end", begin, vec![0, 0, 1, 9, 0, 0, 0, 0, 3, 0]),
+        ("settings without an end", Vec::new(), vec![0, 0, 0, 4, 0, 0, 0, 0, 0]),
+        ("pings without an end", Vec::new(), vec![0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]),
+    ]
+}
+
+fn serve(mut session: Session) -> Ended {
     session.read(24)?;
     session.answer(&frame(4, 0, 0, &[]))?;
     let mut requests: BTreeMap<u32, Vec<u8>> = BTreeMap::new();

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 mod etcd;
-pub mod postgres;
+mod postgres;
 mod redis;
 
 use snowflake_test::registries::Kind;
@@ -13,7 +13,30 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What becomes of one answer.
+/// The fake of a kind of registry.
+pub struct FakeKind {
+    /// Serves a connection until it ends.
+    serve: fn(Session) -> Ended,
+    /// The version of the first change.
+    first_version: u64,
+    /// Answers that do not end.
+    pub floods: fn() -> Vec<Flood>,
+    /// The start of an answer that a client waits for the rest of.
+    pub endless: &'static [u8],
+}
+
+/// A name, the start, and the bytes that are repeated.
+pub type Flood = (&'static str, Vec<u8>, Vec<u8>);
+
+pub fn of_kind(kind: Kind) -> &'static FakeKind {
+    match kind {
+        Kind::Postgres => &postgres::KIND,
+        Kind::Etcd => &etcd::KIND,
+        Kind::Redis => &redis::KIND,
+    }
+}
+
+/// The fate of one answer.
 #[derive(Clone, Debug)]
 pub enum Damage {
     /// These bits are flipped.
@@ -42,14 +65,14 @@ pub enum Damage {
     Flood { start: Vec<u8>, repeated: Vec<u8> },
 }
 
-/// What a fake knows, on all its connections.
+/// The state of a fake, for all its connections.
 #[derive(Default)]
 pub struct State {
     /// Which answer is damaged, by its number, and how.
     pub damage: Option<(usize, Damage)>,
     /// The answers that it made.
     pub answers: Vec<Vec<u8>>,
-    /// What is sent before the next one.
+    /// Bytes that are sent before the next one.
     late: Vec<u8>,
     /// The changes that it was asked for.
     pub changes: usize,
@@ -84,16 +107,12 @@ impl Fake {
             for stream in listener.incoming().flatten() {
                 let state = state.clone();
                 thread::spawn(move || {
-                    // What is not asked to the end does not keep the connection for ever.
+                    // A request that is not sent to the end does not keep the connection for ever.
                     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
                     stream.set_nodelay(true).unwrap();
                     let session = Session { stream, state };
                     // Ends with the connection.
-                    let _ = match kind {
-                        Kind::Postgres => postgres::serve(session),
-                        Kind::Etcd => etcd::serve(session),
-                        Kind::Redis => redis::serve(session),
-                    };
+                    let _ = (of_kind(kind).serve)(session);
                 });
             }
         });
@@ -106,9 +125,7 @@ impl Fake {
 
     /// The version of the last change.
     pub fn version(&self) -> u64 {
-        let versions = self.state.lock().unwrap().versions;
-        // etcd counts from 1.
-        if self.kind == Kind::Etcd { versions + 1 } else { versions }
+        self.state.lock().unwrap().versions + of_kind(self.kind).first_version - 1
     }
 
     /// Forgets everything; from now on, this answer is damaged.

@@ -1,6 +1,6 @@
 //! PostgreSQL, without TLS, which asks nobody for a password.
 
-use super::{Ended, Session};
+use super::{Ended, FakeKind, Flood, Session};
 use crate::common::{WORKER, record};
 use snowflake_core::lease::Record;
 
@@ -60,7 +60,7 @@ fn of_record(record: &Record, version: u64) -> Vec<u8> {
     rows("SELECT 1", &values.each_ref().map(String::as_str))
 }
 
-/// What it answers to a query, but for the end of it.
+/// Its answer to a query, but for the end of it.
 fn of_query(session: &Session, query: &str) -> Vec<u8> {
     let mut state = session.state.lock().unwrap();
     let in_transaction = |parts: Vec<Vec<u8>>| {
@@ -102,7 +102,32 @@ fn of_query(session: &Session, query: &str) -> Vec<u8> {
     }
 }
 
-pub fn serve(mut session: Session) -> Ended {
+pub const KIND: FakeKind = FakeKind {
+    serve,
+    first_version: 1,
+    floods,
+    // No TLS; a message of 65,535 bytes.
+    endless: b"NR\0\0\xff\xff",
+};
+
+fn floods() -> Vec<Flood> {
+    let start = |text: &str| text.as_bytes().to_vec();
+    let column = [b"c\0".as_slice(), &[0; 6], &25_u32.to_be_bytes(), &[255; 6], &[0, 0]].concat();
+    let columns = |count: u16| message(b'T', &[&count.to_be_bytes()[..], &column.repeat(count.into())].concat());
+    let row = |count: u16| message(b'D', &[&count.to_be_bytes()[..], &[255; 4].repeat(count.into())].concat());
+    vec![
+        ("rows without an end", columns(11), row(11)),
+        ("rows without columns", columns(0), row(0)),
+        ("rows of many columns", columns(3000), row(3000)),
+        ("a message without an end", start("D\x7f\0\0\0"), start("x")),
+        ("an error of that length", start("E\x7f\0\0\0"), start("x")),
+        ("statements without an end", Vec::new(), message(b'C', b"SET\0")),
+        ("notices without an end", Vec::new(), message(b'N', b"SWARNING\0C01000\0Mx\0\0")),
+        ("parameters without an end", Vec::new(), message(b'S', b"a\0b\0")),
+    ]
+}
+
+fn serve(mut session: Session) -> Ended {
     loop {
         let length = session.read(4)?;
         let length = u32::from_be_bytes(length.try_into().unwrap()) as usize;

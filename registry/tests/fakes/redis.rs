@@ -1,6 +1,6 @@
 //! Redis, which asks nobody for a password.
 
-use super::{Ended, Session};
+use super::{Ended, FakeKind, Flood, Session};
 
 /// A line of the client's, without its end.
 fn line(session: &mut Session) -> std::io::Result<String> {
@@ -51,7 +51,23 @@ fn of_command(session: &Session, command: &[Vec<u8>]) -> Vec<u8> {
     }
 }
 
-pub fn serve(mut session: Session) -> Ended {
+pub const KIND: FakeKind = FakeKind { serve, first_version: 1, floods, endless: b"*1\r\n$65535\r\n" };
+
+fn floods() -> Vec<Flood> {
+    let start = |text: &str| text.as_bytes().to_vec();
+    vec![
+        ("a text without an end", start("$2000000000\r\n"), start("x")),
+        ("a line without an end", start("+"), start("x")),
+        ("an array without an end", start("*1000000000\r\n"), start(":1\r\n")),
+        ("an array of arrays", start("*1000000000\r\n"), start("*0\r\n")),
+        ("arrays in arrays", Vec::new(), start("*4096\r\n")),
+        ("a map without an end", start("%1000000000\r\n"), start("_\r\n")),
+        ("answers without an end", Vec::new(), start("+OK\r\n")),
+        ("pushes without an end", Vec::new(), start(">1\r\n+x\r\n")),
+    ]
+}
+
+fn serve(mut session: Session) -> Ended {
     loop {
         let count = number(&mut session)?;
         let mut command = Vec::new();

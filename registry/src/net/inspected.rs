@@ -6,30 +6,30 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Who looks.
-pub(crate) trait Watch: Unpin {
+/// Looks at bytes.
+pub(crate) trait Inspect: Unpin {
     /// The next bytes that were read.
     ///
     /// # Errors
     /// Why the client does not get them.
-    fn at(&mut self, bytes: &[u8]) -> Result<(), Fault>;
+    fn inspect(&mut self, bytes: &[u8]) -> Result<(), Fault>;
 }
 
-/// A stream that is watched.
-pub(crate) struct Watched<S, W> {
+/// A stream with its inspector.
+pub(crate) struct Inspected<S, I> {
     pub stream: S,
-    pub watch: W,
+    pub inspector: I,
 }
 
-impl<S: AsyncRead + Unpin, W: Watch> AsyncRead for Watched<S, W> {
+impl<S: AsyncRead + Unpin, I: Inspect> AsyncRead for Inspected<S, I> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        Poll::Ready(self.watch.at(&buf.filled()[before..]).map_err(io::Error::other))
+        Poll::Ready(self.inspector.inspect(&buf.filled()[before..]).map_err(io::Error::other))
     }
 }
 
-impl<S: AsyncWrite + Unpin, W: Watch> AsyncWrite for Watched<S, W> {
+impl<S: AsyncWrite + Unpin, I: Inspect> AsyncWrite for Inspected<S, I> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }

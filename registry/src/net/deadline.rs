@@ -11,25 +11,25 @@ const SLICE: Duration = Duration::from_millis(100);
 
 /// When a call must end, and how it learns that the caller wants to stop.
 #[derive(Clone)]
-pub(crate) struct Limit {
-    deadline: Instant,
+pub(crate) struct Deadline {
+    at: Instant,
     stop: Stop,
 }
 
-impl Limit {
+impl Deadline {
     pub fn new(length: Duration, stop: &Stop) -> Self {
-        Self { deadline: Instant::now() + length, stop: stop.clone() }
+        Self { at: Instant::now() + length, stop: stop.clone() }
     }
 
     /// The share of one of so many hosts that are left to try, and no more than `longest`.
     pub fn share(&self, hosts_left: usize, longest: Option<Duration>) -> Self {
         let share = self.left() / u32::try_from(hosts_left.max(1)).unwrap_or(u32::MAX);
         let share = longest.map_or(share, |longest| share.min(longest));
-        Self { deadline: Instant::now() + share, stop: self.stop.clone() }
+        Self { at: Instant::now() + share, stop: self.stop.clone() }
     }
 
     pub fn left(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+        self.at.saturating_duration_since(Instant::now())
     }
 
     /// Waits for a future, and drops it when the time is over.
@@ -59,17 +59,17 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    fn wait(limit: &Limit, future: impl Future<Output = Result<u8, Fault>>) -> Result<u8, Fault> {
+    fn wait(deadline: &Deadline, future: impl Future<Output = Result<u8, Fault>>) -> Result<u8, Fault> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(limit.wait_for(future))
+        runtime.block_on(deadline.wait_for(future))
     }
 
     #[test]
     fn a_wait_ends_by_its_result_its_deadline_or_a_stop() {
         let long = Duration::from_secs(60);
-        assert_eq!(wait(&Limit::new(long, &Stop::never()), async { Ok(1) }), Ok(1));
-        assert_eq!(wait(&Limit::new(long, &Stop::never()), async { Err(Fault::Timeout) }), Err(Fault::Timeout));
-        let short = Limit::new(Duration::from_millis(150), &Stop::never());
+        assert_eq!(wait(&Deadline::new(long, &Stop::never()), async { Ok(1) }), Ok(1));
+        assert_eq!(wait(&Deadline::new(long, &Stop::never()), async { Err(Fault::Timeout) }), Err(Fault::Timeout));
+        let short = Deadline::new(Duration::from_millis(150), &Stop::never());
         assert_eq!(wait(&short, std::future::pending()), Err(Fault::Timeout));
         assert!(short.left().is_zero());
         // No time: nothing is begun.
@@ -79,17 +79,17 @@ mod tests {
         let count = asked.clone();
         let stop = Stop::when(move || count.fetch_add(1, Ordering::Relaxed) == 2);
         let begun = Instant::now();
-        assert_eq!(wait(&Limit::new(long, &stop), std::future::pending()), Err(Fault::Interrupted));
+        assert_eq!(wait(&Deadline::new(long, &stop), std::future::pending()), Err(Fault::Interrupted));
         assert_eq!(asked.load(Ordering::Relaxed), 3);
         assert!(begun.elapsed() >= SLICE * 2 && begun.elapsed() < long);
     }
 
     #[test]
     fn hosts_share_what_is_left() {
-        let limit = Limit::new(Duration::from_secs(60), &Stop::never());
-        let share = limit.share(3, None).left();
+        let deadline = Deadline::new(Duration::from_secs(60), &Stop::never());
+        let share = deadline.share(3, None).left();
         assert!(share > Duration::from_secs(15) && share <= Duration::from_secs(20), "{share:?}");
-        assert!(limit.share(3, Some(Duration::from_secs(2))).left() <= Duration::from_secs(2));
-        assert!(limit.share(0, None).left() <= Duration::from_secs(60));
+        assert!(deadline.share(3, Some(Duration::from_secs(2))).left() <= Duration::from_secs(2));
+        assert!(deadline.share(0, None).left() <= Duration::from_secs(60));
     }
 }

@@ -235,3 +235,52 @@ fn read_token(text: &str) -> Option<Token> {
     }
     u128::from_str_radix(&digits, 16).ok().filter(|token| *token != 0).map(Token)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Debug;
+
+    fn check<R: Fields + PartialEq + Debug>(record: &R) {
+        let mut found = R::blank();
+        for field in R::FIELDS {
+            let value = (field.write)(record);
+            let before = (field.write)(&found);
+            assert_ne!(value, before, "{} of this record would tell nothing", field.name);
+            field.read(&mut found, value.as_deref()).unwrap();
+        }
+        assert_eq!(found, *record);
+    }
+
+    /// Each part of the records is named here, and has a value that a blank record has not: so a part that is no field is found.
+    #[test]
+    fn every_part_of_a_record_is_a_field() {
+        check(&Record {
+            owner: Some(Token(255)),
+            granted_from: UnixMicros(1),
+            granted_until: UnixMicros(2),
+            holder: Holder {
+                host: "h".to_owned(),
+                data_directory: "d".to_owned(),
+                port: 5432,
+                cluster_name: "c".to_owned(),
+                system_identifier: u64::MAX,
+                process: "p".to_owned(),
+            },
+        });
+        check(&NamespaceRecord { layout: "l".to_owned(), life: u64::MAX, leases_from: Some(UnixMicros(1)) });
+    }
+
+    #[test]
+    fn a_value_that_is_missing_is_an_error_unless_the_field_says_otherwise() {
+        let of_name = |name: &str| Record::FIELDS.iter().find(|field| field.name == name).unwrap();
+        let mut record = Record::blank();
+        for name in ["owner", "process"] {
+            assert_eq!(of_name(name).read(&mut record, None), Ok(()));
+        }
+        for name in ["granted_from", "granted_until", "host", "port", "system_identifier"] {
+            of_name(name).read(&mut record, None).unwrap_err();
+        }
+        assert_eq!(record, Record::blank());
+    }
+}

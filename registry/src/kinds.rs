@@ -17,7 +17,7 @@ pub(crate) fn schemes() -> String {
 }
 
 /// A URL of each kind, for people: `"postgres://…", "etcd://…" or "redis://…"`.
-pub fn examples() -> String {
+pub fn example_urls() -> String {
     listed(KINDS.into_iter().map(|kind| format!("\"{}\"", kind.example())).collect())
 }
 
@@ -50,7 +50,7 @@ mod tests {
     fn people_read_them_as_a_sentence() {
         assert_eq!(schemes(), "postgres://, etcd://, etcds://, redis:// or rediss://");
         assert_eq!(
-            examples(),
+            example_urls(),
             "\"postgres://snowflake@db.example/registry\", \"etcd://etcd1:2379,etcd2:2379\" or \"redis://redis.example\""
         );
         assert_eq!(listed(vec!["a".to_owned()]), "a");

@@ -112,7 +112,7 @@ mod url;
 
 pub use error::{Attempt, Attempts, Error};
 pub use kind::{RegistryKind, TlsBy, TlsParameter};
-pub use kinds::{KINDS, examples};
+pub use kinds::{KINDS, example_urls};
 pub use mention::mentions;
 pub use namespace::{Namespace, NamespaceError};
 pub use password::{Password, PasswordError};

@@ -10,7 +10,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::quote::shortened;
 use snowflake_core::{Field, Layout, UnixMicros};
-use snowflake_registry::{Namespace, Url, examples};
+use snowflake_registry::{Namespace, Url, example_urls};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -103,7 +103,7 @@ pub unsafe extern "C-unwind" fn check_registry(
             &format!("This pg_snowflake was built without the client of {}.", url.kind()),
             "Build it with all of them, by \"make install\", or use another registry.",
         ),
-        Err(error) => refuse_registry(&sentence(&error.to_string()), &format!("For example: {}.", examples())),
+        Err(error) => refuse_registry(&sentence(&error.to_string()), &format!("For example: {}.", example_urls())),
     }
 }
 

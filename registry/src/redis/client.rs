@@ -1,7 +1,7 @@
 //! The client.
 
-use super::kind::{database, wait_replicas};
 use super::session::{RedisLogin, RedisSession};
+use super::url::{database, wait_replicas};
 use crate::address::{Address, Host, UseTls};
 use crate::error::Error;
 use crate::json::ReadNamespace;

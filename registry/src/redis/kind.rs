@@ -1,8 +1,7 @@
 //! Redis as a kind of registry.
 
+use super::url::{WAIT_REPLICAS, database, wait_replicas};
 use crate::kind::{Open, RegistryKind, TlsBy};
-use crate::url::error::UrlError;
-use crate::url::parameters::Parameters;
 
 #[cfg(feature = "redis")]
 const OPEN: Option<Open> =
@@ -22,18 +21,3 @@ pub(crate) static KIND: RegistryKind = RegistryKind {
     is_password_readable: true,
     open: OPEN,
 };
-
-const WAIT_REPLICAS: &str = "wait_replicas";
-
-/// The number of the database, of the path.
-pub(super) fn database(path: &str) -> Result<u16, UrlError> {
-    match path.is_empty() {
-        true => Ok(0),
-        false => path.parse().map_err(|_| UrlError::Rule("the path of a Redis URL is the number of a database")),
-    }
-}
-
-/// How many replicas must have received a change.
-pub(super) fn wait_replicas(parameters: &Parameters) -> Result<u32, UrlError> {
-    Ok(parameters.number(WAIT_REPLICAS, 0..=100, "a number from 0 to 100")?.unwrap_or(0))
-}

@@ -48,5 +48,6 @@ mod client;
 mod kind;
 #[cfg(feature = "redis")]
 mod session;
+mod url;
 
 pub(crate) use kind::KIND;

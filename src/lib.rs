@@ -27,10 +27,12 @@
 //! * [`restricted`]: whose code runs as whom
 //! * [`given`]: texts that callers give
 //! * [`encoding`]: text in the database's encoding
+//! * [`abort`]: what is left to PostgreSQL when an error ends a transaction
 //! * [`time`]: clocks, waiting, and PostgreSQL's `timestamptz`
 
 use pgrx::prelude::*;
 
+mod abort;
 mod admission;
 mod believed;
 mod database;

@@ -27,6 +27,7 @@ mod procedures;
 mod readme;
 mod recovery;
 mod reference;
+mod released;
 mod releases;
 mod reservations;
 mod server;

@@ -103,8 +103,7 @@ pub fn record_layout() -> Result<(), Error> {
         let relation = find(name)?;
         let mut page = Page::open_to_write(relation).ok_or(Error::NotCreated)?;
         page.prepare().apply(|_| Some(SequenceTuple { last_value: value, log_cnt: 0, is_called: true }));
-        page.close();
-        // SAFETY: the relation exists, and is locked until the transaction ends.
+        // SAFETY: the relation exists, as it is locked.
         unsafe { pg_sys::CacheInvalidateRelcacheByRelid(relation) };
     }
     forget();
@@ -157,10 +156,7 @@ fn kept(layout: Layout) -> &'static Layout {
 }
 
 fn read(relation: pg_sys::Oid) -> Result<SequenceTuple, Error> {
-    let page = Page::open_to_read(relation).ok_or(Error::NotCreated)?;
-    let tuple = page.read();
-    page.close();
-    Ok(tuple)
+    Page::open_to_read(relation).map(|page| page.read()).ok_or(Error::NotCreated)
 }
 
 fn find(name: &CStr) -> Result<pg_sys::Oid, Error> {

@@ -1,6 +1,7 @@
 //! The one page of a sequence: reading its tuple, and writing it with generic WAL records. Such a write is not part of
 //! a transaction: it is not undone by a rollback, and is possible in a read-only transaction, as with `nextval`.
 
+use crate::abort;
 use crate::errors::Error;
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -21,12 +22,45 @@ pub struct SequenceTuple {
     pub is_called: bool,
 }
 
-/// The relation, opened and locked, with its page pinned. Call [`Page::close`] at the end. There is no `Drop`: where an
-/// error ends the transaction, PostgreSQL releases all of this itself.
-pub struct Page {
+/// A relation, open and locked until this is dropped.
+struct OpenRelation {
     relation: pg_sys::Relation,
-    buffer: pg_sys::Buffer,
     lock: pg_sys::LOCKMODE,
+}
+
+impl OpenRelation {
+    /// `None` where there is no such relation. Waits for a lock that is in the way.
+    fn open(relation: pg_sys::Oid, lock: u32) -> Option<Self> {
+        let lock = lock as pg_sys::LOCKMODE;
+        // SAFETY: a look-up, which returns NULL where the relation is gone.
+        let relation = unsafe { pg_sys::try_relation_open(relation, lock) };
+        (!relation.is_null()).then(|| Self { relation, lock })
+    }
+
+    fn is_sequence(&self) -> bool {
+        // SAFETY: a relation that is open has its description.
+        unsafe { (*(*self.relation).rd_rel).relkind as u8 == pg_sys::RELKIND_SEQUENCE }
+    }
+
+    fn name(&self) -> String {
+        // SAFETY: as above; the name is NUL-terminated.
+        unsafe { CStr::from_ptr((*(*self.relation).rd_rel).relname.data.as_ptr()) }.to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for OpenRelation {
+    fn drop(&mut self) {
+        if !abort::is_under_way() {
+            // SAFETY: opened with this lock.
+            unsafe { pg_sys::relation_close(self.relation, self.lock) };
+        }
+    }
+}
+
+/// The page, pinned, of a sequence that is open and locked.
+pub struct Page {
+    sequence: OpenRelation,
+    buffer: pg_sys::Buffer,
 }
 
 impl Page {
@@ -43,72 +77,57 @@ impl Page {
     }
 
     fn open(relation: pg_sys::Oid, lock: u32) -> Option<Self> {
-        let lock = lock as pg_sys::LOCKMODE;
-        // SAFETY: a relation that is open has its description; a sequence has a block 0.
-        unsafe {
-            let relation = pg_sys::try_relation_open(relation, lock);
-            if relation.is_null() {
-                return None;
-            }
-            if (*(*relation).rd_rel).relkind as u8 != pg_sys::RELKIND_SEQUENCE {
-                pg_sys::relation_close(relation, lock);
-                return None;
-            }
-            let page = Self { relation, buffer: pg_sys::ReadBuffer(relation, 0), lock };
-            if !page.is_intact() {
-                let name = CStr::from_ptr((*(*relation).rd_rel).relname.data.as_ptr()).to_string_lossy().into_owned();
-                Error::Damaged(name).raise();
-            }
-            Some(page)
+        let sequence = OpenRelation::open(relation, lock).filter(OpenRelation::is_sequence)?;
+        // SAFETY: the relation is open; a sequence has a block 0.
+        let buffer = unsafe { pg_sys::ReadBuffer(sequence.relation, 0) };
+        let page = Self { sequence, buffer };
+        if !page.is_intact() {
+            Error::Damaged(page.sequence.name()).raise();
         }
+        Some(page)
     }
 
     /// Whether the page is that of a sequence. PostgreSQL takes one that is filled with zeros for a new page, and reads
     /// it.
     fn is_intact(&self) -> bool {
+        let _locked = ContentLock::shared(self);
         // SAFETY: the buffer is pinned, and locked while it is read; what is read lies within the page.
         unsafe {
-            lock(self.buffer, pg_sys::BUFFER_LOCK_SHARE);
             let page = pg_sys::BufferGetPage(self.buffer).cast::<u8>();
             let special = usize::from((*page.cast::<pg_sys::PageHeaderData>()).pd_special);
-            let has_magic = special <= pg_sys::BLCKSZ as usize - size_of::<u32>()
-                && page.add(special).cast::<u32>().read_unaligned() == SEQUENCE_MAGIC;
-            unlock(self.buffer);
-            has_magic
+            special <= pg_sys::BLCKSZ as usize - size_of::<u32>()
+                && page.add(special).cast::<u32>().read_unaligned() == SEQUENCE_MAGIC
         }
     }
 
     /// Reads the tuple.
     pub fn read(&self) -> SequenceTuple {
+        let _locked = ContentLock::shared(self);
         // SAFETY: the buffer is pinned, and locked while it is read.
-        unsafe {
-            lock(self.buffer, pg_sys::BUFFER_LOCK_SHARE);
-            let tuple = *tuple_on(pg_sys::BufferGetPage(self.buffer));
-            unlock(self.buffer);
-            tuple
-        }
+        unsafe { *tuple_on(pg_sys::BufferGetPage(self.buffer)) }
     }
 
     /// Prepares a change, and allocates the memory for it. Takes no lock yet.
     pub fn prepare(&mut self) -> Edit<'_> {
         // SAFETY: the relation is open.
-        let state = unsafe { pg_sys::GenericXLogStart(self.relation) };
+        let state = unsafe { pg_sys::GenericXLogStart(self.sequence.relation) };
         Edit { page: self, state }
     }
+}
 
-    /// Unpins the page and closes the relation.
-    pub fn close(self) {
-        // SAFETY: both are held since `open`.
-        unsafe {
-            pg_sys::ReleaseBuffer(self.buffer);
-            pg_sys::relation_close(self.relation, self.lock);
+impl Drop for Page {
+    fn drop(&mut self) {
+        if !abort::is_under_way() {
+            // SAFETY: pinned in `open`.
+            unsafe { pg_sys::ReleaseBuffer(self.buffer) };
         }
     }
 }
 
-/// A change of the tuple that is prepared.
+/// A change of the tuple that is prepared. Where it is not applied, it is dropped without a trace.
 pub struct Edit<'a> {
     page: &'a mut Page,
+    /// Null once the change is made.
     state: *mut pg_sys::GenericXLogState,
 }
 
@@ -118,30 +137,30 @@ impl Edit<'_> {
         self.page.read()
     }
 
-    /// Ends it without a change.
-    pub fn abandon(self) {
-        // SAFETY: begun in `prepare`.
-        unsafe { pg_sys::GenericXLogAbort(self.state) };
-    }
-
     /// Locks the page and calls `decide` with its tuple. Where that returns another one, writes and logs it. The log is
     /// not flushed.
     ///
     /// `decide` must not fail, wait, or call PostgreSQL.
-    pub fn apply(self, decide: impl FnOnce(SequenceTuple) -> Option<SequenceTuple>) {
+    pub fn apply(mut self, decide: impl FnOnce(SequenceTuple) -> Option<SequenceTuple>) {
         let buffer = self.page.buffer;
+        let _locked = ContentLock::exclusive(self.page);
         // SAFETY: the buffer is pinned, and locked while it is read or changed; the change is made on the copy that
-        // generic WAL gives out, and is either finished or aborted.
+        // generic WAL gives out.
         unsafe {
-            lock(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE);
-            match decide(*tuple_on(pg_sys::BufferGetPage(buffer))) {
-                Some(new) => {
-                    *tuple_on(pg_sys::GenericXLogRegisterBuffer(self.state, buffer, 0)) = new;
-                    pg_sys::GenericXLogFinish(self.state);
-                }
-                None => pg_sys::GenericXLogAbort(self.state),
+            if let Some(new) = decide(*tuple_on(pg_sys::BufferGetPage(buffer))) {
+                let state = std::mem::replace(&mut self.state, std::ptr::null_mut());
+                *tuple_on(pg_sys::GenericXLogRegisterBuffer(state, buffer, 0)) = new;
+                pg_sys::GenericXLogFinish(state);
             }
-            unlock(buffer);
+        }
+    }
+}
+
+impl Drop for Edit<'_> {
+    fn drop(&mut self) {
+        if !self.state.is_null() && !abort::is_under_way() {
+            // SAFETY: begun in `prepare`, and not finished.
+            unsafe { pg_sys::GenericXLogAbort(self.state) };
         }
     }
 }
@@ -158,6 +177,34 @@ unsafe fn tuple_on(page: pg_sys::Page) -> *mut SequenceTuple {
         let tuple = page.cast::<u8>().add(item.lp_off() as usize);
         let data = (*tuple.cast::<pg_sys::HeapTupleHeaderData>()).t_hoff;
         tuple.add(data.into()).cast()
+    }
+}
+
+/// The lock on what a page holds, until this is dropped. The page stays pinned for longer.
+struct ContentLock {
+    buffer: pg_sys::Buffer,
+}
+
+impl ContentLock {
+    fn shared(page: &Page) -> Self {
+        // SAFETY: the buffer is pinned, and this process does not hold its lock.
+        unsafe { lock(page.buffer, pg_sys::BUFFER_LOCK_SHARE) };
+        Self { buffer: page.buffer }
+    }
+
+    fn exclusive(page: &Page) -> Self {
+        // SAFETY: as above.
+        unsafe { lock(page.buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE) };
+        Self { buffer: page.buffer }
+    }
+}
+
+impl Drop for ContentLock {
+    fn drop(&mut self) {
+        if !abort::is_under_way() {
+            // SAFETY: locked since this was made.
+            unsafe { unlock(self.buffer) };
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a database has on record about its IDs, and what an administrator can change.
 
 use crate::errors::Error;
-use crate::reservation::{creation, register, rewind};
+use crate::reservation::register::Register;
+use crate::reservation::{creation, rewind};
 use crate::time::timestamptz;
 use crate::{database, settings, shared};
 use pgrx::prelude::*;
@@ -34,11 +35,8 @@ fn snowflake_prepare() {
         if !shared::exists() {
             return Ok(());
         }
-        match register::Register::open()? {
-            Some(register) => {
-                register.close();
-                Ok(())
-            }
+        match Register::open()? {
+            Some(_) => Ok(()),
             None => creation::create(0),
         }
     });

@@ -60,9 +60,7 @@ fn is_first() -> bool {
 
 fn has_value() -> Result<(), Error> {
     let register = Register::open()?.ok_or(Error::NoOrigin)?;
-    let value = register.read();
-    register.close();
-    value.map(|_| ()).ok_or(Error::NoProgress)
+    register.read().map(|_| ()).ok_or(Error::NoProgress)
 }
 
 /// Starts the process and waits for its end.
@@ -135,7 +133,6 @@ pub extern "C-unwind" fn pg_snowflake_create_origin(argument: pg_sys::Datum) {
                 register.write(first)
             };
             pg_sys::XLogFlush(position);
-            register.close();
         }
         pg_sys::CommitTransactionCommand();
     }

@@ -64,22 +64,21 @@ fn resume_server(layout: &Layout, relation: pg_sys::Oid) -> Result<(), Error> {
     if shared::transitions().reserved.is_some() {
         return Ok(());
     }
-    let register = open_register(relation)?;
     let resumed = {
+        let register = open_register(relation)?;
         let mut transitions = shared::transitions();
         match transitions.reserved {
-            Some(_) => Ok(None),
-            None => read_first(&register, &mut transitions, layout),
+            Some(_) => None,
+            None => Some(read_first(&register, &mut transitions, layout)?),
         }
     };
-    register.close();
-    if let Some(reserved) = resumed? {
+    if let Some(reserved) = resumed {
         log_start(reserved.until);
     }
     Ok(())
 }
 
-fn read_first(register: &Register, transitions: &mut Transitions, layout: &Layout) -> Result<Option<Reserved>, Error> {
+fn read_first(register: &Register, transitions: &mut Transitions, layout: &Layout) -> Result<Reserved, Error> {
     let mut reserved = register.read().ok_or(Error::NoProgress)?;
     if reserved.generation == 0 {
         // Set by hand.
@@ -88,7 +87,7 @@ fn read_first(register: &Register, transitions: &mut Transitions, layout: &Layou
     shared::line().raise(layout, layout.first_tick_from(reserved.until));
     transitions.lease.resumed = true;
     transitions.reserved = Some(Held { reserved, logged_at: 0, origin: register.origin() });
-    Ok(Some(reserved))
+    Ok(reserved)
 }
 
 /// Opens the register. Creates it where it is missing: pg_upgrade does not carry replication origins. What was reserved
@@ -141,33 +140,27 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
     let start = clock::monotonic_micros();
     loop {
         let relation = database::reservation(layout)?;
-        // First the page, which may have to wait for a transaction in this database: sessions of all databases wait for
-        // what the register holds.
-        let Some(mut page) = Page::open_to_write(relation) else {
-            database::forget();
-            continue;
-        };
-        let Some(register) = Register::open()? else {
-            page.close();
-            open_register(relation)?.close();
-            continue;
-        };
-        let now = believed::now();
-        let change = page.prepare();
         let prepared = {
+            // First the page, which may have to wait for a transaction in this database: sessions of all databases wait for
+            // what the register holds.
+            let Some(mut page) = Page::open_to_write(relation) else {
+                database::forget();
+                continue;
+            };
+            let Some(register) = Register::open()? else {
+                drop(page);
+                drop(open_register(relation)?);
+                continue;
+            };
+            let now = believed::now();
+            let change = page.prepare();
             let mut transitions = shared::transitions();
-            let Some(mut held) = transitions.reserved else { return Err(Error::NoProgress) };
+            let mut held = transitions.reserved.ok_or(Error::NoProgress)?;
             let found = change.read();
             let situation = situation(layout, held.reserved, database::copy_from(found), needs, now);
             match decide::prepare(layout, &situation) {
-                Err(error) => {
-                    change.abandon();
-                    Err(error.into())
-                }
-                Ok(todo) if todo.register.is_some() && !register.is_safe(held.reserved) => {
-                    change.abandon();
-                    Err(Error::OriginDropped)
-                }
+                Err(error) => Err(error.into()),
+                Ok(todo) if todo.register.is_some() && !register.is_safe(held.reserved) => Err(Error::OriginDropped),
                 Ok(todo) => {
                     if let Some(tick) = todo.raise {
                         shared::line().raise(layout, tick);
@@ -188,8 +181,6 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
                 }
             }
         };
-        page.close();
-        register.close();
         let (held, copied) = match prepared {
             // Mostly, the transaction that drops it ends soon.
             Err(Error::OriginDropped) if clock::monotonic_micros() - start < LONGEST_WAIT => {

@@ -6,6 +6,7 @@
 //! slot, those of the WAL. Catalogs are read before the first of them is taken, and the WAL is flushed after they are
 //! released.
 
+use crate::abort;
 use crate::errors::Error;
 use pgrx::PgTryBuilder;
 use pgrx::prelude::*;
@@ -26,7 +27,7 @@ fn has_slots() -> bool {
     unsafe { slots > 0 }
 }
 
-/// The origin, found by its name. From PostgreSQL 16 on, nobody can drop it until this is closed. Before 16, that holds
+/// The origin, found by its name. From PostgreSQL 16 on, nobody can drop it until this is dropped. Before 16, that holds
 /// only where the lock on the catalog was free: see [`Self::is_safe`].
 pub struct Register {
     origin: u16,
@@ -59,11 +60,7 @@ impl Register {
                 pg_sys::UnlockSharedObject(pg_sys::ReplicationOriginRelationId, register.object(), 0, OBJECT_LOCK);
                 register.origin = now;
             }
-            if register.origin == 0 {
-                register.close();
-                return Ok(None);
-            }
-            Ok(Some(register))
+            Ok((register.origin != 0).then_some(register))
         }
     }
 
@@ -95,9 +92,13 @@ impl Register {
     pub fn write(&self, new: Reserved) -> pg_sys::XLogRecPtr {
         write(self.origin, new)
     }
+}
 
-    /// Releases the locks. Where an error ends the transaction, PostgreSQL releases them.
-    pub fn close(self) {
+impl Drop for Register {
+    fn drop(&mut self) {
+        if abort::is_under_way() {
+            return;
+        }
         // SAFETY: taken in `open`.
         unsafe {
             #[cfg(since_pg16)]

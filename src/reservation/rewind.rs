@@ -56,19 +56,18 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     let relation = database::reservation(layout)?;
     let first = layout.tick_at(layout.timestamp(last_id)?) + Ticks(1);
     check_rows(last_id)?;
-    match Register::open()? {
-        Some(register) => register.close(),
-        None => creation::create(0)?,
+    if Register::open()?.is_none() {
+        creation::create(0)?;
     }
-    // In this order: see `reserve`.
-    let Some(mut page) = Page::open_to_write(relation) else { return Err(Error::NotCreated) };
-    let register = Register::open()?.ok_or(Error::NoOrigin)?;
-    let now = believed::now();
-    let change = page.prepare();
-    let burst = layout.ticks_in(settings::max_burst()) + Ticks(1);
-    let needed = layout.start_of(first.max(layout.tick_at(now) + burst).min(layout.last_tick()));
-    let until = whole_millis(needed.saturating_add(settings::reserve_ahead()));
-    let done = {
+    let (now, done) = {
+        // In this order: see `reserve`.
+        let mut page = Page::open_to_write(relation).ok_or(Error::NotCreated)?;
+        let register = Register::open()?.ok_or(Error::NoOrigin)?;
+        let now = believed::now();
+        let change = page.prepare();
+        let burst = layout.ticks_in(settings::max_burst()) + Ticks(1);
+        let needed = layout.start_of(first.max(layout.tick_at(now) + burst).min(layout.last_tick()));
+        let until = whole_millis(needed.saturating_add(settings::reserve_ahead()));
         let mut transitions = shared::transitions();
         // Before the lease, another server may have made IDs with this worker.
         let first = transitions.lease.lowest_tick(layout).map_or(first, |lowest| first.max(lowest));
@@ -80,8 +79,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
         let before = transitions.reserved.map(|held| held.reserved).or_else(|| register.read());
         let is_beyond = |instant: UnixMicros| instant > until;
         if last < first && before.is_some_and(|before| !is_beyond(before.until)) && !is_beyond(copy.until) {
-            change.abandon();
-            None
+            (now, None)
         } else {
             line.lower(layout, first);
             line.raise(layout, first);
@@ -95,11 +93,9 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
                 Some(database::copy_to(new))
             });
             shared::withdraw_admissions();
-            Some((logged_at, last, before))
+            (now, Some((logged_at, last, before)))
         }
     };
-    page.close();
-    register.close();
     let Some((logged_at, last, before)) = done else { return Err(Error::NothingToRewind(last_id)) };
     // SAFETY: waits for the disk; all locks are released.
     unsafe { pg_sys::XLogFlush(logged_at) };

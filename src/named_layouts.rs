@@ -1,6 +1,7 @@
 //! Layouts that queries name. A session parses each text once, and keeps the last few layouts with their texts.
 
 use crate::errors::Error;
+use crate::errors::values::ValueError;
 use crate::given::Given;
 use snowflake_core::Layout;
 use std::cell::RefCell;
@@ -26,7 +27,7 @@ fn parse(text: Given) -> Layout {
     let words = text.read();
     let layout = match words.parse() {
         Ok(layout) => layout,
-        Err(error) => Error::NotALayout(words.into_owned(), error).raise(),
+        Err(error) => Error::from(ValueError::NotALayout(words.into_owned(), error)).raise(),
     };
     KNOWN.with_borrow_mut(|known| {
         known.truncate(KEPT - 1);

@@ -6,6 +6,7 @@
 //! configuration last.
 
 use crate::errors::Error;
+use crate::errors::generator::GeneratorError;
 use crate::shared::{self, Transitions};
 use crate::time::{clock, wait};
 use crate::{believed, settings};
@@ -36,8 +37,8 @@ pub fn settle(layout: &Layout) -> Result<(), Error> {
         if current == wanted || !is_newer || waited > LONGEST_WAIT {
             return match (current, configured.bits) {
                 (Some(_), _) => Ok(()),
-                (None, Err(missing)) => Err(Error::NoWorker(missing)),
-                (None, Ok(_)) => Err(Error::NoWorker(FieldError::Missing(Field::Worker))),
+                (None, Err(missing)) => Err(GeneratorError::NoWorker(missing).into()),
+                (None, Ok(_)) => Err(GeneratorError::NoWorker(FieldError::Missing(Field::Worker)).into()),
             };
         }
         wait::sleep(Micros(1000));

@@ -8,6 +8,7 @@ pub mod page;
 
 use self::page::{Page, SequenceTuple};
 use crate::errors::Error;
+use crate::errors::record::RecordError;
 use crate::{admission, settings};
 use pgrx::pg_sys;
 use snowflake_core::reservation::DatabaseCopy;
@@ -58,7 +59,7 @@ pub fn layout_sequence() -> pg_sys::Oid {
 pub fn reservation(layout: &Layout) -> Result<pg_sys::Oid, Error> {
     let recorded = read_layout()?;
     if recorded != layout {
-        return Err(Error::OtherLayout(*recorded));
+        return Err(RecordError::OtherLayout(*recorded).into());
     }
     Ok(SEQUENCES[0].load(Relaxed).into())
 }
@@ -101,7 +102,7 @@ pub fn record_layout() -> Result<(), Error> {
     unsafe { pg_sys::GetTopTransactionId() };
     for (name, value) in [(LAYOUT, form), (EPOCH, epoch)] {
         let relation = find(name)?;
-        let mut page = Page::open_to_write(relation).ok_or(Error::NotCreated)?;
+        let mut page = Page::open_to_write(relation).ok_or(RecordError::NotCreated)?;
         page.prepare().apply(|_| Some(SequenceTuple { last_value: value, log_cnt: 0, is_called: true }));
         // SAFETY: the relation exists, as it is locked.
         unsafe { pg_sys::CacheInvalidateRelcacheByRelid(relation) };
@@ -134,7 +135,7 @@ pub fn read_layout() -> Result<&'static Layout, Error> {
     let [_, layout, epoch] = [0, 1, 2].map(|index: usize| pg_sys::Oid::from(SEQUENCES[index].load(Relaxed)));
     let value = |sequence| read(sequence).map(|tuple| tuple.last_value).inspect_err(|_| forget());
     let (form, epoch) = (value(layout)?, value(epoch)?);
-    let layout = Layout::from_numbers(form, epoch).ok_or(Error::NoRecord { form, epoch })?;
+    let layout = Layout::from_numbers(form, epoch).ok_or(RecordError::NoRecord { form, epoch })?;
     let layout = kept(layout);
     KNOWN.store(std::ptr::from_ref(layout).cast_mut(), Relaxed);
     Ok(layout)
@@ -156,7 +157,7 @@ fn kept(layout: Layout) -> &'static Layout {
 }
 
 fn read(relation: pg_sys::Oid) -> Result<SequenceTuple, Error> {
-    Page::open_to_read(relation).map(|page| page.read()).ok_or(Error::NotCreated)
+    Page::open_to_read(relation).map(|page| page.read()).ok_or(RecordError::NotCreated.into())
 }
 
 fn find(name: &CStr) -> Result<pg_sys::Oid, Error> {
@@ -167,7 +168,7 @@ fn find(name: &CStr) -> Result<pg_sys::Oid, Error> {
             schema => pg_sys::get_relname_relid(name.as_ptr(), schema),
         }
     };
-    if found == pg_sys::InvalidOid { Err(Error::NotCreated) } else { Ok(found) }
+    if found == pg_sys::InvalidOid { Err(RecordError::NotCreated.into()) } else { Ok(found) }
 }
 
 /// Has PostgreSQL call [`forget`] when one of the sequences is dropped or altered, by whichever session; and at the end

@@ -3,6 +3,7 @@
 
 use crate::abort;
 use crate::errors::Error;
+use crate::errors::record::RecordError;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
@@ -82,7 +83,7 @@ impl Page {
         let buffer = unsafe { pg_sys::ReadBuffer(sequence.relation, 0) };
         let page = Self { sequence, buffer };
         if !page.is_intact() {
-            Error::Damaged(page.sequence.name()).raise();
+            Error::from(RecordError::Damaged(page.sequence.name())).raise();
         }
         Some(page)
     }

@@ -1,6 +1,6 @@
 //! What a database has on record about its IDs, and what an administrator can change.
 
-use crate::errors::Error;
+use crate::errors::record::RecordError;
 use crate::reservation::register::Register;
 use crate::reservation::{creation, rewind};
 use crate::time::timestamptz;
@@ -48,7 +48,7 @@ fn snowflake_prepare() {
 #[pg_extern(sql = "")]
 fn snowflake_adopt_layout() -> String {
     let adopted = match (database::has_ids(), database::read_layout()) {
-        (Ok(true), Ok(_)) => Err(Error::LayoutInUse),
+        (Ok(true), Ok(_)) => Err(RecordError::LayoutInUse.into()),
         (Ok(_), _) => database::record_layout(),
         (Err(error), _) => Err(error),
     };

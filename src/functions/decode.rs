@@ -2,6 +2,7 @@
 //! with `_in`, for a layout that the caller names.
 
 use crate::errors::Error;
+use crate::errors::values::ValueError;
 use crate::given::Given;
 use crate::time::timestamptz::{self, Instant};
 use crate::{database, named_layouts};
@@ -110,9 +111,9 @@ fn snowflake_encode_in(
 fn encode(layout: &Layout, timestamp: i64, worker: Option<i32>, sequence: i32, datacenter: Option<i32>) -> i64 {
     let try_encode = || {
         let Instant::At(instant) = Instant::from_datum(timestamp) else {
-            return Err(Error::Infinite);
+            return Err(ValueError::Infinite);
         };
-        let part = |field, value: i32| u32::try_from(value).map_err(|_| Error::NegativePart(field, value));
+        let part = |field, value: i32| u32::try_from(value).map_err(|_| ValueError::NegativePart(field, value));
         let parts = Parts {
             timestamp: instant,
             datacenter: datacenter.map(|value| part(Field::Datacenter, value)).transpose()?,
@@ -120,9 +121,9 @@ fn encode(layout: &Layout, timestamp: i64, worker: Option<i32>, sequence: i32, d
             sequence: part(Field::Sequence, sequence)?,
         };
         layout.encode(&parts).map_err(|error| match error {
-            EncodeError::Time(_) => Error::Time(timestamp),
-            EncodeError::Field(error) => Error::Part(error),
+            EncodeError::Time(_) => ValueError::Time(timestamp),
+            EncodeError::Field(error) => ValueError::Part(error),
         })
     };
-    try_encode().unwrap_or_else(|error| error.raise_in(layout))
+    try_encode().unwrap_or_else(|error| Error::from(error).raise_in(layout))
 }

@@ -3,6 +3,8 @@
 #![expect(clippy::type_complexity, reason = "pg_extern reads the columns from the signature")]
 
 use crate::errors::Error;
+use crate::errors::generator::GeneratorError;
+use crate::errors::leases::LeaseError;
 use crate::lease::listing::{self, Row};
 use crate::time::timestamptz;
 use crate::{believed, encoding, lease, settings, shared};
@@ -60,14 +62,14 @@ fn snowflake_workers() -> TableIterator<
 
 fn listed() -> Result<Vec<Row>, Error> {
     if !shared::exists() {
-        return Err(Error::NotPreloaded);
+        return Err(GeneratorError::NotPreloaded.into());
     }
     if !lease::is_used() {
-        return Err(Error::NoRegistry);
+        return Err(LeaseError::NoRegistry.into());
     }
     // SAFETY: reads shared memory, which exists.
     if unsafe { pg_sys::RecoveryInProgress() } {
-        return Err(Error::InRecovery("snowflake_workers"));
+        return Err(GeneratorError::InRecovery("snowflake_workers").into());
     }
     listing::read()
 }

@@ -1,6 +1,7 @@
 //! `snowflake_next()`: one ID, or a batch.
 
 use crate::errors::Error;
+use crate::errors::values::ValueError;
 use crate::{generator, settings};
 use pgrx::prelude::*;
 use pgrx::{fcinfo, pg_sys};
@@ -93,7 +94,7 @@ struct Ids {
 impl Ids {
     /// A batch of this many IDs; raises an error if the count is negative.
     fn new(count: i32) -> Self {
-        let left = u64::try_from(count).unwrap_or_else(|_| Error::NegativeCount(count).raise());
+        let left = u64::try_from(count).unwrap_or_else(|_| Error::from(ValueError::NegativeCount(count)).raise());
         Self { left, claim: Claim { first: Position(0), count: 0, worker: WorkerBits(0) } }
     }
 

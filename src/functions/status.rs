@@ -3,6 +3,7 @@
 #![expect(clippy::type_complexity, reason = "pg_extern reads the columns from the signature")]
 
 use crate::errors::Error;
+use crate::errors::generator::GeneratorError;
 use crate::shared::{self, Transitions};
 use crate::time::{clock, timestamptz};
 use crate::{believed, encoding, lease, settings};
@@ -49,7 +50,7 @@ fn snowflake_status() -> TableIterator<
     ),
 > {
     if !shared::exists() {
-        Error::NotPreloaded.raise();
+        Error::from(GeneratorError::NotPreloaded).raise();
     }
     let layout = settings::layout();
     let (reserved, started_at, start, worker, previous, published) = {

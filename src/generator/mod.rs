@@ -11,6 +11,9 @@ mod patience;
 use self::patience::Patience;
 use crate::admission::Confirmed;
 use crate::errors::Error;
+use crate::errors::generator::GeneratorError;
+use crate::errors::leases::LeaseError;
+use crate::errors::reservation::ReservationError;
 use crate::time::{clock, tsc};
 use crate::waits::Wait;
 use crate::{admission, believed, keeper, lease, reservation, settings, shared, worker};
@@ -76,8 +79,10 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
         let now = read_now();
         let Some(reach) = admission::reach(layout.tick_at(now)) else {
             match admit(layout) {
-                Err(Error::CopyTooFar { ahead, wait }) => patience.wait_for_copy(ahead, wait)?,
-                Err(error @ Error::NoLease { .. }) => patience.wait_for_lease(error)?,
+                Err(Error::Reservation(ReservationError::CopyTooFar { ahead, wait })) => {
+                    patience.wait_for_copy(ahead, wait)?
+                }
+                Err(error @ Error::Lease(LeaseError::NoLease { .. })) => patience.wait_for_lease(error)?,
                 admitted => admitted?,
             }
             continue;
@@ -117,12 +122,14 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
                     let counts = settings::uses_tsc() && !confirmed.may_be_exceeded();
                     admission::set_limit(limit, confirmed, if counts { tsc::per_micro() } else { 0 });
                 }
-                Err(Error::CopyTooFar { ahead, wait }) => patience.wait_for_copy(ahead, wait)?,
-                Err(error @ Error::NoLease { .. }) => patience.wait_for_lease(error)?,
+                Err(Error::Reservation(ReservationError::CopyTooFar { ahead, wait })) => {
+                    patience.wait_for_copy(ahead, wait)?
+                }
+                Err(error @ Error::Lease(LeaseError::NoLease { .. })) => patience.wait_for_lease(error)?,
                 Err(error) => return Err(error),
             },
             Refusal::Behind => {}
-            Refusal::Exhausted => return Err(Error::Exhausted { now }),
+            Refusal::Exhausted => return Err(GeneratorError::Exhausted { now }.into()),
         }
     }
 }
@@ -145,11 +152,11 @@ fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error> {
 /// Where the session may not claim now: not preloaded, in recovery, no worker, another layout, no register.
 fn admit(layout: &Layout) -> Result<(), Error> {
     if !shared::exists() {
-        return Err(Error::NotPreloaded);
+        return Err(GeneratorError::NotPreloaded.into());
     }
     // SAFETY: reads shared memory, which exists.
     if unsafe { pg_sys::RecoveryInProgress() } {
-        return Err(Error::InRecovery("snowflake_next"));
+        return Err(GeneratorError::InRecovery("snowflake_next").into());
     }
     let at = shared::admissions();
     if lease::is_used() {

@@ -2,6 +2,8 @@
 //! `snowflake_status()`.
 
 use crate::errors::Error;
+use crate::errors::generator::GeneratorError;
+use crate::errors::reservation::ReservationError;
 use crate::time::clock;
 use crate::waits::{self, Wait};
 use crate::{lease, settings, shared};
@@ -34,7 +36,7 @@ impl Patience {
         let waited = monotonic - *self.too_far_since.get_or_insert(monotonic);
         match settings::max_wait() - waited {
             left if left > Micros(0) => Ok(left),
-            _ => Err(Error::ClockBehind { behind, waited }),
+            _ => Err(GeneratorError::ClockBehind { behind, waited }.into()),
         }
     }
 
@@ -44,7 +46,7 @@ impl Patience {
     /// # Errors
     /// As [`Self::time_left`].
     pub fn wait_for_copy(&mut self, ahead: Micros, wait: Micros) -> Result<(), Error> {
-        let left = self.time_left(ahead).map_err(|_| Error::CopyTooFar { ahead, wait })?;
+        let left = self.time_left(ahead).map_err(|_| ReservationError::CopyTooFar { ahead, wait })?;
         self.sleep(left.min(wait), Wait::Clock);
         Ok(())
     }
@@ -75,7 +77,7 @@ impl Patience {
             Some((seen, since)) if seen == now => {
                 let waited = monotonic - since;
                 if waited > settings::max_wait().max(STANDSTILL) {
-                    return Err(Error::ClockStopped { waited });
+                    return Err(GeneratorError::ClockStopped { waited }.into());
                 }
             }
             _ => self.clock_moved = Some((now, monotonic)),

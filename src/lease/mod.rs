@@ -14,6 +14,7 @@ mod resolver;
 mod wake;
 
 use crate::errors::Error;
+use crate::errors::leases::LeaseError;
 use crate::shared::counters;
 use crate::{settings, shared};
 use pgrx::pg_sys;
@@ -47,7 +48,7 @@ pub fn limit(layout: &Layout, needs: Tick) -> Result<Tick, Error> {
     match published.limit(layout) {
         // What the layout lacks is another error.
         Some(limit) if needs <= limit || needs > layout.last_tick() => Ok(limit),
-        _ if published.closed.is_some() => Err(Error::Stopping),
+        _ if published.closed.is_some() => Err(LeaseError::Stopping.into()),
         _ => Err(no_lease(published.end)),
     }
 }
@@ -61,7 +62,7 @@ pub fn settle(layout: &Layout) -> Result<(), Error> {
 }
 
 fn no_lease(until: Option<UnixMicros>) -> Error {
-    Error::NoLease { until, trouble: trouble() }
+    LeaseError::NoLease { until, trouble: trouble() }.into()
 }
 
 /// Why there is no lease, as far as the caller may know. Names of hosts and directories of servers are for those who may call

@@ -7,6 +7,7 @@ pub mod catalogue;
 mod views;
 
 use crate::errors::Error;
+use crate::errors::generator::GeneratorError;
 use crate::errors::moving::MovingError;
 use crate::restricted::Owner;
 use crate::time::{clock, timestamptz};
@@ -115,7 +116,7 @@ pub fn plan(wish: &Wish) -> Result<Plan, Error> {
 /// The lowest ID that can be made now, by the clock.
 fn expected_id() -> Result<i64, Error> {
     let now = clock::now();
-    database::layout().lowest_id_from(now).ok_or(Error::Exhausted { now })
+    database::layout().lowest_id_from(now).ok_or(GeneratorError::Exhausted { now }.into())
 }
 
 /// Carries the plan out, and says what came of it.

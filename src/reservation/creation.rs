@@ -3,6 +3,7 @@
 
 use super::register::{self, NAME, Register};
 use crate::errors::Error;
+use crate::errors::reservation::ReservationError::{NoOrigin, NoProgress, NoWorkerSlot};
 use crate::shared;
 use crate::time::{clock, wait};
 use pgrx::bgworkers::BackgroundWorkerBuilder;
@@ -26,19 +27,19 @@ const USUAL: Micros = Micros::from_secs(1);
 /// Where there is no background process, or the process has failed.
 pub fn create(other_than: i64) -> Result<(), Error> {
     let start = clock::monotonic_micros();
-    let mut failure = Error::NoOrigin;
+    let mut failure = NoOrigin;
     loop {
         if is_first() {
             let created = run_process(other_than);
             shared::transitions().creating_since = None;
             match created {
                 Ok(()) => return Ok(()),
-                Err(error @ (Error::NoWorkerSlot | Error::NoOrigin | Error::NoProgress)) => failure = error,
+                Err(Error::Reservation(error @ (NoWorkerSlot | NoOrigin | NoProgress))) => failure = error,
                 Err(error) => return Err(error),
             }
         }
         if clock::monotonic_micros() - start > LONGEST {
-            return Err(failure);
+            return Err(failure.into());
         }
         wait::sleep(Micros::from_millis(10));
         if has_value().is_ok() {
@@ -59,8 +60,8 @@ fn is_first() -> bool {
 }
 
 fn has_value() -> Result<(), Error> {
-    let register = Register::open()?.ok_or(Error::NoOrigin)?;
-    register.read().map(|_| ()).ok_or(Error::NoProgress)
+    let register = Register::open()?.ok_or(NoOrigin)?;
+    register.read().map(|_| ()).ok_or(NoProgress.into())
 }
 
 /// Starts the process and waits for its end.
@@ -75,7 +76,7 @@ fn run_process(other_than: i64) -> Result<(), Error> {
         .set_argument(Some(pg_sys::Datum::from(u64::from(other_than) << 32 | u64::from(database))))
         .set_notify_pid(me)
         .load_dynamic();
-    let Ok(worker) = worker else { return Err(Error::NoWorkerSlot) };
+    let Ok(worker) = worker else { return Err(NoWorkerSlot.into()) };
     // This wait can be cancelled; the process ends by itself then.
     let _ = worker.wait_for_shutdown();
     has_value()

@@ -19,6 +19,7 @@ use self::register::Register;
 use crate::admission::Confirmed;
 use crate::database::page::Page;
 use crate::errors::Error;
+use crate::errors::reservation::ReservationError;
 use crate::shared::{self, Held, Transitions};
 use crate::time::timestamptz;
 use crate::time::{clock, wait};
@@ -35,7 +36,7 @@ const LONGEST_WAIT: Micros = Micros::from_secs(2);
 
 impl From<CopyTooFar> for Error {
     fn from(error: CopyTooFar) -> Self {
-        Self::CopyTooFar { ahead: error.ahead, wait: error.wait }
+        Self::Reservation(ReservationError::CopyTooFar { ahead: error.ahead, wait: error.wait })
     }
 }
 
@@ -51,7 +52,7 @@ pub fn resume(layout: &Layout) -> Result<(), Error> {
     let copy = database::read_copy(relation)?;
     let now = believed::now();
     let transitions = shared::transitions();
-    let reserved = transitions.reserved.ok_or(Error::NoProgress)?.reserved;
+    let reserved = transitions.reserved.ok_or(ReservationError::NoProgress)?.reserved;
     let situation = situation(layout, reserved, copy, Tick(0), now);
     if let Some(tick) = decide::judge(layout, &situation)? {
         shared::line().raise(layout, tick);
@@ -79,7 +80,7 @@ fn resume_server(layout: &Layout, relation: pg_sys::Oid) -> Result<(), Error> {
 }
 
 fn read_first(register: &Register, transitions: &mut Transitions, layout: &Layout) -> Result<Reserved, Error> {
-    let mut reserved = register.read().ok_or(Error::NoProgress)?;
+    let mut reserved = register.read().ok_or(ReservationError::NoProgress)?;
     if reserved.generation == 0 {
         // Set by hand.
         reserved.generation = register::draw_generation(0);
@@ -109,7 +110,7 @@ fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
             .set_hint("Where nobody upgraded the server, find out who dropped it.")
             .report(PgLogLevel::WARNING);
     }
-    Register::open()?.ok_or(Error::NoOrigin)
+    Register::open()?.ok_or(ReservationError::NoOrigin.into())
 }
 
 /// How far ahead of the clock the copy of a database may be and still raise the line of the server. Not further than any
@@ -155,12 +156,14 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
             let now = believed::now();
             let change = page.prepare();
             let mut transitions = shared::transitions();
-            let mut held = transitions.reserved.ok_or(Error::NoProgress)?;
+            let mut held = transitions.reserved.ok_or(ReservationError::NoProgress)?;
             let found = change.read();
             let situation = situation(layout, held.reserved, database::copy_from(found), needs, now);
             match decide::prepare(layout, &situation) {
                 Err(error) => Err(error.into()),
-                Ok(todo) if todo.register.is_some() && !register.is_safe(held.reserved) => Err(Error::OriginDropped),
+                Ok(todo) if todo.register.is_some() && !register.is_safe(held.reserved) => {
+                    Err(ReservationError::OriginDropped.into())
+                }
                 Ok(todo) => {
                     if let Some(tick) = todo.raise {
                         shared::line().raise(layout, tick);
@@ -183,7 +186,9 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
         };
         let (held, copied) = match prepared {
             // Mostly, the transaction that drops it ends soon.
-            Err(Error::OriginDropped) if clock::monotonic_micros() - start < LONGEST_WAIT => {
+            Err(Error::Reservation(ReservationError::OriginDropped))
+                if clock::monotonic_micros() - start < LONGEST_WAIT =>
+            {
                 wait::sleep(Micros::from_millis(10));
                 continue;
             }

@@ -8,6 +8,7 @@
 
 use crate::abort;
 use crate::errors::Error;
+use crate::errors::reservation::ReservationError;
 use pgrx::PgTryBuilder;
 use pgrx::prelude::*;
 use snowflake_core::reservation::Reserved;
@@ -41,7 +42,7 @@ impl Register {
     /// Where the server has no slots for origins.
     pub fn open() -> Result<Option<Self>, Error> {
         if !has_slots() {
-            return Err(Error::NoSlots);
+            return Err(ReservationError::NoSlots.into());
         }
         // SAFETY: a look-up in a transaction. A drop of any origin holds ExclusiveLock on the catalog, before 16 until
         // its transaction ends: nobody waits for that here.
@@ -134,8 +135,10 @@ pub fn write(origin: u16, new: Reserved) -> pg_sys::XLogRecPtr {
     // After an error, PostgreSQL releases LWLocks only when the statement ends. The handlers end it, with an error that
     // says more.
     PgTryBuilder::new(advance)
-        .catch_when(PgSqlErrorCode::ERRCODE_OBJECT_IN_USE, |_| Error::OriginInUse.raise())
-        .catch_when(PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, |_| Error::SlotsFull.raise())
+        .catch_when(PgSqlErrorCode::ERRCODE_OBJECT_IN_USE, |_| Error::from(ReservationError::OriginInUse).raise())
+        .catch_when(PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, |_| {
+            Error::from(ReservationError::SlotsFull).raise()
+        })
         .execute()
 }
 
@@ -150,7 +153,7 @@ pub fn draw_generation(other: u16) -> u16 {
             return generation;
         }
         if !drawn {
-            Error::NoRandomNumber.raise();
+            Error::from(ReservationError::NoRandomNumber).raise();
         }
     }
 }

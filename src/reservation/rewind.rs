@@ -7,6 +7,9 @@ use super::register::{self, Register};
 use crate::database::page::Page;
 use crate::encoding::{self, Text};
 use crate::errors::Error;
+use crate::errors::generator::GeneratorError;
+use crate::errors::record::RecordError;
+use crate::errors::reservation::ReservationError;
 use crate::restricted::{self, Owner};
 use crate::shared::{self, Held};
 use crate::time::timestamptz;
@@ -43,15 +46,15 @@ const COLUMNS: &str = "
 /// higher IDs, or the server's IDs are not above it.
 pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     if !shared::exists() {
-        return Err(Error::NotPreloaded);
+        return Err(GeneratorError::NotPreloaded.into());
     }
     // SAFETY: reads the session's role, and shared memory that exists.
     let (superuser, recovering) = unsafe { (pg_sys::superuser(), pg_sys::RecoveryInProgress()) };
     if !superuser {
-        return Err(Error::NotSuperuser);
+        return Err(ReservationError::NotSuperuser.into());
     }
     if recovering {
-        return Err(Error::InRecovery("snowflake_rewind"));
+        return Err(GeneratorError::InRecovery("snowflake_rewind").into());
     }
     let relation = database::reservation(layout)?;
     let first = layout.tick_at(layout.timestamp(last_id)?) + Ticks(1);
@@ -61,8 +64,8 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     }
     let (now, done) = {
         // In this order: see `reserve`.
-        let mut page = Page::open_to_write(relation).ok_or(Error::NotCreated)?;
-        let register = Register::open()?.ok_or(Error::NoOrigin)?;
+        let mut page = Page::open_to_write(relation).ok_or(RecordError::NotCreated)?;
+        let register = Register::open()?.ok_or(ReservationError::NoOrigin)?;
         let now = believed::now();
         let change = page.prepare();
         let burst = layout.ticks_in(settings::max_burst()) + Ticks(1);
@@ -96,7 +99,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
             (now, Some((logged_at, last, before)))
         }
     };
-    let Some((logged_at, last, before)) = done else { return Err(Error::NothingToRewind(last_id)) };
+    let Some((logged_at, last, before)) = done else { return Err(ReservationError::NothingToRewind(last_id).into()) };
     // SAFETY: waits for the disk; all locks are released.
     unsafe { pg_sys::XLogFlush(logged_at) };
     let from = layout.start_of(first).max(now);
@@ -128,8 +131,8 @@ fn check_rows(last_id: i64) -> Result<(), Error> {
     });
     match above {
         Ok(None) => Ok(()),
-        Ok(Some((Text(column), highest))) => Err(Error::RowsAbove { column, highest }),
-        Err(error) => Err(Error::Query(error.to_string())),
+        Ok(Some((Text(column), highest))) => Err(ReservationError::RowsAbove { column, highest }.into()),
+        Err(error) => Err(ReservationError::Query(error.to_string()).into()),
     }
 }
 

@@ -1,0 +1,108 @@
+//! Errors of making IDs: what keeps this server from it now.
+
+use super::report::error;
+use crate::settings;
+use crate::wording::{duration, preload_line};
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use snowflake_core::{FieldError, Layout, Micros, UnixMicros};
+
+/// Why no ID is made.
+#[derive(Clone, Debug)]
+pub enum GeneratorError {
+    /// The library is not in shared_preload_libraries.
+    NotPreloaded,
+    /// This function needs a primary, and the server is a standby, or still recovering.
+    InRecovery(&'static str),
+    /// The configuration names no worker.
+    NoWorker(FieldError),
+    /// The clock is too far behind the last ID.
+    ClockBehind {
+        /// By how much.
+        behind: Micros,
+        /// How long the call waited.
+        waited: Micros,
+    },
+    /// The clock stands still.
+    ClockStopped {
+        /// For how long.
+        waited: Micros,
+    },
+    /// The line is at the layout's last instant.
+    Exhausted {
+        /// What time it is.
+        now: UnixMicros,
+    },
+}
+
+impl GeneratorError {
+    pub(super) fn report(self, layout: &Layout) -> ErrorReport {
+        use PgSqlErrorCode::*;
+        match self {
+            Self::NotPreloaded => {
+                let message = "pg_snowflake must be loaded via shared_preload_libraries";
+                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                    .set_detail("The state from which IDs are made lives in shared memory. Decoding works without it.")
+                    .set_hint(format!("Put into postgresql.conf, and restart the server: {}", preload_line()))
+            }
+            Self::InRecovery(function) => {
+                let message = format!("cannot execute {function}() during recovery");
+                error(ERRCODE_READ_ONLY_SQL_TRANSACTION, &message).set_hint(match function {
+                    "snowflake_next" => "Make IDs on the primary. Decoding works here.",
+                    _ => "Call it on the primary.",
+                })
+            }
+            Self::NoWorker(missing) => {
+                let field = match missing {
+                    FieldError::Missing(field) | FieldError::NoSuchField(field) => field,
+                    FieldError::TooHigh { field, .. } => field,
+                };
+                let message = format!("pg_snowflake.{field}_id is not set");
+                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
+                    .set_detail(format!(
+                        "Every server that makes IDs needs a {field} ID from 0 to {}, different from all others'.",
+                        layout.max(field)
+                    ))
+                    .set_hint(format!(
+                        "For example: ALTER SYSTEM SET pg_snowflake.{field}_id = 1; SELECT pg_reload_conf();"
+                    ))
+            }
+            Self::ClockBehind { behind, waited } => {
+                let message = format!("the clock is {} behind the last ID", duration(behind));
+                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
+                    .set_detail(format!(
+                        "IDs go on while it is at most {} behind (pg_snowflake.max_lead). The call waited {} \
+                         (pg_snowflake.max_wait is {}).",
+                        duration(settings::max_lead()),
+                        duration(waited),
+                        duration(settings::max_wait())
+                    ))
+                    .set_hint(format!(
+                        "If the clock is wrong, set it right. If it is right, IDs were made or reserved while it was ahead: raise \
+                         pg_snowflake.max_lead above {} so that they go on from there, or wait, or see snowflake_rewind().",
+                        duration(behind)
+                    ))
+            }
+            Self::ClockStopped { waited } => error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "the clock stands still")
+                .set_detail(format!("The call waited {} for the next tick of the layout.", duration(waited)))
+                .set_hint("Check the system's clock."),
+            Self::Exhausted { now } if now >= layout.end() => {
+                error(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, "the layout is exhausted")
+                    .set_detail(format!("The layout \"{layout}\" ends at {}, and the clock is past it.", layout.end()))
+                    .set_hint("Check the system's clock. If it is right, a layout with a later end is needed.")
+            }
+            Self::Exhausted { .. } => error(
+                ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
+                "the layout is used up to its end",
+            )
+            .set_detail(format!(
+                "The layout \"{layout}\" ends at {}. The clock is not there yet, but IDs were made or reserved up to \
+                         then.",
+                layout.end()
+            ))
+            .set_hint(
+                "Find the highest ID that any database of this server holds, and call snowflake_rewind() with it.",
+            ),
+        }
+    }
+}

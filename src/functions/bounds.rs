@@ -10,11 +10,9 @@
 //! session's time zone, and without an error.
 
 use super::range::{max_id, max_id_before};
-use crate::given::Given;
 use crate::time::timestamptz::{from_date, from_timestamp, to_unix};
-use crate::{database, named_layouts};
-use pgrx::prelude::*;
 use snowflake_core::Layout;
+use std::convert::identity;
 
 export!(
     snowflake_min_id_of_timestamptz_wrapper as snowflake_min_id_of_timestamptz,
@@ -39,72 +37,12 @@ fn min_id(layout: &Layout, at: i64) -> Option<i64> {
     layout.lowest_id_from(to_unix(at))
 }
 
-#[pg_extern(sql = "")]
-fn snowflake_min_id_of_timestamptz(at: i64) -> Option<i64> {
-    min_id(database::layout(), at)
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_min_id_of_timestamptz_in(at: i64, layout: Given) -> Option<i64> {
-    min_id(&named_layouts::find(layout), at)
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_min_id_of_timestamp(at: i64) -> Option<i64> {
-    min_id(database::layout(), from_timestamp(at))
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_min_id_of_timestamp_in(at: i64, layout: Given) -> Option<i64> {
-    min_id(&named_layouts::find(layout), from_timestamp(at))
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_min_id_of_date(at: i32) -> Option<i64> {
-    min_id(database::layout(), from_date(at))
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_min_id_of_date_in(at: i32, layout: Given) -> Option<i64> {
-    min_id(&named_layouts::find(layout), from_date(at))
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_max_id_of_timestamp(at: i64) -> i64 {
-    max_id(database::layout(), from_timestamp(at))
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_max_id_of_timestamp_in(at: i64, layout: Given) -> i64 {
-    max_id(&named_layouts::find(layout), from_timestamp(at))
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_max_id_of_date(at: i32) -> i64 {
-    max_id(database::layout(), from_date(at))
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_max_id_of_date_in(at: i32, layout: Given) -> i64 {
-    max_id(&named_layouts::find(layout), from_date(at))
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_max_id_before_timestamp(at: i64) -> i64 {
-    max_id_before(database::layout(), from_timestamp(at))
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_max_id_before_timestamp_in(at: i64, layout: Given) -> i64 {
-    max_id_before(&named_layouts::find(layout), from_timestamp(at))
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_max_id_before_date(at: i32) -> i64 {
-    max_id_before(database::layout(), from_date(at))
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_max_id_before_date_in(at: i32, layout: Given) -> i64 {
-    max_id_before(&named_layouts::find(layout), from_date(at))
+of_both_layouts! {
+    snowflake_min_id_of_timestamptz, snowflake_min_id_of_timestamptz_in: min_id(identity(i64)) -> Option<i64>;
+    snowflake_min_id_of_timestamp, snowflake_min_id_of_timestamp_in: min_id(from_timestamp(i64)) -> Option<i64>;
+    snowflake_min_id_of_date, snowflake_min_id_of_date_in: min_id(from_date(i32)) -> Option<i64>;
+    snowflake_max_id_of_timestamp, snowflake_max_id_of_timestamp_in: max_id(from_timestamp(i64)) -> i64;
+    snowflake_max_id_of_date, snowflake_max_id_of_date_in: max_id(from_date(i32)) -> i64;
+    snowflake_max_id_before_timestamp, snowflake_max_id_before_timestamp_in: max_id_before(from_timestamp(i64)) -> i64;
+    snowflake_max_id_before_date, snowflake_max_id_before_date_in: max_id_before(from_date(i32)) -> i64;
 }

@@ -27,6 +27,24 @@ macro_rules! export {
     };
 }
 
+/// Declares functions of an instant, two for each bound: by the layout of the database, and by one that the caller names. What is given
+/// is first converted to a `timestamptz`.
+macro_rules! of_both_layouts {
+    ($($of_database:ident, $of_named:ident: $bound:ident($convert:ident($at:ident)) -> $id:ty;)+) => {
+        $(
+            #[pgrx::pg_extern(sql = "")]
+            fn $of_database(at: $at) -> $id {
+                $bound(crate::database::layout(), $convert(at))
+            }
+
+            #[pgrx::pg_extern(sql = "")]
+            fn $of_named(at: $at, layout: crate::given::Given) -> $id {
+                $bound(&crate::named_layouts::find(layout), $convert(at))
+            }
+        )+
+    };
+}
+
 mod bounds;
 mod database;
 mod decode;

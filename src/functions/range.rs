@@ -2,11 +2,9 @@
 //! layout's time and for the infinite ones. Each function exists for the layout of the database and, with `_in`, for a
 //! layout that the caller names. Those for the planner are in [`super::bounds`].
 
-use crate::given::Given;
 use crate::time::timestamptz::to_unix;
-use crate::{database, named_layouts};
-use pgrx::prelude::*;
 use snowflake_core::Layout;
+use std::convert::identity;
 
 export!(
     snowflake_min_id_wrapper as snowflake_min_id,
@@ -33,32 +31,8 @@ pub fn max_id_before(layout: &Layout, at: i64) -> i64 {
     layout.highest_id_before(to_unix(at))
 }
 
-#[pg_extern(sql = "")]
-fn snowflake_min_id(at: i64) -> i64 {
-    min_id(database::layout(), at)
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_min_id_in(at: i64, layout: Given) -> i64 {
-    min_id(&named_layouts::find(layout), at)
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_max_id(at: i64) -> i64 {
-    max_id(database::layout(), at)
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_max_id_in(at: i64, layout: Given) -> i64 {
-    max_id(&named_layouts::find(layout), at)
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_max_id_before(at: i64) -> i64 {
-    max_id_before(database::layout(), at)
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_max_id_before_in(at: i64, layout: Given) -> i64 {
-    max_id_before(&named_layouts::find(layout), at)
+of_both_layouts! {
+    snowflake_min_id, snowflake_min_id_in: min_id(identity(i64)) -> i64;
+    snowflake_max_id, snowflake_max_id_in: max_id(identity(i64)) -> i64;
+    snowflake_max_id_before, snowflake_max_id_before_in: max_id_before(identity(i64)) -> i64;
 }

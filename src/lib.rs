@@ -6,6 +6,7 @@
 //! * [`functions`]: what SQL calls; the SQL objects themselves are in `sql/`
 //! * [`preflight`]: what is required, checked before the first ID is made
 //! * [`moving`]: existing tables get snowflake IDs, and back
+//! * [`partitions`]: partitions by ID time, with the privileges of their table
 //! * [`generator`]: claims positions, and waits or gives up as the settings say
 //! * [`keeper`]: the background process, which reads the configuration for all sessions
 //! * [`lease`]: leases of worker IDs from a registry, and the process that talks to it
@@ -27,6 +28,7 @@
 //! * [`restricted`]: whose code runs as whom
 //! * [`given`]: texts that callers give
 //! * [`encoding`]: text in the database's encoding
+//! * [`open_relation`]: a relation that is open, and closes by itself
 //! * [`abort`]: what is left to PostgreSQL when an error ends a transaction
 //! * [`time`]: clocks, waiting, and PostgreSQL's `timestamptz`
 
@@ -46,7 +48,9 @@ mod keeper;
 mod lease;
 mod moving;
 mod named_layouts;
+mod open_relation;
 mod own;
+mod partitions;
 mod planner;
 mod preflight;
 mod reservation;

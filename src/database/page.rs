@@ -4,8 +4,8 @@
 use crate::abort;
 use crate::errors::Error;
 use crate::errors::record::RecordError;
+use crate::open_relation::OpenRelation;
 use pgrx::pg_sys;
-use std::ffi::CStr;
 
 /// What the special space of a sequence's page begins with: `SEQ_MAGIC` in PostgreSQL's `commands/sequence.c`.
 const SEQUENCE_MAGIC: u32 = 0x1717;
@@ -21,41 +21,6 @@ pub struct SequenceTuple {
     pub log_cnt: i64,
     /// Set by `setval`, too.
     pub is_called: bool,
-}
-
-/// A relation, open and locked until this is dropped.
-struct OpenRelation {
-    relation: pg_sys::Relation,
-    lock: pg_sys::LOCKMODE,
-}
-
-impl OpenRelation {
-    /// `None` where there is no such relation. Waits for a lock that is in the way.
-    fn open(relation: pg_sys::Oid, lock: u32) -> Option<Self> {
-        let lock = lock as pg_sys::LOCKMODE;
-        // SAFETY: a look-up, which returns NULL where the relation is gone.
-        let relation = unsafe { pg_sys::try_relation_open(relation, lock) };
-        (!relation.is_null()).then(|| Self { relation, lock })
-    }
-
-    fn is_sequence(&self) -> bool {
-        // SAFETY: a relation that is open has its description.
-        unsafe { (*(*self.relation).rd_rel).relkind as u8 == pg_sys::RELKIND_SEQUENCE }
-    }
-
-    fn name(&self) -> String {
-        // SAFETY: as above; the name is NUL-terminated.
-        unsafe { CStr::from_ptr((*(*self.relation).rd_rel).relname.data.as_ptr()) }.to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for OpenRelation {
-    fn drop(&mut self) {
-        if !abort::is_under_way() {
-            // SAFETY: opened with this lock.
-            unsafe { pg_sys::relation_close(self.relation, self.lock) };
-        }
-    }
 }
 
 /// The page, pinned, of a sequence that is open and locked.
@@ -78,9 +43,10 @@ impl Page {
     }
 
     fn open(relation: pg_sys::Oid, lock: u32) -> Option<Self> {
-        let sequence = OpenRelation::open(relation, lock).filter(OpenRelation::is_sequence)?;
+        let sequence =
+            OpenRelation::open(relation, lock).filter(|relation| relation.kind() == pg_sys::RELKIND_SEQUENCE)?;
         // SAFETY: the relation is open; a sequence has a block 0.
-        let buffer = unsafe { pg_sys::ReadBuffer(sequence.relation, 0) };
+        let buffer = unsafe { pg_sys::ReadBuffer(sequence.as_ptr(), 0) };
         let page = Self { sequence, buffer };
         if !page.is_intact() {
             Error::from(RecordError::Damaged(page.sequence.name())).raise();
@@ -111,7 +77,7 @@ impl Page {
     /// Prepares a change, and allocates the memory for it. Takes no lock yet.
     pub fn prepare(&mut self) -> Edit<'_> {
         // SAFETY: the relation is open.
-        let state = unsafe { pg_sys::GenericXLogStart(self.sequence.relation) };
+        let state = unsafe { pg_sys::GenericXLogStart(self.sequence.as_ptr()) };
         Edit { page: self, state }
     }
 }

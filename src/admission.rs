@@ -5,6 +5,7 @@
 //! until the tick is over, and the clock is not even read while the processor's time-stamp counter shows that it cannot
 //! be over.
 
+use crate::confirmed::Confirmed;
 use crate::shared;
 use crate::time::tsc;
 use snowflake_core::{Micros, OpenRange, Policy, Position, Reach, Tick, Ticks, UnixMicros};
@@ -13,16 +14,6 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// The clock is read at least this often, so that a clock that is set is noticed within this time.
 const LONGEST_WITHOUT_CLOCK: Micros = Micros::from_millis(1);
-
-/// How safe the reservation is on synchronous standbys. Only [`crate::reservation::standby`] makes and compares
-/// these numbers.
-#[derive(Clone, Copy)]
-pub struct Confirmed {
-    /// The level of `synchronous_commit` that it has reached.
-    pub level: i64,
-    /// When the session read the configuration with which that holds.
-    pub configuration: i64,
-}
 
 /// The limit while the session is not admitted.
 const NOTHING: i64 = i64::MIN;
@@ -35,7 +26,7 @@ struct Admission {
     counter_start: AtomicU64,
     /// By how much the counter may have advanced since then while the open range is used without reading the clock again.
     counter_span: AtomicU64,
-    /// The open.
+    /// The open range.
     floor: AtomicU64,
     end: AtomicU64,
     spread_mask: AtomicU64,
@@ -50,9 +41,8 @@ struct Admission {
     max_burst: AtomicI64,
     max_lead: AtomicI64,
     spread: AtomicU64,
-    /// See [`Confirmed`].
-    confirmed_level: AtomicI64,
-    confirmed_configuration: AtomicI64,
+    /// [`Confirmed::to_numbers`].
+    confirmed: [AtomicI64; 2],
     /// [`shared::admissions`] before it was admitted.
     at: AtomicU64,
 }
@@ -70,8 +60,7 @@ static ADMISSION: Admission = Admission {
     max_burst: AtomicI64::new(0),
     max_lead: AtomicI64::new(0),
     spread: AtomicU64::new(1),
-    confirmed_level: AtomicI64::new(0),
-    confirmed_configuration: AtomicI64::new(0),
+    confirmed: [const { AtomicI64::new(0) }; 2],
     at: AtomicU64::new(0),
 };
 
@@ -150,17 +139,19 @@ pub fn admit(policy: &Policy, at: u64) {
     ADMISSION.spread.store(policy.spread, Relaxed);
     ADMISSION.counts_per_micro.store(0, Relaxed);
     // While there is no reservation, every level counts as confirmed.
-    ADMISSION.confirmed_level.store(i64::MAX, Relaxed);
-    ADMISSION.confirmed_configuration.store(i64::MIN, Relaxed);
+    note_confirmed(Confirmed::for_good(i64::MAX));
     ADMISSION.limit.store(-1, Relaxed);
 }
 
 /// How safe the reservation is from which the limit follows.
 #[inline]
 pub fn confirmed() -> Confirmed {
-    Confirmed {
-        level: ADMISSION.confirmed_level.load(Relaxed),
-        configuration: ADMISSION.confirmed_configuration.load(Relaxed),
+    Confirmed::from_numbers(ADMISSION.confirmed.each_ref().map(|number| number.load(Relaxed)))
+}
+
+fn note_confirmed(confirmed: Confirmed) {
+    for (kept, number) in ADMISSION.confirmed.iter().zip(confirmed.to_numbers()) {
+        kept.store(number, Relaxed);
     }
 }
 
@@ -169,8 +160,7 @@ pub fn confirmed() -> Confirmed {
 pub fn set_limit(limit: Tick, confirmed: Confirmed, counts_per_micro: u64) {
     if ADMISSION.limit.load(Relaxed) != NOTHING {
         ADMISSION.limit.store(limit.0, Relaxed);
-        ADMISSION.confirmed_level.store(confirmed.level, Relaxed);
-        ADMISSION.confirmed_configuration.store(confirmed.configuration, Relaxed);
+        note_confirmed(confirmed);
         ADMISSION.counts_per_micro.store(counts_per_micro, Relaxed);
         forget_open_range();
     }

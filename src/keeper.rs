@@ -5,56 +5,35 @@
 use crate::shared;
 use crate::time::wait;
 use crate::wording::duration;
-use crate::{reservation, settings, waits, worker};
-use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, SignalWakeFlags};
+use crate::{background, reservation, settings, waits, worker};
+use pgrx::bgworkers::BackgroundWorker;
 use pgrx::prelude::*;
 use snowflake_core::Micros;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
-use std::time::Duration;
 
-/// Registers it, so that the postmaster starts it. Called while the library is preloaded.
+/// Registers it. Called while the library is preloaded.
 pub fn init() {
-    BackgroundWorkerBuilder::new("pg_snowflake keeper")
-        .set_type("pg_snowflake keeper")
-        .set_library("pg_snowflake")
-        .set_function("pg_snowflake_keeper")
-        .enable_spi_access()
-        .set_restart_time(Some(Duration::from_secs(1)))
-        .load();
+    background::register("pg_snowflake keeper", "pg_snowflake_keeper");
 }
 
 /// The process.
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pg_snowflake_keeper(_argument: pg_sys::Datum) {
-    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
-    // SAFETY: as PostgreSQL's own processes do. Connected to no database; without this call, pg_stat_activity would not
-    // show the process. The callback lives as long as the process.
-    unsafe {
-        pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0);
-        pg_sys::before_shmem_exit(Some(on_exit), pg_sys::Datum::from(0));
-    }
+    background::begin(on_exit);
     // The postmaster has read the configuration before it started this process.
     settings::mark_worker_read();
     publish();
     waits::name_all();
     while BackgroundWorker::wait_latch(None) {
-        if BackgroundWorker::sighup_received() {
-            // SAFETY: as PostgreSQL's own processes do.
-            unsafe {
-                pg_sys::ConfigReloadPending = 0;
-                pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
-            }
+        if background::reload() {
             publish();
         }
     }
-    // SAFETY: a flag of this process. It is not set where the postmaster has died.
-    if unsafe { pg_sys::ShutdownRequestPending } != 0 {
+    if background::is_asked_to_end() {
         give_back();
     }
-    // With exit status 1 the postmaster starts the process again, unless the server stops: somebody may have terminated
-    // this process alone. SAFETY: ends this process.
-    unsafe { pg_sys::proc_exit(1) };
+    background::end();
 }
 
 fn publish() {

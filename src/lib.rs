@@ -20,6 +20,7 @@
 //! * [`errors`]: every error a user can see, with SQLSTATE, detail and hint
 //! * [`settings`]: the `pg_snowflake.*` parameters
 //! * [`admission`]: what this process may claim until something changes
+//! * [`confirmed`]: how safe a reservation is on synchronous standbys
 //! * [`explain`]: how long a statement has waited, in `EXPLAIN (ANALYZE)`
 //! * [`waits`]: what waits are called in `pg_stat_activity`
 //! * [`shared`]: the shared memory of the server: the line, and the lock for transitions
@@ -28,6 +29,7 @@
 //! * [`restricted`]: whose code runs as whom
 //! * [`given`]: texts that callers give
 //! * [`encoding`]: text in the database's encoding
+//! * [`background`]: how background processes start, read a changed configuration and end
 //! * [`open_relation`]: a relation that is open, and closes by itself
 //! * [`abort`]: what is left to PostgreSQL when an error ends a transaction
 //! * [`time`]: clocks, waiting, and PostgreSQL's `timestamptz`
@@ -36,7 +38,9 @@ use pgrx::prelude::*;
 
 mod abort;
 mod admission;
+mod background;
 mod believed;
+mod confirmed;
 mod database;
 mod encoding;
 mod errors;

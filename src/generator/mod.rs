@@ -9,7 +9,7 @@
 mod patience;
 
 use self::patience::Patience;
-use crate::admission::Confirmed;
+use crate::confirmed::Confirmed;
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
 use crate::errors::leases::LeaseError;

@@ -4,11 +4,11 @@
 
 use super::identity::identity;
 use super::{incarnation, listing, memory, report, resolver};
+use crate::background::{self, is_asked_to_end};
 use crate::shared::{self, counters};
 use crate::time::{clock, wait};
 use crate::wording::sentence;
 use crate::{believed, settings, worker};
-use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::lease::{
@@ -33,38 +33,24 @@ const LONGEST_SLEEP: Micros = Micros::from_secs(10);
 /// While the server stops: when calls of the registry end, by the monotonic clock.
 static GIVE_UP_AT: AtomicI64 = AtomicI64::new(i64::MIN);
 
-/// Registers it, so that the postmaster starts it when the server is no standby, or no longer.
+/// Registers it. Called while the library is preloaded.
 pub fn init() {
-    BackgroundWorkerBuilder::new("pg_snowflake lease")
-        .set_type("pg_snowflake lease")
-        .set_library("pg_snowflake")
-        .set_function("pg_snowflake_lease")
-        .enable_spi_access()
-        .set_start_time(BgWorkerStartTime::RecoveryFinished)
-        .set_restart_time(Some(Duration::from_secs(1)))
-        .load();
+    background::register("pg_snowflake lease", "pg_snowflake_lease");
 }
 
 /// The process.
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pg_snowflake_lease(_argument: pg_sys::Datum) {
-    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
-    // SAFETY: as PostgreSQL's own processes do. Connected to no database; without this call, pg_stat_activity would not show the
-    // process. The callback lives as long as the process. The number is that of this process in the array of all.
-    unsafe {
-        pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0);
-        pg_sys::before_shmem_exit(Some(on_exit), pg_sys::Datum::from(0));
-        let number = pg_sys::MyProc.offset_from((*pg_sys::ProcGlobal).allProcs);
-        counters().lessee.store(number as i64 + 1, Relaxed);
-    }
+    background::begin(on_exit);
+    // SAFETY: the number of this process in the array of all.
+    let number = unsafe { pg_sys::MyProc.offset_from((*pg_sys::ProcGlobal).allProcs) };
+    counters().lessee.store(number as i64 + 1, Relaxed);
     bound_resolver();
     warn_of_settings();
     let mut process = Process::new();
     while process.step() {}
-    // With exit status 1 the postmaster starts the process again, unless the server stops: somebody may have terminated this process
-    // alone. SAFETY: ends this process.
-    unsafe { pg_sys::proc_exit(1) };
+    background::end();
 }
 
 unsafe extern "C-unwind" fn on_exit(_code: i32, _argument: pg_sys::Datum) {
@@ -109,12 +95,6 @@ fn warn_of_settings() {
             "Set both, or neither.",
         );
     }
-}
-
-/// Whether this process was asked to end.
-fn is_asked_to_end() -> bool {
-    // SAFETY: a flag of this process, which its signal handler sets.
-    unsafe { (&raw const pg_sys::ShutdownRequestPending).read_volatile() != 0 }
 }
 
 /// Whether the postmaster stops the server: it notes that in its file.
@@ -166,12 +146,7 @@ impl Process {
 
     /// Does one thing, and returns whether there is more to do.
     fn step(&mut self) -> bool {
-        if BackgroundWorker::sighup_received() {
-            // SAFETY: as PostgreSQL's own processes do.
-            unsafe {
-                pg_sys::ConfigReloadPending = 0;
-                pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
-            }
+        if background::reload() {
             self.lessee.configure(terms(), settings::wanted());
             self.lessee.trust(settings::registry::is_trusted());
             warn_of_settings();

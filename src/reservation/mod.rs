@@ -16,7 +16,7 @@ pub mod rewind;
 mod standby;
 
 use self::register::Register;
-use crate::admission::Confirmed;
+use crate::confirmed::Confirmed;
 use crate::database::page::Page;
 use crate::errors::Error;
 use crate::errors::reservation::ReservationError;

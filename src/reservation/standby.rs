@@ -7,61 +7,9 @@
 //! statement ends.
 
 use super::interrupts;
-use crate::admission::Confirmed;
+use crate::confirmed::{Confirmed, HERE, asked};
 use pgrx::check_for_interrupts;
-use pgrx::pg_sys::{self, SyncCommitLevel, TimestampTz, XLogRecPtr};
-
-// How safe a session wants its reservations to be: levels of `synchronous_commit`. PostgreSQL's indexes for what
-// standbys have confirmed are one lower.
-
-/// On this server alone: off or local.
-const HERE: i64 = 0;
-/// The standby has received it and written it, without a flush to disk: remote_write.
-const WRITTEN: i64 = 1;
-/// The standby has it on disk: on, or remote_apply. It need not have replayed it, as a standby replays all that it has
-/// before it is promoted.
-const FLUSHED: i64 = 2;
-
-/// In place of a configuration: the confirmation holds whatever the configuration.
-const ANY: TimestampTz = TimestampTz::MIN;
-
-impl Confirmed {
-    /// Whether this session may claim from the reservation: either no synchronous standbys are named, or the standbys
-    /// have confirmed it at the level that the session asks for now. Reads the session's own value of
-    /// `synchronous_standby_names`, which is cheap. It may be out of date; [`confirm`] asks the server for each
-    /// reservation.
-    pub fn is_enough(self) -> bool {
-        let holds = |configuration| configuration == ANY || configuration == configuration_read_at();
-        !names_standbys() || (asked() <= self.level && holds(self.configuration))
-    }
-
-    /// Whether the session could ask for more by raising `synchronous_commit`: then each claim must check.
-    pub fn may_be_exceeded(self) -> bool {
-        self.level < FLUSHED && names_standbys()
-    }
-}
-
-/// What this session's `synchronous_commit` asks for.
-fn asked() -> i64 {
-    // SAFETY: a global of this process.
-    match unsafe { pg_sys::synchronous_commit } as SyncCommitLevel::Type {
-        SyncCommitLevel::SYNCHRONOUS_COMMIT_OFF | SyncCommitLevel::SYNCHRONOUS_COMMIT_LOCAL_FLUSH => HERE,
-        SyncCommitLevel::SYNCHRONOUS_COMMIT_REMOTE_WRITE => WRITTEN,
-        _ => FLUSHED,
-    }
-}
-
-/// Whether `synchronous_standby_names` names any, in the configuration that this session has read.
-fn names_standbys() -> bool {
-    // SAFETY: NULL or a NUL-terminated string of this process.
-    unsafe { !pg_sys::SyncRepStandbyNames.is_null() && *pg_sys::SyncRepStandbyNames != 0 }
-}
-
-/// When this session last read the configuration.
-fn configuration_read_at() -> TimestampTz {
-    // SAFETY: a global of this process.
-    unsafe { pg_sys::PgReloadTime }
-}
+use pgrx::pg_sys::{self, XLogRecPtr};
 
 /// Waits until the synchronous standbys have the log up to this position, where this session's `synchronous_commit`
 /// asks for that and as long as `synchronous_standby_names` names any. The caller holds no lock.
@@ -72,14 +20,13 @@ pub fn confirm(position: XLogRecPtr) -> Confirmed {
     while level != HERE && !standbys_have(level, position) {
         check_for_interrupts!();
         if !interrupts::during(|| wait(position)) && !standbys_have(level, position) {
-            // No standby is named. A later configuration may name one.
-            return Confirmed { level, configuration: configuration_read_at() };
+            return Confirmed::while_none_is_named(level);
         }
     }
-    Confirmed { level, configuration: ANY }
+    Confirmed::for_good(level)
 }
 
-/// Whether the standbys have confirmed the log up to this position at this level, [`WRITTEN`] or [`FLUSHED`].
+/// Whether the standbys have confirmed the log up to this position at this level, which is above [`HERE`].
 fn standbys_have(level: i64, position: XLogRecPtr) -> bool {
     // SAFETY: shared memory that exists while the server runs. The positions are written under a lock, but an aligned
     // 64-bit number is never seen half written, and they only rise.

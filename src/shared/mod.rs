@@ -1,6 +1,12 @@
 //! The shared memory of the server: the line of positions, and what the lock for transitions guards. It is made at
 //! every start of the server, and again after the crash of a session.
 
+mod fixed_text;
+mod start;
+
+pub use fixed_text::FixedText;
+pub use start::Start;
+
 use crate::time::clock;
 use pgrx::lwlock::PgLwLockExclusiveGuard;
 use pgrx::prelude::*;
@@ -9,9 +15,7 @@ use snowflake_core::clock::{BelievedClock, Leap};
 use snowflake_core::lease::{Grant, Published, WorkerNumber};
 use snowflake_core::reservation::Reserved;
 use snowflake_core::{Line, Micros, MonotonicMicros, Pace, UnixMicros, WorkerBits};
-use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -79,61 +83,6 @@ pub struct Held {
     pub logged_at: pg_sys::XLogRecPtr,
     /// The origin's number.
     pub origin: u16,
-}
-
-/// What came before a run.
-#[derive(Clone, Copy, Debug)]
-pub enum Start {
-    /// The server was shut down.
-    CleanShutdown,
-    /// The server, or one of its sessions, crashed.
-    Crash,
-    /// The server was a standby, or still is.
-    Standby,
-    /// The server was recovered from a backup, perhaps to a point in time.
-    Recovery,
-}
-
-impl Start {
-    /// The name in `snowflake_status`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::CleanShutdown => "clean shutdown",
-            Self::Crash => "crash",
-            Self::Standby => "standby",
-            Self::Recovery => "recovery",
-        }
-    }
-
-    /// What the server's log says of it.
-    pub const fn sentence(self) -> &'static str {
-        match self {
-            Self::CleanShutdown => "The server was started after a clean shutdown.",
-            Self::Crash => "The server was started after a crash.",
-            Self::Standby => "The server was a standby before.",
-            Self::Recovery => "The server was recovered from a backup.",
-        }
-    }
-
-    /// Finds out, when shared memory is made; the working directory is the data directory.
-    fn find() -> Self {
-        if Path::new("standby.signal").exists() {
-            return Self::Standby;
-        }
-        if Path::new("recovery.signal").exists() || Path::new("backup_label").exists() {
-            return Self::Recovery;
-        }
-        // SAFETY: the file was read by the postmaster before; both pointers are valid.
-        let state = unsafe {
-            let mut intact = false;
-            (*pg_sys::get_controlfile(pg_sys::DataDir, &raw mut intact)).state
-        };
-        match state {
-            pg_sys::DBState::DB_SHUTDOWNED => Self::CleanShutdown,
-            pg_sys::DBState::DB_SHUTDOWNED_IN_RECOVERY | pg_sys::DBState::DB_IN_ARCHIVE_RECOVERY => Self::Standby,
-            _ => Self::Crash,
-        }
-    }
 }
 
 /// Whether this postmaster has made shared memory before: it does so again after the crash of a session.
@@ -327,40 +276,6 @@ pub struct LeaseNews {
     pub trouble: FixedText,
     /// Why the last listing failed; empty where it did not.
     pub listing_error: FixedText,
-}
-
-/// A text of limited length, in shared memory.
-pub struct FixedText {
-    length: usize,
-    bytes: [u8; Self::LONGEST],
-}
-
-impl Default for FixedText {
-    fn default() -> Self {
-        Self { length: 0, bytes: [0; Self::LONGEST] }
-    }
-}
-
-impl FixedText {
-    const LONGEST: usize = 1000;
-
-    /// Stores a text. What is too long is cut off.
-    pub fn set(&mut self, text: &str) {
-        let text = &text[..text.floor_char_boundary(Self::LONGEST)];
-        self.bytes[..text.len()].copy_from_slice(text.as_bytes());
-        self.length = text.len();
-    }
-
-    /// Stores no text.
-    pub fn clear(&mut self) {
-        self.length = 0;
-    }
-}
-
-impl fmt::Display for FixedText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&String::from_utf8_lossy(&self.bytes[..self.length]))
-    }
 }
 
 // SAFETY: plain numbers, no pointers.

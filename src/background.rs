@@ -1,0 +1,55 @@
+//! How background processes start, read a changed configuration and end: those that run as long as the server, connected to no database.
+
+use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, SignalWakeFlags};
+use pgrx::pg_sys;
+use std::time::Duration;
+
+/// Registers a process, so that the postmaster starts it when the server is no standby, or no longer, and a second after it has
+/// ended. `function` is the one that it runs. Called while the library is preloaded.
+pub fn register(name: &str, function: &str) {
+    BackgroundWorkerBuilder::new(name)
+        .set_type(name)
+        .set_library("pg_snowflake")
+        .set_function(function)
+        // With access to shared memory, once recovery has finished.
+        .enable_spi_access()
+        .set_restart_time(Some(Duration::from_secs(1)))
+        .load();
+}
+
+/// What the function does first. `on_exit` is called at the end of the process, however it comes.
+pub fn begin(on_exit: unsafe extern "C-unwind" fn(i32, pg_sys::Datum)) {
+    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
+    // SAFETY: as PostgreSQL's own processes do. Connected to no database; without this call, pg_stat_activity would not
+    // show the process. The callback lives as long as the process.
+    unsafe {
+        pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0);
+        pg_sys::before_shmem_exit(Some(on_exit), pg_sys::Datum::from(0));
+    }
+}
+
+/// Reads the configuration where the process was told that it has changed. Returns whether it did.
+pub fn reload() -> bool {
+    let reload = BackgroundWorker::sighup_received();
+    if reload {
+        // SAFETY: as PostgreSQL's own processes do.
+        unsafe {
+            pg_sys::ConfigReloadPending = 0;
+            pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
+        }
+    }
+    reload
+}
+
+/// Whether the process was asked to end. It was not where the postmaster has died.
+pub fn is_asked_to_end() -> bool {
+    // SAFETY: a flag of this process, which its signal handler sets.
+    unsafe { (&raw const pg_sys::ShutdownRequestPending).read_volatile() != 0 }
+}
+
+/// Ends the process. With this exit status the postmaster starts it again, unless the server stops: somebody may have terminated this
+/// process alone.
+pub fn end() -> ! {
+    // SAFETY: ends this process.
+    unsafe { pg_sys::proc_exit(1) }
+}

@@ -25,7 +25,7 @@ COPY orders (item) FROM stdin;
 one
 two
 \.
-INSERT INTO orders (item) VALUES ('returned') RETURNING id = (SELECT max(id) FROM orders) OR id > 0 AS returned;
+INSERT INTO orders (item) VALUES ('returned') RETURNING id > (SELECT max(id) FROM orders) AS is_highest;
 INSERT INTO orders VALUES (DEFAULT, 'default') ON CONFLICT DO NOTHING;
 SELECT count(*), count(DISTINCT id) FROM orders;
 

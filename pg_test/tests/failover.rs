@@ -96,17 +96,29 @@ fn a_synchronous_standby_that_lags_holds_ids_back() {
     check::rising(&ids);
 }
 
+/// A server in recovery reads IDs, and makes none.
 #[test]
-fn sessions_of_the_standby_go_on_after_the_promotion() {
+fn sessions_of_the_standby_make_ids_after_the_promotion_only() {
     let first = options().start();
     first.client().batch_execute(TABLE).unwrap();
     let second = first.standby();
-    let last = first.next_once_up();
+    first.next_once_up();
+    let last: i64 = value(&mut first.client(), "INSERT INTO stored (session) VALUES (0) RETURNING id");
+    second.catch_up_with(&first);
     let mut client = second.client();
-    refused(&mut client, NEXT, "25006");
+    for (query, function) in [
+        (NEXT, "snowflake_next"),
+        ("SELECT snowflake_next(2)", "snowflake_next"),
+        ("SELECT snowflake_rewind(1)", "snowflake_rewind"),
+    ] {
+        let error = refused(&mut client, query, "25006");
+        assert_eq!(error.message(), format!("cannot execute {function}() during recovery"));
+    }
+    let read = "SELECT count(*) FROM stored WHERE snowflake_between(id, now() - interval '1 hour', 'infinity') \
+                AND (snowflake_decode(id)).worker_id = 1";
+    assert_eq!(value::<i64>(&mut client, read), 1);
     let started: String = value(&mut client, "SELECT started_after FROM snowflake_status()");
     assert_eq!(started, "standby");
-    second.catch_up_with(&first);
     first.stop(Stop::Immediate);
     second.step_clock("-100s");
     second.promote();

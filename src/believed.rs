@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A reading of both clocks counts only where it took less than this.
 const ONE_MOMENT: Micros = Micros(500);
 
-/// What is to be compared; `monotonic` was read just before the clock.
+/// The clocks to be compared; `monotonic` was read just before the clock.
 #[inline]
 fn look_at(clock: UnixMicros, monotonic: MonotonicMicros) -> Look {
     let layout = settings::layout();

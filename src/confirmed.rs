@@ -61,7 +61,7 @@ impl Confirmed {
     }
 }
 
-/// What this session's `synchronous_commit` asks for.
+/// The level that this session's `synchronous_commit` asks for.
 pub fn asked() -> i64 {
     // SAFETY: a global of this process.
     match unsafe { pg_sys::synchronous_commit } as SyncCommitLevel::Type {

@@ -47,7 +47,7 @@ impl Owner {
     /// the extension.
     pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
         // Nothing temporary can be made in a restricted operation. A temporary table is one of this session, and its owner
-        // could have left anything behind before. What is left is that its code cannot go back to another role.
+        // could have left anything behind before. All that remains is to keep its code from going back to another role.
         let restriction = if self.is_temporary {
             pg_sys::SECURITY_LOCAL_USERID_CHANGE
         } else {

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a call waits for.
+/// The reasons for which a call waits.
 #[derive(Clone, Copy, Debug)]
 pub enum Wait {
     /// The clock: IDs are ahead of it.

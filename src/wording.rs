@@ -24,7 +24,7 @@ pub fn sentence(message: &str) -> String {
     chars.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
 }
 
-/// What can be given as a layout.
+/// A sentence that says which layouts can be given.
 pub fn layout_hint() -> String {
     let names: Vec<&str> = BUILT_IN.iter().map(|built_in| built_in.name).collect();
     format!(

@@ -32,7 +32,7 @@ const RECENT: Micros = YEAR;
 /// How far clocks may differ for the same.
 const SKEW: Micros = Micros::from_secs(60);
 
-/// What is to be made of a finding.
+/// The judgement of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// As it should be.
@@ -328,7 +328,7 @@ pub struct Lengths {
     pub window: Option<Micros>,
 }
 
-/// What does not go together. Each is worth a warning.
+/// Settings that do not go together. Each is worth a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
     /// `max_burst` is shorter than a tick: no peak can take IDs in advance.

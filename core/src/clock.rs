@@ -48,7 +48,7 @@ pub struct Leap {
     pub since: MonotonicMicros,
 }
 
-/// What a look at the clock found.
+/// The finding of a look at the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockStep {
     /// Nothing to report.
@@ -64,9 +64,9 @@ pub enum ClockStep {
 /// One look at both clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// What the clock says.
+    /// The time of the clock.
     pub clock: UnixMicros,
-    /// What the monotonic clock says.
+    /// The time of the monotonic clock.
     pub monotonic: MonotonicMicros,
     /// The time of the last ID. A clock that is ahead of it by at most `max_jump` can be believed without harm.
     pub line: UnixMicros,

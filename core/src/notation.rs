@@ -148,11 +148,11 @@ const UNITS: [(&str, Micros); 3] = [("s", Micros::from_secs(1)), ("ms", Micros::
 pub struct NotationError {
     /// The number of the character, counted from 1. 1 where the problem is not at one place.
     pub at: usize,
-    /// What is wrong there.
+    /// The problem there.
     pub problem: Problem,
 }
 
-/// What is wrong with the text of a layout.
+/// A problem in the text of a layout.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Problem {

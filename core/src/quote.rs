@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 
-/// What is longer is shortened to this many bytes, or to the few fewer that end with a whole character. Every layout is
+/// A longer text is shortened to this many bytes, or to the few fewer that end with a whole character. Every layout is
 /// shorter that is written without spare blanks.
 const QUOTED: usize = 128;
 

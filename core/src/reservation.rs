@@ -44,7 +44,7 @@ use crate::layout::Layout;
 use crate::time::{Micros, Tick, Ticks, UnixMicros};
 use thiserror::Error;
 
-/// What the register holds.
+/// The contents of the register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserved {
     /// Nothing at or after this instant was claimed on the server. Whole milliseconds.
@@ -53,7 +53,7 @@ pub struct Reserved {
     pub generation: u16,
 }
 
-/// What a database's copy holds.
+/// The contents of a database's copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatabaseCopy {
     /// All before this instant may have been claimed in the database. Whole milliseconds.
@@ -64,18 +64,18 @@ pub struct DatabaseCopy {
     pub used: bool,
 }
 
-/// What a claim needs, and what it finds.
+/// The needs of a claim, and its findings.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation {
-    /// What the register holds, as this run knows it.
+    /// The contents of the register, as this run knows them.
     pub reserved: Reserved,
-    /// What the database's copy holds.
+    /// The contents of the database's copy.
     pub copy: DatabaseCopy,
     /// The tick of the last position claimed or given up.
     pub last: Tick,
     /// The tick that the claim needs.
     pub needs: Tick,
-    /// What time it is.
+    /// The time now.
     pub now: UnixMicros,
     /// How far ahead to reserve.
     pub ahead: Micros,
@@ -83,7 +83,7 @@ pub struct Situation {
     pub explained: Micros,
 }
 
-/// What must be done before a claim, in the order of the fields.
+/// The actions before a claim, in the order of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preparation {
     /// Raise the line to this tick.
@@ -92,7 +92,7 @@ pub struct Preparation {
     pub register: Option<Reserved>,
     /// Write this to the copy.
     pub copy: Option<DatabaseCopy>,
-    /// What the register holds then.
+    /// The new contents of the register.
     pub reserved: Reserved,
 }
 
@@ -180,7 +180,7 @@ pub fn prepare(layout: &Layout, situation: &Situation) -> Result<Preparation, Co
     let raise = judge(layout, situation)?;
     let Situation { reserved, copy, last, needs, ahead, .. } = *situation;
     let last = raise.map_or(last, |tick| last.max(tick - Ticks(1)));
-    // What the claim will need once the line is raised.
+    // The need of the claim once the line is raised.
     let needs = needs.max(last.saturating_add(Ticks(1))).min(layout.last_tick());
     let wanted = layout.start_of(needs);
     let enough = reserved.until > wanted.saturating_add(ahead / 4);

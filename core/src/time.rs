@@ -46,7 +46,7 @@ pub struct Tick(pub i64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticks(pub i64);
 
-/// What can be calculated with an instant and a length of its unit.
+/// Calculations with an instant and a length of its unit.
 macro_rules! instant {
     ($instant:ident, $length:ident) => {
         impl Add<$length> for $instant {
@@ -96,7 +96,7 @@ instant!(UnixMicros, Micros);
 instant!(MonotonicMicros, Micros);
 instant!(Tick, Ticks);
 
-/// What can be calculated with lengths of one unit.
+/// Calculations with lengths of one unit.
 macro_rules! length {
     ($length:ident) => {
         impl Add for $length {

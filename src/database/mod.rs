@@ -72,7 +72,7 @@ pub fn read_copy(reservation: pg_sys::Oid) -> Result<DatabaseCopy, Error> {
     read(reservation).map(copy_from).inspect_err(|_| forget())
 }
 
-/// What a copy's tuple says.
+/// The copy that a tuple holds.
 pub const fn copy_from(tuple: SequenceTuple) -> DatabaseCopy {
     let until = tuple.last_value.saturating_mul(1000);
     DatabaseCopy { until: UnixMicros(until), generation: tuple.log_cnt, used: tuple.is_called }

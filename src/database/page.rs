@@ -7,7 +7,7 @@ use crate::errors::record::RecordError;
 use crate::open_relation::OpenRelation;
 use pgrx::pg_sys;
 
-/// What the special space of a sequence's page begins with: `SEQ_MAGIC` in PostgreSQL's `commands/sequence.c`.
+/// The number at the start of the special space of a sequence's page: `SEQ_MAGIC` in PostgreSQL's `commands/sequence.c`.
 const SEQUENCE_MAGIC: u32 = 0x1717;
 
 /// The tuple of a sequence, with the names of `FormData_pg_sequence_data` in PostgreSQL's `commands/sequence.h`. What

@@ -30,7 +30,7 @@ pub enum GeneratorError {
     },
     /// The line is at the layout's last instant.
     Exhausted {
-        /// What time it is.
+        /// The time of the clock.
         now: UnixMicros,
     },
 }

@@ -15,7 +15,7 @@ pub enum LeaseError {
     NoLease {
         /// Where the last one ended.
         until: Option<UnixMicros>,
-        /// What keeps it from having one.
+        /// The reason why it has none.
         trouble: Option<String>,
     },
     /// The server is being stopped, and has given its worker back.

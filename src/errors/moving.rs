@@ -30,14 +30,14 @@ pub enum MovingError {
         column: String,
         /// Whether it is to lose its IDs, rather than to get them.
         is_release: bool,
-        /// What it is.
+        /// The obstacles.
         obstacles: Vec<String>,
-        /// What can be done about it.
+        /// Ways around them.
         hints: Vec<&'static str>,
     },
     /// The column cannot be released.
     Release(String, ReleaseError),
-    /// What is to be done with views is not known: this.
+    /// A word for what to do with views that means nothing.
     Views(String),
     /// This view would not be as it was.
     ViewChanged(String),
@@ -45,9 +45,9 @@ pub enum MovingError {
     ViewRebound {
         /// The view.
         view: String,
-        /// What it depended on, and does not any more.
+        /// The object that it depended on, and does not any more.
         before: Option<String>,
-        /// What it depends on now.
+        /// The object that it depends on now.
         now: Option<String>,
     },
     /// The default of this column calls another function than was meant.

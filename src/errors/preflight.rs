@@ -1,4 +1,4 @@
-//! The errors of `snowflake_preflight()`: arguments that mean nothing. What cannot work is a row of its result.
+//! The errors of `snowflake_preflight()`: arguments that mean nothing. Requirements that cannot be met are rows of its result.
 
 use super::report::error;
 use crate::time::timestamptz;

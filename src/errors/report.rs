@@ -1,4 +1,4 @@
-//! What several errors have in common.
+//! Parts that several errors have in common.
 
 use crate::encoding;
 use crate::time::timestamptz;

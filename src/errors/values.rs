@@ -9,7 +9,7 @@ use snowflake_core::quote::shortened;
 use snowflake_core::text::{FORMS, TextError};
 use snowflake_core::{Field, FieldError, Layout, NotAnId};
 
-/// What to do about numbers that are no IDs.
+/// The hint about numbers that are no IDs.
 const LEAVE_OUT: &str = "Leave such numbers out, for example with WHERE id >= 0.";
 
 /// Why a value cannot be used.
@@ -29,7 +29,7 @@ pub enum ValueError {
         text: String,
         /// The form's name.
         form: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: TextError,
     },
     /// The number is no ID of the layout.

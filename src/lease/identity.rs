@@ -1,4 +1,4 @@
-//! Who this server is to a registry.
+//! The identity of this server in a registry.
 
 use super::incarnation;
 use once_cell::sync::OnceCell;

@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Write};
 const FILE: &str = "pg_snowflake.namespaces";
 const NEW_FILE: &str = "pg_snowflake.namespaces.new";
 
-/// What counts as seen where the file cannot be read: no namespace has this life, so each is another one.
+/// The life that counts as seen where the file cannot be read: no namespace has this life, so each is another one.
 const UNREADABLE: u64 = 0;
 
 /// The life of the namespace that this server has seen; `None` where it never saw it.

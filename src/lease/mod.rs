@@ -1,5 +1,5 @@
 //! Leases of worker IDs, from a registry that the servers share. This is the side of the sessions, which look at nothing but shared
-//! memory; [`process`] talks to the registry. What is leased, renewed and given back when is decided in [`snowflake_core::lease`].
+//! memory; [`process`] talks to the registry. [`snowflake_core::lease`] decides when a worker is leased, renewed or given back.
 //!
 //! A lease is a worker and a range of ID time. The end of that range, the *end*, bounds what a session may claim, as the
 //! reservation does: the limit of a session is the lower of both.
@@ -46,7 +46,7 @@ pub fn limit(layout: &Layout, needs: Tick) -> Result<Tick, Error> {
     }
     let published = shared::transitions().lease;
     match published.limit(layout) {
-        // What the layout lacks is another error.
+        // A tick that the layout does not have is another error.
         Some(limit) if needs <= limit || needs > layout.last_tick() => Ok(limit),
         _ if published.closed.is_some() => Err(LeaseError::Stopping.into()),
         _ => Err(no_lease(published.end)),

@@ -1,6 +1,6 @@
 //! The process that leases the server's worker, renews the lease and gives it back: the only one that talks to the registry. It runs on
 //! a primary, is connected to no database, and holds no lock while it waits. It may be lost at any time: the next one finds the lease
-//! again by its token. What it does next is decided by [`Lessee`].
+//! again by its token. [`Lessee`] decides what it does next.
 
 use super::identity::identity;
 use super::{incarnation, listing, memory, report, resolver};
@@ -119,7 +119,7 @@ impl From<Failed> for Answer {
     }
 }
 
-/// What the process has.
+/// The state of the process.
 struct Process {
     lessee: Lessee,
     /// This server.
@@ -185,7 +185,7 @@ impl Process {
         goes_on
     }
 
-    /// What came of it; `None` where nothing is to be answered.
+    /// Returns the answer; `None` where none is due.
     fn carry_out(&mut self, next: Next) -> Option<Answer> {
         let layout = settings::layout();
         Some(match next {
@@ -308,7 +308,7 @@ impl Process {
         }
     }
 
-    /// What sessions are told.
+    /// Tells sessions the news.
     fn publish_news(&self) {
         let mut news = shared::lease_news();
         news.error.set(&self.error);
@@ -353,7 +353,7 @@ fn moment() -> Moment {
 fn restore() {
     let has_lease = shared::transitions().lease.end.is_some();
     if let Some(grant) = shared::kept_lease().filter(|_| !has_lease) {
-        // What cannot be installed any more, the registry says anew.
+        // Where it cannot be installed any more, the registry has a later one.
         let _ = install(&grant);
     }
 }

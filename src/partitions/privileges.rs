@@ -1,4 +1,4 @@
-//! Who may do what with a new partition: the same as with its table.
+//! A new partition has the privileges of its table.
 
 use crate::encoding::{self, Text};
 use pgrx::prelude::*;

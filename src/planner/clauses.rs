@@ -59,7 +59,7 @@ pub unsafe fn of_index(root: *mut PlannerInfo, twin: &mut TimeColumn, clauses: *
                 twin.resolved = pg_sys::lappend(twin.resolved, resolved.cast());
                 resolved
             });
-            // What is read may be more than what the twin would.
+            // The index may read more than the twin would.
             let is_of_id = (*clause).indexcol as usize == twin.at + 1;
             is_as_described &= !is_of_id && !resolved.is_null() && (*resolved).lossy == (*clause).lossy;
             if !resolved.is_null() {

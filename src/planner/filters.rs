@@ -1,4 +1,4 @@
-//! What is evaluated for each row of a table: a comparison of the ID takes less time than one of its time.
+//! The filters, which are evaluated for each row of a table: a comparison of the ID takes less time than one of its time.
 //!
 //! When the paths of a table are made, all that its conditions are still for is the plan. Those of a sequential scan are the table's; index scans
 //! have a list of their own.

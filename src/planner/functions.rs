@@ -165,7 +165,7 @@ pub unsafe fn read(node: *mut Node) -> Option<(IdTime, Field)> {
     Some((IdTime { call: node, id, named, function: call.funcid, collation: call.inputcollid }, accessor.field))
 }
 
-/// What was found in the catalog: the look-ups take as long as the rest of a query's planning.
+/// The findings in the catalog: the look-ups take as long as the rest of a query's planning.
 #[derive(Default)]
 struct Found {
     accessors: HashMap<pg_sys::Oid, Option<Accessor>>,
@@ -181,7 +181,7 @@ thread_local! {
 /// How many functions are remembered.
 const MOST: usize = 1000;
 
-/// What was found before, or is found now.
+/// The findings, from before or from now.
 fn remembered<K: Eq + Hash + Copy, V: Copy>(
     of: fn(&mut Found) -> &mut HashMap<K, V>,
     key: K,

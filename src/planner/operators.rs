@@ -21,7 +21,7 @@ pub const fn of_times_like(family: u32) -> Option<u32> {
     }
 }
 
-/// What a comparison accepts on its left side, relative to its right side.
+/// The values that a comparison accepts on its left side, relative to its right side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepts {
     /// Less than it.

@@ -39,7 +39,7 @@ unsafe fn by_time(condition: *mut Node, time: &IdTime) -> Option<*mut Node> {
             return None;
         }
         let id = right.constvalue.value() as i64;
-        // What is the same of the next ID.
+        // The same for the next ID.
         let (is_lower, id) = match operators::of_two_ids(comparison.opno.to_u32())? {
             Accepts::GreaterOrEqual => (true, id),
             Accepts::Greater => (true, id.checked_add(1)?),

@@ -33,7 +33,7 @@ impl Known {
     /// The values and numbers of one kind of statistics.
     fn slot(&self, kind: u32, wanted: u32) -> Option<(Vec<i64>, Vec<f32>)> {
         let mut slot = pg_sys::AttStatsSlot::default();
-        // SAFETY: a tuple of statistics. What is returned is freed as PostgreSQL does.
+        // SAFETY: a tuple of statistics. The result is freed as PostgreSQL does.
         unsafe {
             if !pg_sys::get_attstatsslot(&raw mut slot, self.tuple, kind as i32, pg_sys::InvalidOid, wanted as i32) {
                 return None;

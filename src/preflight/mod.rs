@@ -1,4 +1,4 @@
-//! What is required, checked before the first ID is made. [`snowflake_core::capacity`] judges; this module asks it about what the
+//! Requirements, checked before the first ID is made. [`snowflake_core::capacity`] judges; this module asks it about what the
 //! caller requires and about this server, this database, and keys that exist. [`words`] says what came of it.
 
 mod words;
@@ -13,7 +13,7 @@ use pgrx::prelude::*;
 use snowflake_core::capacity::{self, Lengths, Need};
 use snowflake_core::{FieldError, Layout, UnixMicros};
 
-/// What is required. What is not known is `None`, and not compared.
+/// The requirements. One that is not known is `None`, and not compared.
 pub struct Wanted {
     /// How IDs are to be made.
     pub layout: Layout,
@@ -84,7 +84,7 @@ fn judge_key(layout: &Layout, now: UnixMicros, key: &Key) -> Finding {
     }
 }
 
-/// What this server's settings make of it.
+/// Findings about this server's settings.
 fn server(wanted: &Wanted, leases: bool) -> Vec<Finding> {
     let layout = &wanted.layout;
     let mut rows = Vec::new();
@@ -126,7 +126,7 @@ fn server(wanted: &Wanted, leases: bool) -> Vec<Finding> {
     rows
 }
 
-/// What this database has on record.
+/// Findings about the record of this database.
 fn of_database(layout: &Layout) -> Finding {
     let recorded = database::read_layout().copied();
     match (recorded, database::has_ids()) {

@@ -1,4 +1,4 @@
-//! What each finding says, and what can be done about it.
+//! The words of each finding, and of the advice that goes with it.
 
 use crate::errors::Error;
 use crate::errors::moving::MovingError;
@@ -17,13 +17,13 @@ use snowflake_moving::{Values, Width};
 
 /// An answer.
 pub struct Finding {
-    /// What it is about.
+    /// Its subject.
     pub subject: &'static str,
-    /// What to make of it.
+    /// Its judgement.
     pub verdict: Verdict,
-    /// What was found.
+    /// The words.
     pub finding: String,
-    /// What can be done about it.
+    /// The advice.
     pub advice: Option<String>,
 }
 
@@ -222,7 +222,7 @@ pub fn key_with_ids(key: &Key, values: Values) -> Finding {
     row("key", Verdict::Ok, finding, "")
 }
 
-/// What to do with a key that has no snowflake IDs yet.
+/// Advice for a key that has no snowflake IDs yet.
 fn adopt(key: &Key) -> Option<String> {
     if key.makes_ids {
         return None;
@@ -315,7 +315,7 @@ pub fn other_layout_of_server(layout: &Layout) -> Finding {
     )
 }
 
-/// What makes a server's layout this one.
+/// The settings by which a server has this layout.
 fn lines(layout: &Layout) -> String {
     let named = BUILT_IN.iter().find_map(|built_in| {
         let other: Layout = built_in.notation.parse().ok()?;

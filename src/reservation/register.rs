@@ -82,7 +82,7 @@ impl Register {
         self.origin
     }
 
-    /// What it holds; `None` where it was never written.
+    /// Its value; `None` where it was never written.
     pub fn read(&self) -> Option<Reserved> {
         read(self.origin)
     }

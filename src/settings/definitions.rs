@@ -1,4 +1,4 @@
-//! Defines the parameters, a function for each group of them. Which values are refused, [`super::checks`] says.
+//! Defines the parameters, a function for each group of them. [`super::checks`] says which values are refused.
 
 use super::checks::{self, Refusals};
 use super::{CENTURY, UNSET};
@@ -132,7 +132,7 @@ fn define_pace() {
     }
 }
 
-/// What a wrong clock may do.
+/// Parameters for a wrong clock.
 fn define_clock() {
     // SAFETY: as in `define_layout`.
     unsafe {

@@ -43,7 +43,7 @@ pub fn fix() {
     FIXED.store(true, Relaxed);
 }
 
-/// What the parameter has for a value: the URL without its password.
+/// The value of the parameter that is shown: the URL without its password.
 ///
 /// Where only the password in the configuration has changed since the start, PostgreSQL must see another value, to say that a restart is
 /// needed. It does not keep that value.

@@ -17,7 +17,7 @@ impl Default for FixedText {
 impl FixedText {
     const LONGEST: usize = 1000;
 
-    /// Stores a text. What is too long is cut off.
+    /// Stores a text, without what is beyond the length.
     pub fn set(&mut self, text: &str) {
         let text = &text[..text.floor_char_boundary(Self::LONGEST)];
         self.bytes[..text.len()].copy_from_slice(text.as_bytes());

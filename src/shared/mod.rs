@@ -51,10 +51,10 @@ struct SharedLine(Line);
 // SAFETY: atomics only, no pointers.
 unsafe impl PGRXSharedMemory for SharedLine {}
 
-/// What transitions change. Under the lock, there is only arithmetic, and writing of the register and of the page of
+/// The state that transitions change. Under the lock, there is only arithmetic, and writing of the register and of the page of
 /// its copy: nothing that waits, and no memory allocation.
 pub struct Transitions {
-    /// What the server did before this run.
+    /// How the run before ended.
     pub start: Start,
     /// When this run began.
     pub started_at: UnixMicros,
@@ -62,7 +62,7 @@ pub struct Transitions {
     pub reserved: Option<Held>,
     /// Since when a session waits for the process that creates the register; `None` where none does.
     pub creating_since: Option<MonotonicMicros>,
-    /// What a lease allows; nothing where workers are not leased.
+    /// The limits of the lease; none where workers are not leased.
     pub lease: Published,
     /// When a tick was last opened while the clock was behind.
     pub pace: Pace,
@@ -77,7 +77,7 @@ pub struct Transitions {
 /// The register as this run knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
-    /// What it holds.
+    /// The value in it.
     pub reserved: Reserved,
     /// The log position up to which the log must be flushed before anyone relies on this; 0: it is flushed.
     pub logged_at: pg_sys::XLogRecPtr,
@@ -104,7 +104,7 @@ impl Transitions {
     }
 }
 
-/// What every session that claims reads about once a millisecond, without a lock. Written under the lock for
+/// The numbers that every session that claims reads about once a millisecond, without a lock. Written under the lock for
 /// transitions.
 #[repr(C, align(128))]
 struct Notices {
@@ -267,12 +267,12 @@ unsafe impl PGRXSharedMemory for Notices {}
 // SAFETY: plain numbers, no pointers.
 unsafe impl PGRXSharedMemory for Transitions {}
 
-/// What the process that leases the worker has to say.
+/// News from the process that leases the worker.
 #[derive(Default)]
 pub struct LeaseNews {
     /// Why its last request failed; empty where it did not.
     pub error: FixedText,
-    /// What keeps the server from having a lease.
+    /// The reason why the server has no lease.
     pub trouble: FixedText,
     /// Why the last listing failed; empty where it did not.
     pub listing_error: FixedText,

@@ -3,7 +3,7 @@
 use pgrx::pg_sys;
 use std::path::Path;
 
-/// What came before a run.
+/// The end of the run before.
 #[derive(Clone, Copy, Debug)]
 pub enum Start {
     /// The server was shut down.
@@ -27,7 +27,7 @@ impl Start {
         }
     }
 
-    /// What the server's log says of it.
+    /// The sentence for the server's log.
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::CleanShutdown => "The server was started after a clean shutdown.",

@@ -10,7 +10,7 @@ use std::ptr;
 /// 2000-01-01T00:00:00Z, PostgreSQL's epoch, in microseconds since 1970.
 const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
 
-/// What a `timestamptz` can be.
+/// The kinds of a `timestamptz`.
 #[derive(Clone, Copy)]
 pub enum Instant {
     /// `-infinity`.
@@ -73,7 +73,7 @@ pub fn from_date(date: i32) -> i64 {
     }
 }
 
-/// What receives an error that is not to be raised, without its message.
+/// A place for an error that is not to be raised, without its message.
 #[cfg(since_pg19)]
 fn soft_errors() -> pg_sys::ErrorSaveContext {
     pg_sys::ErrorSaveContext { type_: pg_sys::NodeTag::T_ErrorSaveContext, ..Default::default() }

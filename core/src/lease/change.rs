@@ -7,7 +7,7 @@ use super::terms::Terms;
 use crate::layout::Layout;
 use crate::time::UnixMicros;
 
-/// Who asks.
+/// The server that asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The secret of this run of the server.
@@ -23,7 +23,7 @@ pub struct Write {
     pub worker: WorkerNumber,
     /// The version that must be found; `None`: there must be no record.
     pub expected: Option<Version>,
-    /// What is to be stored.
+    /// The record to be stored.
     pub record: Record,
 }
 

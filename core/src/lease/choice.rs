@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Search<'a> {
     /// The layout of the namespace.
     pub layout: &'a Layout,
-    /// Who looks.
+    /// The server that looks for a worker.
     pub me: &'a Identity,
     /// Which workers will do.
     pub wanted: Wanted,
@@ -32,7 +32,7 @@ pub struct Search<'a> {
     pub line: UnixMicros,
     /// No new lease begins before this, as the registry has forgotten what it had stored.
     pub leases_from: Option<UnixMicros>,
-    /// What the settings say.
+    /// Its settings.
     pub terms: Terms,
 }
 
@@ -73,7 +73,7 @@ impl Wanted {
     }
 }
 
-/// What to do.
+/// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Lease this worker. Where its record has this run's own token, that renews the lease.
@@ -89,7 +89,7 @@ pub enum Choice {
 pub struct NoWorker {
     /// Which workers would have done.
     pub wanted: Wanted,
-    /// Who holds what, the one that ends first at the beginning.
+    /// The workers with their holders, by the end of the lease.
     pub taken: Vec<Taken>,
 }
 
@@ -98,7 +98,7 @@ pub struct NoWorker {
 pub struct Taken {
     /// The worker.
     pub worker: WorkerNumber,
-    /// Who has it, or had it last.
+    /// The server that has it, or had it last.
     pub holder: Holder,
     /// Where its grant ends.
     pub until: UnixMicros,
@@ -124,7 +124,7 @@ impl Search<'_> {
     /// Chooses. `chance` is any number, drawn anew for each call.
     pub fn choose(&self, chance: u64) -> Choice {
         if let Some(from) = self.leases_from.filter(|from| self.now < *from) {
-            // What goes on is no new lease.
+            // A lease that goes on is no new one.
             let own = self.records().filter(|(_, stored)| self.me.owns(&stored.record) && self.is_current(stored));
             let best = own.max_by_key(|&(worker, stored)| (self.beside == Some(worker), stored.record.granted_until));
             return best.map_or(Choice::NotBefore(from), |(worker, _)| Choice::Lease(worker));
@@ -245,7 +245,7 @@ impl Search<'_> {
         if record.owner.is_some() && !is_own_system {
             return Standing::No(Why::Held);
         }
-        // What this server gave back itself is no further than its own line was, to which it is raised again.
+        // A grant that this server gave back itself is no further than its own line was, to which it is raised again.
         let max_lead = match record.owner {
             None if self.is_mine(&record.holder) => self.terms.max_lead.max(self.terms.window),
             _ => self.terms.max_lead,

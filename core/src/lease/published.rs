@@ -27,7 +27,7 @@ pub struct Published {
     pub rewound_to: Option<UnixMicros>,
 }
 
-/// What is to be known of a server for a request to the registry. Made by [`Published::look`].
+/// The facts about a server that a request to the registry needs. Made by [`Published::look`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// The instant that the line has reached: the start of the tick after the last one that was claimed or given up.
@@ -67,7 +67,7 @@ pub enum NotInstalled {
     NoSuchWorker(WorkerNumber),
 }
 
-/// What brings a grant to the sessions, in the order in which it must be done.
+/// The steps that bring a grant to the sessions, in the order in which it must be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// The line is raised to the tick: nothing before it is claimed any more.
@@ -103,7 +103,7 @@ impl Published {
         self.from.map(|from| layout.first_tick_from(from))
     }
 
-    /// What a request to the registry must know.
+    /// The facts for a request to the registry.
     pub fn look(&self, layout: &Layout, line: &Line) -> Seen {
         let after = |last: Position| layout.start_of(layout.tick_of(last) + Ticks(1));
         let last = line.last();
@@ -125,7 +125,7 @@ impl Published {
         self.closed.get_or_insert(last);
     }
 
-    /// What brings a grant to the sessions. What is in place already is left out, as in a renewal.
+    /// The steps that bring a grant to the sessions, without those that are done already, as in a renewal.
     ///
     /// # Errors
     /// Where the grant cannot be installed as it is.

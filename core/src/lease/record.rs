@@ -1,4 +1,4 @@
-//! What a registry holds.
+//! The records of a registry.
 
 use crate::time::UnixMicros;
 use std::fmt;
@@ -23,13 +23,13 @@ impl fmt::Debug for Token {
 /// The record of a worker: who may make its IDs, and of which time. The grant is half-open: `granted_from <= t < granted_until`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Who may make IDs; `None` where the worker was given back.
+    /// The token of the server that may make IDs; `None` where the worker was given back.
     pub owner: Option<Token>,
     /// The first instant that the owner may make IDs of.
     pub granted_from: UnixMicros,
-    /// The first instant that the owner may not make IDs of. Whoever takes the worker over starts here at the earliest.
+    /// The first instant that the owner may not make IDs of. The next owner starts here at the earliest.
     pub granted_until: UnixMicros,
-    /// Who that is, for people; where the worker was given back, who had it last.
+    /// That server, as people know it; where the worker was given back, the last one.
     pub holder: Holder,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::time::Micros;
 
-/// What the settings say about leases.
+/// The settings about leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// How far a grant reaches ahead of the clock, or of the line where that is ahead. Positive.

@@ -1,7 +1,5 @@
 //! `snowflake_status()`: the state of the server's IDs, for monitoring.
 
-#![expect(clippy::type_complexity, reason = "pg_extern reads the columns from the signature")]
-
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
 use crate::shared::{self, Counters, Held, Start, Transitions};

@@ -111,8 +111,10 @@ fn a_wrong_password(kind: Kind) {
     let url = format!("{scheme}://{}:wrong@{address}", kind.user());
     let cluster = leasing(&url).set("pg_snowflake.max_wait = '1s'").start();
     let mut client = cluster.client();
-    let error = refused(&mut client, "SELECT snowflake_next()", "55000");
-    assert!(error.detail().unwrap().contains("refuses the credentials"), "{error:?}");
+    wait_for("the error says why", || {
+        let error = refused(&mut client, "SELECT snowflake_next()", "55000");
+        error.detail().is_some_and(|detail| detail.contains("refuses the credentials"))
+    });
     assert!(!cluster.log().contains("wrong"), "{}", cluster.log());
     // By a file, and a reload.
     let file = secret_file(&cluster, "right");

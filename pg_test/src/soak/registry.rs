@@ -11,11 +11,11 @@ use std::sync::atomic::Ordering::Relaxed;
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// Killed, and started again later.
-    RegistryKilled,
+    Killed,
     /// Stopped in good order, and started again later.
-    RegistryStopped,
+    Stopped,
     /// Its processes stand still.
-    RegistryFrozen,
+    Frozen,
 }
 
 /// Causes faults until the soak is over. Then the registry is there.
@@ -23,21 +23,21 @@ pub(super) fn disturb(server: &mut Server, progress: &Progress, history: &Writer
     let mut random = Rng::with_seed(progress.wanted.seed);
     while !progress.is_over(history) {
         // Long enough that servers lease, and renew.
-        progress.sleep(history, millis(random.u64(2000..6000)));
-        let fault = random.choice([Fault::RegistryKilled, Fault::RegistryStopped, Fault::RegistryFrozen]).unwrap();
+        progress.sleep(history, millis(random.u64(4000..12_000)));
+        let fault = random.choice([Fault::Killed, Fault::Stopped, Fault::Frozen]).unwrap();
         let begin = history.now();
         match fault {
-            Fault::RegistryKilled => server.kill(),
-            Fault::RegistryStopped => server.stop(),
-            Fault::RegistryFrozen => server.pause(),
+            Fault::Killed => server.kill(),
+            Fault::Stopped => server.stop(),
+            Fault::Frozen => server.pause(),
         }
         progress.sleep(history, millis(random.u64(100..7000)));
         match fault {
-            Fault::RegistryFrozen => server.resume(),
-            Fault::RegistryKilled | Fault::RegistryStopped => server.start(),
+            Fault::Frozen => server.resume(),
+            Fault::Killed | Fault::Stopped => server.start(),
         }
         history.trouble(Trouble::Away, None, begin);
-        history.event(&Event::Fault(format!("{fault:?}"), begin, history.now()));
+        history.event(&Event::Fault(format!("Registry{fault:?}"), begin, history.now()));
         progress.faults.fetch_add(1, Relaxed);
     }
 }

@@ -52,7 +52,11 @@ impl World {
             match server.phase {
                 Phase::Unborn => true,
                 Phase::Down => starts_above,
-                Phase::Up | Phase::Stopping => server.last >= watched.position && (starts_above || !starts_anew(state)),
+                Phase::Up | Phase::Stopping => {
+                    // A line is raised to the reservation before anything is claimed.
+                    let is_above = server.last >= watched.position || !server.is_raised && starts_above;
+                    is_above && (starts_above || !starts_anew(state))
+                }
             }
         })
     }
@@ -206,7 +210,7 @@ fn with_servers(state: &State, order: [usize; 3]) -> State {
 /// New tokens for old ones.
 #[derive(Default)]
 struct Names {
-    old: [Token; 8],
+    old: [Token; 16],
     count: Token,
 }
 

@@ -10,6 +10,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(600);
+/// In each world.
+const WAYS: usize = 60;
 
 fn successors(world: &World, state: &State) -> Vec<(Action, State)> {
     let mut actions = Vec::new();
@@ -39,8 +41,6 @@ fn on_ways(mut each: impl FnMut(&Check, &State)) {
     }
 }
 
-const WAYS: usize = 60;
-
 /// So all that can be reached from a state can be reached from the one that stands for it, and nothing else.
 #[test]
 fn what_stands_for_a_state_has_the_same_future() {
@@ -60,13 +60,32 @@ fn what_stands_for_a_state_has_the_same_future() {
     assert!(seen > 50_000 && changed > seen / 2, "{seen} {changed}");
 }
 
+/// The safe worlds of the short form, and smaller ones.
+fn small_worlds() -> impl Iterator<Item = (&'static str, World)> {
+    suite().into_iter().filter(|check| check.is_short && check.is_safe).map(|check| {
+        let is_long = check.world.end - check.world.start > 2;
+        (check.name, World { end: check.world.end - u8::from(is_long), ..check.world })
+    })
+}
+
+/// Each state that a world can reach, where it goes on from those that stand for others.
+fn each_state(world: &World, goes_on_from: impl Fn(&State) -> State, mut each: impl FnMut(&State)) {
+    let mut open: Vec<_> = world.init_states().iter().map(&goes_on_from).collect();
+    let mut seen = HashSet::new();
+    while let Some(state) = open.pop() {
+        if seen.insert(fingerprint(&state)) {
+            each(&state);
+            open.extend(successors(world, &state).iter().map(|(_, next)| goes_on_from(next)));
+        }
+    }
+}
+
 /// So a state in which the watched ID counts as claimed for the last time can be left: what comes after it comes where no
 /// ID is watched, too.
 #[test]
 fn what_is_over_is_over() {
     let mut over = 0;
-    on_ways(|check, state| {
-        let world = &check.world;
+    let mut check_one = |name: &str, world: &World, state: &State| {
         let unwatched = |state: &State| State { watched: None, is_claimed_twice: false, ..*state };
         let without_a_choice = |state: &State| -> BTreeSet<State> {
             let next = successors(world, state).into_iter();
@@ -76,60 +95,49 @@ fn what_is_over_is_over() {
         if state.is_claimed_twice {
             return;
         }
-        assert_eq!(without_a_choice(state), without_a_choice(&unwatched(state)), "{}: {state:?}", check.name);
+        assert_eq!(without_a_choice(state), without_a_choice(&unwatched(state)), "{name}: {state:?}");
         if world.is_over(state) {
             over += 1;
             for (action, next) in successors(world, state) {
                 let is_over = next.watched.is_none() || world.is_over(&next);
-                assert!(is_over && !next.is_claimed_twice, "{}: {action:?} {state:?}", check.name);
+                assert!(is_over && !next.is_claimed_twice, "{name}: {action:?} {state:?}");
             }
         }
-    });
-    assert!(over > 3_000, "{over}");
-}
-
-/// What a world can reach, by the states that stand for it.
-fn reach(world: &World, goes_on_from: impl Fn(&State) -> State) -> HashSet<u64> {
-    let mut open: Vec<_> = world.init_states().iter().map(&goes_on_from).collect();
-    let (mut seen, mut reached) = (HashSet::new(), HashSet::new());
-    while let Some(state) = open.pop() {
-        if seen.insert(fingerprint(&state)) {
-            reached.insert(fingerprint(&world.normal(&state)));
-            open.extend(successors(world, &state).iter().map(|(_, next)| goes_on_from(next)));
-        }
+    };
+    on_ways(|check, state| check_one(check.name, &check.world, state));
+    for (name, world) in small_worlds() {
+        each_state(&world, |state| world.normal(state), |state| check_one(name, &world, state));
     }
-    reached
+    assert!(over > 10_000, "{over}");
 }
 
 #[test]
 fn the_same_states_are_reached() {
-    let mut sizes = Vec::new();
-    for check in suite().into_iter().filter(|check| check.is_short && check.is_safe) {
-        let layout_ends = check.world.end - check.world.start;
-        let world = World { end: check.world.end - u8::from(layout_ends > 2), ..check.world };
-        let reached = reach(&world, |state| world.normal(state));
-        assert_eq!(reach(&world, |state| *state), reached, "{}", check.name);
-        sizes.push(reached.len());
+    for (name, world) in small_worlds() {
+        let reach = |goes_on_from: &dyn Fn(&State) -> State| {
+            let mut reached = HashSet::new();
+            each_state(&world, goes_on_from, |state| {
+                reached.insert(world.normal(state));
+            });
+            reached
+        };
+        let reached = reach(&|state| world.normal(state));
+        assert!(reach(&|state| *state) == reached && reached.len() > 500, "{name}");
+        let whole = explore::all(&world, Form::Whole, 1, LONG);
         for form in [Form::Normal, Form::Short] {
-            let (whole, found) = (explore::all(&world, Form::Whole, 1, LONG), explore::all(&world, form, 2, LONG));
-            assert_eq!((whole.repeated, &whole.reached), (found.repeated, &found.reached), "{}", check.name);
-            assert!(whole.is_over && found.is_over && found.states < whole.states);
+            let found = explore::all(&world, form, 2, LONG);
+            assert_eq!((found.repeated, &found.reached), (whole.repeated, &whole.reached), "{name}");
+            assert!(whole.is_over && found.is_over && found.states < whole.states, "{name}");
         }
     }
-    println!("{sizes:?}");
 }
 
 /// As near as where nothing is left out.
 #[test]
 fn repeated_ids_are_as_near() {
     for check in suite().into_iter().filter(|check| !check.is_safe) {
-        let [whole, normal, short] =
-            [Form::Whole, Form::Normal, Form::Short].map(|form| explore::nearest(&check.world, form, LONG));
-        println!("{} {} {}", check.name, whole.states, short.states);
-        assert!(
-            whole.repeated.is_some() && whole.repeated == normal.repeated && normal.repeated == short.repeated,
-            "{}",
-            check.name
-        );
+        let nearest = |form| explore::nearest(&check.world, form, LONG).repeated;
+        let (whole, normal, short) = (nearest(Form::Whole), nearest(Form::Normal), nearest(Form::Short));
+        assert!(whole.is_some() && whole == normal && whole == short, "{}: {whole:?} {normal:?} {short:?}", check.name);
     }
 }

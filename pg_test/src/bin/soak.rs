@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let minutes = number("MINUTES", 5.0);
     let registry = variable("REGISTRY").map(|name| {
         let named = Kind::ALL.into_iter().find(|kind| kind.scheme(false) == name);
-        named.unwrap_or_else(|| panic!("REGISTRY={name} is none of {:?}", Kind::ALL.map(|kind| kind.scheme(false))))
+        named.unwrap_or_else(|| panic!("REGISTRY={name} is none of postgres, etcd and redis"))
     });
     let kept = variable("RECORD").map(PathBuf::from);
     let record = kept.clone().unwrap_or_else(|| env::temp_dir().join(format!("soak-{}", now.as_micros())));

@@ -51,5 +51,8 @@ pub fn is_asked_to_end() -> bool {
 /// process alone.
 pub fn end() -> ! {
     // SAFETY: ends this process.
-    unsafe { pg_sys::proc_exit(1) }
+    unsafe { pg_sys::proc_exit(1) };
+    // There, its declaration does not say that it does not return.
+    #[cfg(since_pg19)]
+    unreachable!("proc_exit() has returned");
 }

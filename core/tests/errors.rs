@@ -34,7 +34,7 @@ fn messages_say_what_is_wrong() {
             Box::new(CopyTooFar { ahead: Micros::from_millis(1500), wait: Micros::from_millis(400) }),
             "the copy of a reservation from elsewhere is 1500000 us ahead of the clock",
         ),
-        (Box::new(NotInstalled::RenewFirst), "the grant ends before the line or a published ceiling"),
+        (Box::new(NotInstalled::RenewFirst), "the grant ends before the line or a published end"),
         (Box::new(NotInstalled::NoSuchWorker(WorkerNumber(1024))), "the layout has no worker 1024"),
         (
             Box::new(OtherLayout { theirs: "a".into(), ours: "b".into() }),

@@ -53,6 +53,6 @@ pub fn end() -> ! {
     // SAFETY: ends this process.
     unsafe { pg_sys::proc_exit(1) };
     // There, its declaration does not say that it does not return.
-    #[cfg(since_pg19)]
+    #[cfg(since_pg18)]
     unreachable!("proc_exit() has returned");
 }

@@ -52,7 +52,7 @@ pub fn is_asked_to_end() -> bool {
 pub fn end() -> ! {
     // SAFETY: ends this process.
     unsafe { pg_sys::proc_exit(1) };
-    // There, its declaration does not say that it does not return.
+    // From PostgreSQL 18 on, the declaration of proc_exit() does not say that it never returns.
     #[cfg(since_pg18)]
     unreachable!("proc_exit() has returned");
 }

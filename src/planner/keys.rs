@@ -1,9 +1,10 @@
-//! Which of our descriptions of an index is whose: a copy of one has the same array of columns, and before that is where its owner is.
+//! Finds the owner of a description of an index that was made here, also from a copy of the description. A copy shares the array of
+//! columns, and a pointer to the owner stands in memory just before that array.
 
 use super::versions::Declared;
 use pgrx::pg_sys::{self, IndexOptInfo};
 
-/// The columns of an index, for a description that is the owner's.
+/// Makes the array of columns for a description, with the pointer to its owner before it.
 ///
 /// # Safety
 /// The owner lives as long as the description.

@@ -224,7 +224,7 @@ unsafe fn statistics(root: *mut PlannerInfo, table: *mut RelOptInfo, expression:
     }
 }
 
-/// With what the conditions of a query compare a time.
+/// The values that the conditions of a query compare a time with, as far as they are known when it is planned.
 ///
 /// # Safety
 /// A table of the planner whose conditions are known, and a time of it.

@@ -89,8 +89,8 @@ pub unsafe fn correlation(root: *mut PlannerInfo, index: *mut IndexOptInfo, time
     }
 }
 
-/// With what a query compares a time. To make statistics takes as long as the rest of the planning of a short query, so those that nobody looks
-/// at are left out.
+/// The values that a query compares a time with. Making statistics takes as long as the rest of the planning of a short query, so those
+/// that nobody looks at are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Compared {
     /// With nothing.

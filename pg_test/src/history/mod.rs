@@ -104,6 +104,8 @@ pub enum Trouble {
     Standby,
     /// Its worker ID is taken away by hand.
     NoWorker,
+    /// It was started with a clock that is further ahead of what the registry knows than a server believes at once: for a minute.
+    Ahead,
     /// The extension is not there in one of its databases.
     Extension,
     /// One of its databases comes from a dump, or is a copy of one that does, and its IDs may be ahead of the clock.
@@ -113,7 +115,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Down,
         Self::Crash,
         Self::Frozen,
@@ -123,6 +125,7 @@ impl Trouble {
         Self::LeaseProcess,
         Self::Standby,
         Self::NoWorker,
+        Self::Ahead,
         Self::Extension,
         Self::Restored,
         Self::Paused,

@@ -63,6 +63,7 @@ impl Soak<'_> {
         let (node, line, begin) = (self.history.node(&copy.data()), self.history.line(), self.history.now());
         copy.start();
         self.history.trouble(Trouble::Down, Some(line), begin);
+        self.has_started(Some(line), offset);
         let place = std::sync::Mutex::new(Place { index: 0, node, line });
         let site = load::Site { servers: std::slice::from_ref(&copy), place: &place, ..*self.site(Which::Primary) };
         for _ in 0..3 {

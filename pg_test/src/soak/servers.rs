@@ -4,6 +4,11 @@ use super::{LONGEST_LEAD, Soak, Which, YEAR, true_time};
 use crate::Stop;
 use crate::history::{Event, Place, Trouble};
 
+/// What `pg_snowflake.max_jump` is by default, less what other servers may be behind by, in seconds.
+const MAX_JUMP: f64 = 8.0;
+/// For how long a clock that is further ahead is not believed, in nanoseconds.
+const UNBELIEVED: u64 = 60_000_000_000;
+
 impl Soak<'_> {
     // The clocks.
 
@@ -80,6 +85,15 @@ impl Soak<'_> {
         self.set_clock(self.index(which), offset);
         self.server(which).start();
         self.history.trouble(Trouble::Down, self.line(which), begin);
+        self.has_started(self.line(which), offset);
+    }
+
+    /// A server was started, or promoted, with this clock. Where it leases, it does not believe one that is far ahead.
+    pub(super) fn has_started(&self, line: Option<u32>, offset: f64) {
+        if self.proxies.is_some() && offset > MAX_JUMP {
+            let now = self.history.now();
+            self.history.event(&Event::Trouble(Trouble::Ahead, line, now, now + UNBELIEVED));
+        }
     }
 
     // The standby.
@@ -120,6 +134,7 @@ impl Soak<'_> {
         self.go_over(Place { index: new, node: self.nodes[new], ..old });
         self.is_up(Which::Primary);
         self.history.trouble(Trouble::Down, Some(old.line), begin);
+        self.has_started(Some(old.line), self.offsets[new].get());
         self.follow();
     }
 
@@ -136,6 +151,7 @@ impl Soak<'_> {
         self.go_over(Place { index: new, node: self.nodes[new], line });
         self.is_up(Which::Primary);
         self.history.trouble(Trouble::Down, Some(line), begin);
+        self.has_started(Some(line), self.offsets[new].get());
         self.sleep(0, 3000);
         self.history.event(&Event::Ends(old.line, self.history.now()));
         let begin = self.history.now();

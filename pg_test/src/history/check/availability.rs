@@ -8,6 +8,7 @@
 //! | the server is stopped, killed, promoted; a session crashes; the server is frozen; it waits for a standby; it has no worker ID | the time until that is over, and [`GRACE`] |
 //! | nobody renews the lease, as the registry is away, the server or the process of the lease is frozen: for two thirds of the window less [`MARGIN`], or longer | the same |
 //! | the same for a shorter time | nothing; but where the server needs a new lease at that time, as it was started or its clock was set, the same |
+//! | the server was started with a clock that is far ahead | the time until the clock is set, a minute at most, and [`GRACE`] |
 //! | the registry is slow | nothing; the same where the server was started |
 //! | a clock that is set, another parameter, a copy, a dump, a checkpoint | nothing |
 //!
@@ -103,7 +104,7 @@ impl Line {
         let later = |(begin, end): Span| (begin, end + nanos(GRACE));
         let all_later = |kinds: &[Trouble]| spans(kinds).into_iter().map(later).collect::<Vec<_>>();
         use Trouble::{
-            Away, Clock, Crash, Down, Extension, Frozen, LeaseProcess, NoWorker, Paused, Restored, Slow, Standby,
+            Ahead, Away, Clock, Crash, Down, Extension, Frozen, LeaseProcess, NoWorker, Paused, Restored, Slow, Standby,
         };
 
         // A server that needs a new lease, or a longer one, waits for the registry however short the outage is.
@@ -118,6 +119,12 @@ impl Line {
         let is_too_long = |outage: &Span| outage.1 - outage.0 >= harmless || needs(*outage);
         let mut unrenewed: Vec<Span> = outages.into_iter().filter(is_too_long).map(later).collect();
         let is_at_start = |slow: &Span| starts.iter().any(|start| overlap(later(*start), *slow));
+        // Until the clock is set, which also was done at the start.
+        let is_set = |(begin, end): Span| {
+            let after = spans(&[Clock]).into_iter().map(|step| step.0).filter(|step| *step > begin);
+            (begin, after.min().unwrap_or(end).min(end))
+        };
+        unrenewed.extend(spans(&[Ahead]).into_iter().map(is_set).map(later));
         unrenewed.extend(spans(&[Slow]).into_iter().filter(is_at_start).map(later));
 
         of.without_lease = united([unrenewed, all_later(&[Down, Frozen])].concat(), 0);

@@ -164,7 +164,8 @@ pub fn check(directory: &Path) -> Result<Report, String> {
                     runs.extend(list.into_iter().map(|run| From { run, begin: call.begin }));
                 }
                 Err((code, message)) => {
-                    *report.errors.entry(format!("{code} {message}")).or_default() += 1;
+                    let kind = message.split(" up to ").next().unwrap_or_default();
+                    *report.errors.entry(format!("{code} {kind}")).or_default() += 1;
                     availability.check_error(call.line, (call.begin, call.end), &code, &message, &mut report);
                 }
             }

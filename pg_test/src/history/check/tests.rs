@@ -328,6 +328,19 @@ fn a_clock_that_is_set_uses_up_a_lease() {
 }
 
 #[test]
+fn a_server_that_starts_with_a_clock_ahead_waits_until_it_is_set() {
+    let mut made = Made::good();
+    made.silent(3, 16);
+    made.trouble("Clock", 1, 1);
+    made.trouble("Down", 1, 2);
+    is_broken(&made, NO_GAP, 1);
+    made.trouble("Ahead", 2, 62);
+    is_good(&made);
+    made.trouble("Clock", 5, 5);
+    is_broken(&made, NO_GAP, 1);
+}
+
+#[test]
 fn what_cannot_be_read_is_an_error() {
     for (file, text) in [
         ("events", "fault now"),

@@ -1,5 +1,5 @@
 -- Widens integer keys of tables that are too big to be rewritten at once, while clients read and write, and then has the key made
--- by snowflake_next(). Read docs/moving-in.md first. Each step can be repeated: after a crash, run it again.
+-- by snowflake_next(). Read docs/moving-in-stages.md first. Each step can be repeated: after a crash, run it again.
 --
 --   \i staged.sql
 --   CALL moving.prepare('lines', 'order_id');   -- each column that refers to the key

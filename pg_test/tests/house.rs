@@ -386,6 +386,31 @@ fn what_documents_link_to_exists() {
     assert!(found > 100, "only {found} were found");
 }
 
+/// The most words, as `wc -w` counts them, that the pages of Use and Run may have together. What users must read stays short.
+const WORDS: usize = 18_000;
+
+/// The pages that the table of contents lists below a heading.
+fn pages_of(part: &str) -> Vec<PathBuf> {
+    let docs = root().join("docs");
+    let summary = std::fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let below = summary.split(&format!("\n# {part}\n")).nth(1).unwrap_or_else(|| panic!("there is no part {part}"));
+    let below = below.split("\n# ").next().unwrap();
+    below.split("](").skip(1).map(|rest| docs.join(rest.split(')').next().unwrap())).collect()
+}
+
+#[test]
+fn what_users_read_is_short() {
+    let words = |page: &PathBuf| std::fs::read_to_string(page).unwrap().split_whitespace().count();
+    let parts = ["Use", "Run"].map(|part| (part, pages_of(part)));
+    for (part, pages) in &parts {
+        assert!(pages.len() > 5, "{part} has {} pages", pages.len());
+    }
+    let counts = parts.map(|(part, pages)| (part, pages.iter().map(words).sum::<usize>()));
+    let count: usize = counts.iter().map(|(_, count)| count).sum();
+    println!("{counts:?}, together {count}");
+    assert!(count <= WORDS, "{counts:?}, together {count}: more than {WORDS} words");
+}
+
 /// The table of contents of the book has each page once, and nothing else.
 #[test]
 fn the_book_has_each_page_once() {

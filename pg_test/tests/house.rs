@@ -411,6 +411,26 @@ fn what_users_read_is_short() {
     assert!(count <= WORDS, "{counts:?}, together {count}: more than {WORDS} words");
 }
 
+/// Those that were released, and perhaps the one that is to be.
+#[test]
+fn the_page_on_upgrades_has_each_version() {
+    let page = std::fs::read_to_string(root().join("docs/upgrades.md")).unwrap();
+    let is_version = |name: &str| name.split('.').filter(|part| part.parse::<u32>().is_ok()).count() == 3;
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next());
+    let listed: BTreeSet<_> = rows.filter(|name| is_version(name)).map(str::to_owned).collect();
+    let scripts = std::fs::read_dir(root().join("sql/released")).unwrap().map(|entry| entry.unwrap().file_name());
+    let scripts = scripts.map(|name| name.into_string().unwrap());
+    let released = scripts.filter_map(|name| {
+        let name = name.strip_prefix("pg_snowflake--")?.strip_suffix(".sql")?;
+        Some(name.rsplit("--").next()?.to_owned())
+    });
+    let mut versions: BTreeSet<_> = released.collect();
+    if listed.contains(env!("CARGO_PKG_VERSION")) {
+        versions.insert(env!("CARGO_PKG_VERSION").to_owned());
+    }
+    assert_eq!(listed, versions, "left, what docs/upgrades.md lists");
+}
+
 /// The table of contents of the book has each page once, and nothing else.
 #[test]
 fn the_book_has_each_page_once() {

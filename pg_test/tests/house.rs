@@ -386,6 +386,22 @@ fn what_documents_link_to_exists() {
     assert!(found > 100, "only {found} were found");
 }
 
+/// Each alert of the examples names the part of the book that says what to do.
+#[test]
+fn alerts_lead_to_parts_of_the_book() {
+    let alerts = std::fs::read_to_string(root().join("examples/monitoring/alerts.yaml")).unwrap();
+    let places = alerts.lines().filter_map(|line| line.trim().strip_prefix("runbook: \"")?.strip_suffix('"'));
+    let mut found = 0;
+    for place in places {
+        let (page, anchor) = place.split_once('#').unwrap_or((place, ""));
+        let page = root().join(page);
+        assert!(page.exists(), "an alert names {place}");
+        assert!(anchor.is_empty() || anchors(&page).contains(anchor), "an alert names {place}: no such heading");
+        found += 1;
+    }
+    assert_eq!(found, alerts.matches("- alert: ").count(), "alerts, and those with a runbook");
+}
+
 /// The most words, as `wc -w` counts them, that the pages of Use and Run may have together. What users must read stays short.
 const WORDS: usize = 18_000;
 

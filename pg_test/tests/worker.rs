@@ -87,7 +87,7 @@ fn without_a_worker_a_statement_that_runs_ends_and_the_status_says_until_when_th
     assert_eq!((row.get(0), row.get(1), row.get(2)), (true, 1, true));
 }
 
-/// The procedure of docs/promise.md: give the number up, wait until it is free, and only then use it elsewhere.
+/// The procedure of docs/servers.md: give the number up, wait until it is free, and only then use it elsewhere.
 fn hand_over(from: &Cluster, to: &Cluster, number: &str, spare: &str) {
     from.reload(&[("pg_snowflake.worker_id", spare)]);
     let query = "SELECT previous_until::text FROM snowflake_status() WHERE previous_worker_id = $1::int";

@@ -20,7 +20,7 @@ mod house;
 mod javascript;
 mod leap;
 mod origin;
-mod partitions;
+mod pages;
 mod pins;
 mod planner;
 mod preflight;

@@ -1,5 +1,5 @@
-//! Which test holds what a document promises: each row of the tables of docs/leases.md, docs/promise.md and docs/servers.md, and each
-//! step, procedure and section of docs/operations.md. A new row needs a test, and a line here.
+//! Which test holds what a document promises: each row, step and procedure of the pages of the book that operators follow. A new one
+//! needs a test, and a line here.
 
 use std::path::{Path, PathBuf};
 
@@ -19,28 +19,15 @@ type Held = &'static [(&'static str, By)];
 
 const LEASES: Held = &[
     (
-        "`pg_snowflake.registry`",
-        Tests(&[
-            "leases::secrets::a_wrong_url_ends_the_start_and_is_not_shown",
-            "leases::secrets::another_password_needs_a_restart_as_any_other_value_does",
-        ]),
-    ),
-    (
-        "`pg_snowflake.registry_namespace`",
+        "Namespace.",
         Tests(&[
             "leases::faults::another_layout_in_the_namespace",
             "leases::forgotten::a_namespace_that_nobody_used_is_leased_from_at_once",
         ]),
     ),
+    ("Numbers.", Tests(&["leases::servers::a_worker_that_the_configuration_names"])),
     (
-        "`pg_snowflake.registry_window`",
-        Tests(&[
-            "leases::single::a_lease_is_renewed",
-            "leases::faults::an_outage_shorter_than_the_window_stops_nobody",
-        ]),
-    ),
-    (
-        "`pg_snowflake.registry_password_file`",
+        "Password.",
         Tests(&[
             "leases::faults::a_wrong_password",
             "leases::secrets::a_password_file_that_others_can_read_is_refused",
@@ -55,59 +42,23 @@ const LEASES: Held = &[
     ),
     ("etcd, version 3.4", Tests(&["leases::single::a_worker_is_leased_listed_and_given_back"])),
     ("Redis, version 5", Tests(&["registry::redis::warnings_name_settings_that_lose_changes"])),
-    // A registry that has forgotten.
     (
-        "the namespace has no record",
+        "PostgreSQL with `synchronous_standby_names`",
         Tests(&[
-            "leases::forgotten::who_has_leased_before_waits_until_all_that_was_granted_is_over",
-            "leases::procedures::a_new_server_is_started_after_the_others_have_stored_their_leases_again",
-            "leases::procedures::after_a_loss_whoever_has_no_lease_waits",
+            "leases::failover::a_standby_of_the_registry_is_promoted_while_the_old_primary_goes_on",
+            "leases::failover::a_commit_whose_wait_was_cancelled_grants_nothing",
         ]),
     ),
+    ("PostgreSQL without", Tests(&["leases::failover::there_is_a_warning_of_replicas_that_may_lag"])),
     (
-        "the record of its own worker is gone, or is older",
+        "etcd",
         Tests(&[
-            "leases::procedures::an_old_backup_of_the_registry_is_restored",
-            "leases::faults::a_registry_that_was_wiped",
-            "core::lease::a_grant_that_is_over_is_not_stored_again",
+            "leases::failover::members_of_etcd_fail_one_after_the_other",
+            "leases::failover::a_member_of_etcd_is_cut_off_from_the_others",
         ]),
     ),
-    (
-        "it has no lease, and new leases are not safe yet",
-        Tests(&[
-            "leases::forgotten::who_has_leased_before_waits_until_all_that_was_granted_is_over",
-            "leases::procedures::after_a_loss_whoever_has_no_lease_waits",
-        ]),
-    ),
-    (
-        "the namespace's record has another layout",
-        Tests(&[
-            "leases::procedures::after_a_loss_the_wait_is_eleven_minutes_and_another_layout_ends_with_the_lease",
-            "leases::forgotten::a_server_that_runs_goes_on_and_the_layout_stays_guarded",
-        ]),
-    ),
-    (
-        "Let the servers that run go on.",
-        Tests(&["leases::procedures::a_new_server_is_started_after_the_others_have_stored_their_leases_again"]),
-    ),
-    (
-        "Wait until the others have leases.",
-        Tests(&[
-            "leases::procedures::the_registry_is_trusted_when_all_leases_are_over_or_stored_again",
-            "leases::forgotten::an_operator_who_knows_better_ends_the_wait",
-        ]),
-    ),
-    (
-        "Where a server logged",
-        Tests(&[
-            "leases::procedures::a_new_server_is_started_after_the_others_have_stored_their_leases_again",
-            "procedures::ids_that_two_servers_made_are_found",
-        ]),
-    ),
-    // Who may read the password.
-    ("PostgreSQL", Tests(&["leases::secrets::the_log_says_what_does_not_protect_a_connection"])),
-    ("etcd, Redis", Tests(&["leases::secrets::the_log_says_what_does_not_protect_a_connection"])),
-    // What happens when.
+    ("Redis, with `wait_replicas=1`", Tests(&["leases::failover::what_no_replica_has_received_is_no_renewal"])),
+    ("Redis without", Tests(&["leases::failover::there_is_a_warning_of_replicas_that_may_lag"])),
     (
         "it starts",
         Tests(&[
@@ -170,52 +121,36 @@ const LEASES: Held = &[
             "leases::clocks::a_worker_that_was_leased_a_year_ahead_is_free_after_a_rewind",
         ]),
     ),
-    // Monitoring.
     (
-        "`registry`",
-        Tests(&["leases::secrets::the_password_shows_nowhere", "leases::single::without_a_registry_there_is_none"]),
-    ),
-    (
-        "`lease`",
+        "the namespace has no record",
         Tests(&[
-            "leases::single::a_worker_is_leased_listed_and_given_back",
-            "leases::faults::an_outage_longer_than_the_window_stops_ids_until_it_is_over",
-            "leases::servers::a_promoted_standby_leases_a_worker_of_its_own",
+            "leases::forgotten::who_has_leased_before_waits_until_all_that_was_granted_is_over",
+            "leases::procedures::a_new_server_is_started_after_the_others_have_stored_their_leases_again",
+            "leases::procedures::after_a_loss_whoever_has_no_lease_waits",
         ]),
     ),
     (
-        "`granted_until`",
+        "the record of its own worker is gone, or is older",
         Tests(&[
-            "leases::single::all_processes_have_one_clock",
-            "leases::failover::a_commit_whose_wait_was_cancelled_grants_nothing",
+            "leases::procedures::an_old_backup_of_the_registry_is_restored",
+            "leases::faults::a_registry_that_was_wiped",
+            "core::lease::a_grant_that_is_over_is_not_stored_again",
         ]),
     ),
-    ("`registry_error`", Tests(&["leases::faults::an_outage_longer_than_the_window_stops_ids_until_it_is_over"])),
-    // Failover of registries.
     (
-        "PostgreSQL with `synchronous_standby_names`",
+        "it has no lease, and new leases are not safe yet",
         Tests(&[
-            "leases::failover::a_standby_of_the_registry_is_promoted_while_the_old_primary_goes_on",
-            "leases::failover::a_commit_whose_wait_was_cancelled_grants_nothing",
+            "leases::forgotten::who_has_leased_before_waits_until_all_that_was_granted_is_over",
+            "leases::procedures::after_a_loss_whoever_has_no_lease_waits",
         ]),
     ),
-    ("PostgreSQL without", Tests(&["leases::failover::there_is_a_warning_of_replicas_that_may_lag"])),
     (
-        "etcd",
+        "the namespace's record has another layout",
         Tests(&[
-            "leases::failover::members_of_etcd_fail_one_after_the_other",
-            "leases::failover::a_member_of_etcd_is_cut_off_from_the_others",
+            "leases::procedures::after_a_loss_the_wait_is_eleven_minutes_and_another_layout_ends_with_the_lease",
+            "leases::forgotten::a_server_that_runs_goes_on_and_the_layout_stays_guarded",
         ]),
     ),
-    ("Redis, with `wait_replicas=1`", Tests(&["leases::failover::what_no_replica_has_received_is_no_renewal"])),
-    ("Redis without", Tests(&["leases::failover::there_is_a_warning_of_replicas_that_may_lag"])),
-    // Compared with others.
-    ("Twitter's Snowflake", Nobody("it is of others")),
-    ("Meituan Leaf", Nobody("it is of others")),
-    ("CosId", Nobody("it is of others")),
-    ("ICH.Snowflake", Nobody("it is of others")),
-    ("Sonyflake", Nobody("it is of others")),
-    ("pg_snowflake", Tests(&["leases::forgotten::who_has_leased_before_waits_until_all_that_was_granted_is_over"])),
 ];
 
 const PROMISE: Held = &[
@@ -277,7 +212,6 @@ const PROMISE: Held = &[
         "the origin dropped by hand",
         Tests(&["origin::dropped_while_the_server_runs_it_comes_back_with_what_was_reserved"]),
     ),
-    // What is promised only for a right clock; what is not promised.
     ("IDs without a row on an asynchronous standby", Tests(&["failover::asynchronous"])),
     (
         "IDs made after a base backup's end",
@@ -315,48 +249,6 @@ const PROMISE: Held = &[
         Tests(&["clusters::streaming::a_standby_that_becomes_a_subscriber_needs_another_worker_id"]),
     ),
     ("Storage that loses the WAL", Nobody("no test can have such storage")),
-    // Handing a worker ID to another server.
-    (
-        "Give the old server another worker ID",
-        Tests(&["worker::a_reload_takes_effect_within_a_second_in_a_statement_that_runs"]),
-    ),
-    (
-        "Read `previous_worker_id`",
-        Tests(&[
-            "worker::without_a_worker_a_statement_that_runs_ends_and_the_status_says_until_when_the_number_is_in_use",
-        ]),
-    ),
-    (
-        "Wait until the new server is past that time",
-        Tests(&[
-            "worker::two_servers_swap_their_workers_under_load",
-            "worker::a_number_is_free_once_an_id_of_the_new_server_is_past_it",
-            "procedures::a_number_that_is_handed_over_without_waiting_repeats_ids",
-        ]),
-    ),
-    // When something is wrong.
-    (
-        "`the clock is ... behind the last ID`",
-        Tests(&["leap::a_server_that_is_a_year_ahead_goes_back", "leap::under_load_with_the_lead_allowed"]),
-    ),
-    (
-        "`the IDs of this database reach up to",
-        Tests(&["procedures::a_database_from_a_server_that_was_ahead_goes_back"]),
-    ),
-    (
-        "`the replication origin \"snowflake\" has lost",
-        Tests(&["origin::without_its_value_it_is_an_error_with_a_way_out"]),
-    ),
-    ("`a session holds the replication origin", Tests(&["origin::held_by_a_session_it_says_which_session_to_end"])),
-    (
-        "`sequence _snowflake.… is damaged`",
-        Tests(&["damage::a_damaged_sequence_is_an_error_and_stops_no_other_database"]),
-    ),
-    ("`all slots for origins are taken`", Tests(&["origin::with_all_slots_taken_the_parameter_is_named"])),
-    (
-        "WARNING `replication origin",
-        Tests(&["origin::missing_at_a_start_it_comes_back_and_each_database_goes_on_above_its_own"]),
-    ),
 ];
 
 const SERVERS: Held = &[
@@ -395,28 +287,71 @@ const SERVERS: Held = &[
             "leases::procedures::after_a_loss_the_wait_is_eleven_minutes_and_another_layout_ends_with_the_lease",
         ]),
     ),
-];
-
-const OPERATIONS: Held = &[
-    ("A single server", Tests(&["procedures::a_standby_is_promoted_beside_its_primary"])),
-    ("In `snowflake_status()` after a failover", Tests(&["procedures::a_standby_is_promoted_beside_its_primary"])),
+    ("[a single server]", Tests(&["procedures::a_standby_is_promoted_beside_its_primary"])),
     (
-        "Patroni",
+        "[Patroni]",
         Tests(&[
             "clusters::patroni::failovers::with_leases",
             "clusters::patroni::failovers::with_a_worker_id_of_each_member",
             "clusters::patroni::failovers::one_worker_id_for_all_repeats_ids_in_a_split_brain",
         ]),
     ),
-    ("What a failover looks like.", Tests(&["clusters::patroni::failovers::with_leases"])),
-    ("etcd away.", Tests(&["clusters::patroni::failovers::in_failsafe_mode_ids_last_as_long_as_the_lease"])),
+    ("[Kubernetes]", Nobody("there is no Kubernetes here; the page says that neither was run")),
+    (
+        "[shards and active-active]",
+        Tests(&[
+            "clusters::active_active::two_servers_write_one_table",
+            "clusters::active_active::three_servers_write_one_table",
+        ]),
+    ),
+    (
+        "behind [PgBouncer]",
+        Tests(&[
+            "clusters::pgbouncer::a_session_for_each_transaction",
+            "clusters::pgbouncer::a_session_for_each_statement",
+            "clusters::pgbouncer::prepared_statements",
+        ]),
+    ),
+    (
+        "Give the old server another worker ID",
+        Tests(&["worker::a_reload_takes_effect_within_a_second_in_a_statement_that_runs"]),
+    ),
+    (
+        "Read `previous_worker_id`",
+        Tests(&[
+            "worker::without_a_worker_a_statement_that_runs_ends_and_the_status_says_until_when_the_number_is_in_use",
+        ]),
+    ),
+    (
+        "Wait until the new server is past that time",
+        Tests(&[
+            "worker::two_servers_swap_their_workers_under_load",
+            "worker::a_number_is_free_once_an_id_of_the_new_server_is_past_it",
+            "procedures::a_number_that_is_handed_over_without_waiting_repeats_ids",
+        ]),
+    ),
+];
+
+const PATRONI: Held = &[
+    ("A failover", Tests(&["clusters::patroni::failovers::with_leases"])),
+    ("If etcd is away", Tests(&["clusters::patroni::failovers::in_failsafe_mode_ids_last_as_long_as_the_lease"])),
+    (
+        "Changes of the configuration",
+        Tests(&[
+            "clusters::patroni::failovers::with_leases",
+            "clusters::patroni::failovers::with_a_worker_id_of_each_member",
+            "clusters::patroni::failovers::one_worker_id_for_all_repeats_ids_in_a_split_brain",
+        ]),
+    ),
     ("From numbers to leases.", Tests(&["leases::procedures::from_numbers_to_leases"])),
     (
-        "Before a change of the layout",
+        "Layout, epoch or registry.",
         Tests(&["clusters::patroni::configuration::values_reach_all_members_and_a_wrong_one_is_found_before"]),
     ),
     ("Passwords", Tests(&["leases::faults::a_wrong_password"])),
-    ("Kubernetes", Nobody("there is no Kubernetes here; the page says that neither was run")),
+];
+
+const ACTIVE_ACTIVE: Held = &[
     ("Independent shards", Tests(&["leases::procedures::before_going_live"])),
     (
         "Active-active",
@@ -425,7 +360,7 @@ const OPERATIONS: Held = &[
             "clusters::active_active::three_servers_write_one_table",
         ]),
     ),
-    ("A server `d` that joins", Tests(&["clusters::active_active::a_server_joins_while_the_others_are_written_to"])),
+    ("Add a server", Tests(&["clusters::active_active::a_server_joins_while_the_others_are_written_to"])),
     (
         "On `a`: `ALTER SUBSCRIPTION",
         Tests(&[
@@ -450,26 +385,16 @@ const OPERATIONS: Held = &[
             "clusters::active_active::a_server_that_joins_in_a_hurry_stops_at_a_row_that_it_has",
         ]),
     ),
-    (
-        "`pg_createsubscriber`",
-        Tests(&[
-            "clusters::streaming::a_standby_that_becomes_a_subscriber_leases_a_worker_of_its_own",
-            "clusters::streaming::a_standby_that_becomes_a_subscriber_needs_another_worker_id",
-        ]),
-    ),
-    (
-        "PgBouncer",
-        Tests(&[
-            "clusters::pgbouncer::a_session_for_each_transaction",
-            "clusters::pgbouncer::a_session_for_each_statement",
-            "clusters::pgbouncer::prepared_statements",
-        ]),
-    ),
-    ("Citus", Tests(&["pg_test/citus/run"])),
+];
+
+const CITUS: Held = &[
     ("Which node makes the ID", Tests(&["pg_test/citus/run"])),
-    ("Planning by time.", Tests(&["pg_test/citus/run"])),
+    ("Queries by time", Tests(&["pg_test/citus/run"])),
     ("A node that is not configured", Tests(&["pg_test/citus/run"])),
-    ("Existing tables.", Tests(&["pg_test/citus/run"])),
+    ("Existing tables", Tests(&["pg_test/citus/run"])),
+];
+
+const MONITORING: Held = &[
     ("Before going live", Tests(&["leases::procedures::before_going_live"])),
     ("Layout and epoch", Tests(&["leases::procedures::before_going_live"])),
     ("No two servers", Tests(&["leases::procedures::before_going_live"])),
@@ -480,12 +405,141 @@ const OPERATIONS: Held = &[
             "origin::a_standby_without_a_slot_stops_and_one_that_has_one_goes_on",
         ]),
     ),
-    ("Clocks are synchronised", Nobody("the machine's own")),
+    ("Clocks are synchronized", Nobody("the machine's own")),
     ("Backups", Tests(&["leases::procedures::before_going_live"])),
     ("Alerts", Tests(&["clients::monitoring"])),
     ("The first failover", Tests(&["leases::procedures::before_going_live"])),
-    ("What to look at first", Tests(&["leases::single::a_worker_is_leased_listed_and_given_back"])),
+    ("What to look at", Tests(&["leases::single::a_worker_is_leased_listed_and_given_back"])),
+    ("`lead`", Tests(&["clock::behind_the_clock_ids_come_at_real_time_pace"])),
+    ("`waits`", Tests(&["waits::a_session_shows_that_it_waits_for_the_next_tick"])),
+    (
+        "`lease`",
+        Tests(&[
+            "leases::single::a_worker_is_leased_listed_and_given_back",
+            "leases::faults::an_outage_longer_than_the_window_stops_ids_until_it_is_over",
+            "leases::servers::a_promoted_standby_leases_a_worker_of_its_own",
+        ]),
+    ),
+    (
+        "`granted_until`",
+        Tests(&[
+            "leases::single::all_processes_have_one_clock",
+            "leases::failover::a_commit_whose_wait_was_cancelled_grants_nothing",
+        ]),
+    ),
+    ("`registry_error`", Tests(&["leases::faults::an_outage_longer_than_the_window_stops_ids_until_it_is_over"])),
+    ("`layout_end`", Tests(&["leases::procedures::before_going_live"])),
+    (
+        "Waiting sessions",
+        Tests(&[
+            "waits::a_session_shows_that_it_waits_for_the_next_tick",
+            "waits::a_session_shows_that_it_waits_for_a_lease",
+            "waits::explain_says_how_long_a_statement_has_waited",
+        ]),
+    ),
+    (
+        "`Extension`, `SnowflakeClock`",
+        Tests(&[
+            "waits::a_session_shows_that_it_waits_for_the_next_tick",
+            "waits::a_session_shows_that_it_waits_for_a_lease",
+            "waits::explain_says_how_long_a_statement_has_waited",
+        ]),
+    ),
+    (
+        "`Extension`, `SnowflakeCeiling`",
+        Tests(&[
+            "waits::a_session_shows_that_it_waits_for_the_next_tick",
+            "waits::a_session_shows_that_it_waits_for_a_lease",
+            "waits::explain_says_how_long_a_statement_has_waited",
+        ]),
+    ),
+    (
+        "`Extension`, `SnowflakeLease`",
+        Tests(&[
+            "waits::a_session_shows_that_it_waits_for_the_next_tick",
+            "waits::a_session_shows_that_it_waits_for_a_lease",
+            "waits::explain_says_how_long_a_statement_has_waited",
+        ]),
+    ),
+    (
+        "`Extension`, `SnowflakeRegistry`",
+        Tests(&[
+            "waits::a_session_shows_that_it_waits_for_the_next_tick",
+            "waits::a_session_shows_that_it_waits_for_a_lease",
+            "waits::explain_says_how_long_a_statement_has_waited",
+        ]),
+    ),
+    ("`IPC`, `SyncRep`", Tests(&["synchronous::reset_lets_waiting_sessions_go"])),
+];
+
+const RUNBOOK: Held = &[
+    ("`duplicate key value", Tests(&["procedures::ids_that_two_servers_made_are_found"])),
+    (
+        "`the clock is … behind",
+        Tests(&["leap::a_server_that_is_a_year_ahead_goes_back", "leap::under_load_with_the_lead_allowed"]),
+    ),
+    ("`the IDs of this database reach", Tests(&["procedures::a_database_from_a_server_that_was_ahead_goes_back"])),
+    (
+        "`the clock has leapt",
+        Tests(&["crash::the_clock_jumps_for_a_minute", "leap::for_longer_than_a_minute_it_is_believed"]),
+    ),
+    (
+        "`waits` rises",
+        Tests(&[
+            "clock::more_than_the_layout_holds_waits_and_loses_nothing",
+            "leases::servers::all_workers_are_taken",
+            "leases::servers::a_worker_is_used_again_when_its_lease_is_over",
+        ]),
+    ),
+    ("`this server has no lease", Tests(&["leases::faults::an_outage_shorter_than_the_window_stops_nobody"])),
+    (
+        "`the registry of worker IDs has forgotten",
+        Tests(&[
+            "leases::forgotten::who_has_leased_before_waits_until_all_that_was_granted_is_over",
+            "leases::procedures::after_a_loss_whoever_has_no_lease_waits",
+        ]),
+    ),
+    (
+        "`the replication origin \"snowflake\" has lost",
+        Tests(&["origin::without_its_value_it_is_an_error_with_a_way_out"]),
+    ),
+    ("`a session holds the replication origin", Tests(&["origin::held_by_a_session_it_says_which_session_to_end"])),
+    (
+        "`sequence _snowflake.… is damaged`",
+        Tests(&["damage::a_damaged_sequence_is_an_error_and_stops_no_other_database"]),
+    ),
+    ("`all slots for origins are taken`", Tests(&["origin::with_all_slots_taken_the_parameter_is_named"])),
+    (
+        "WARNING `replication origin",
+        Tests(&["origin::missing_at_a_start_it_comes_back_and_each_database_goes_on_above_its_own"]),
+    ),
+    ("`could not access file", Tests(&["scripts/test-packages"])),
+    (
+        "sessions hang",
+        Tests(&[
+            "waits::a_session_shows_that_it_waits_for_the_next_tick",
+            "waits::a_session_shows_that_it_waits_for_a_lease",
+            "waits::explain_says_how_long_a_statement_has_waited",
+        ]),
+    ),
+    ("a node of Citus", Tests(&["pg_test/citus/run"])),
     ("Two servers with one worker ID", Tests(&["procedures::ids_that_two_servers_made_are_found"])),
+    (
+        "The clock is wrong",
+        Tests(&[
+            "procedures::a_database_from_a_server_that_was_ahead_goes_back",
+            "procedures::a_rewind_below_an_id_that_another_database_keeps_repeats_it",
+            "clock::behind_the_clock_ids_come_at_real_time_pace",
+        ]),
+    ),
+    ("is slewed", Nobody("the clock follows, and so do IDs")),
+    (
+        "was set back, by up to",
+        Tests(&["crash::the_clock_jumps_for_a_minute", "clock::behind_the_clock_ids_come_at_real_time_pace"]),
+    ),
+    ("was set back further", Tests(&["leap::a_server_that_is_a_year_ahead_goes_back"])),
+    ("leaps forward", Tests(&["leap::for_longer_than_a_minute_it_is_believed"])),
+    ("was ahead for long", Tests(&["leap::a_server_that_is_a_year_ahead_goes_back"])),
     (
         "IDs are far ahead of the clock",
         Tests(&[
@@ -502,6 +556,23 @@ const OPERATIONS: Held = &[
             "leases::servers::a_worker_is_used_again_when_its_lease_is_over",
         ]),
     ),
+    (
+        "IDs a millisecond",
+        Tests(&[
+            "clock::more_than_the_layout_holds_waits_and_loses_nothing",
+            "leases::servers::all_workers_are_taken",
+            "leases::servers::a_worker_is_used_again_when_its_lease_is_over",
+        ]),
+    ),
+    (
+        "Workers",
+        Tests(&[
+            "clock::more_than_the_layout_holds_waits_and_loses_nothing",
+            "leases::servers::all_workers_are_taken",
+            "leases::servers::a_worker_is_used_again_when_its_lease_is_over",
+        ]),
+    ),
+    ("Time", Tests(&["leases::procedures::before_going_live"])),
     ("The registry is away, or was lost", Tests(&["leases::faults::an_outage_shorter_than_the_window_stops_nobody"])),
     (
         "Make sure that no server can reach",
@@ -515,15 +586,38 @@ const OPERATIONS: Held = &[
         ]),
     ),
     ("Set `pg_snowflake.registry`", Tests(&["leases::procedures::the_registry_is_lost_and_servers_move_to_another"])),
-    ("Where you cannot wait", Tests(&["leases::procedures::the_registry_is_lost_and_servers_move_to_another"])),
+    ("If you cannot wait", Tests(&["leases::procedures::the_registry_is_lost_and_servers_move_to_another"])),
     (
-        "Waiting sessions",
+        "The registry has forgotten",
         Tests(&[
-            "waits::a_session_shows_that_it_waits_for_the_next_tick",
-            "waits::a_session_shows_that_it_waits_for_a_lease",
-            "waits::explain_says_how_long_a_statement_has_waited",
+            "leases::forgotten::who_has_leased_before_waits_until_all_that_was_granted_is_over",
+            "leases::procedures::a_new_server_is_started_after_the_others_have_stored_their_leases_again",
+            "leases::procedures::after_a_loss_whoever_has_no_lease_waits",
         ]),
     ),
+    (
+        "Let the servers that run go on.",
+        Tests(&["leases::procedures::a_new_server_is_started_after_the_others_have_stored_their_leases_again"]),
+    ),
+    (
+        "Wait until the others have leases.",
+        Tests(&[
+            "leases::procedures::the_registry_is_trusted_when_all_leases_are_over_or_stored_again",
+            "leases::forgotten::an_operator_who_knows_better_ends_the_wait",
+        ]),
+    ),
+    (
+        "If a server logged",
+        Tests(&[
+            "leases::procedures::a_new_server_is_started_after_the_others_have_stored_their_leases_again",
+            "procedures::ids_that_two_servers_made_are_found",
+        ]),
+    ),
+];
+
+const PASSWORD: Held = &[
+    ("PostgreSQL", Tests(&["leases::secrets::the_log_says_what_does_not_protect_a_connection"])),
+    ("etcd, Redis", Tests(&["leases::secrets::the_log_says_what_does_not_protect_a_connection"])),
 ];
 
 fn root() -> PathBuf {
@@ -569,6 +663,18 @@ fn procedures(document: &str) -> Vec<String> {
     found.map(str::to_owned).collect()
 }
 
+/// All of these, in order.
+fn all(document: &str) -> Vec<String> {
+    let (rows, procedures) = (rows(document), procedures(document));
+    let is_either = |line: &String| {
+        let text = line.trim_start_matches(['|', '*', '#', ' ']);
+        let of = |list: &[String]| list.iter().any(|part| part == text || step(line).is_some_and(|step| step == part));
+        (of(&rows) && !line.starts_with('#')) || of(&procedures)
+    };
+    let kept = lines(document).into_iter().filter(is_either);
+    kept.map(|line| step(&line).unwrap_or(&line).trim_start_matches(['|', '*', '#', ' ']).to_owned()).collect()
+}
+
 /// Whether there is a test of this name.
 fn exists(name: &str) -> bool {
     if name.contains('/') {
@@ -596,11 +702,19 @@ fn exists(name: &str) -> bool {
 
 #[test]
 fn each_row_and_each_procedure_has_a_test() {
+    // Of the settings, those about the password of a registry.
+    let settings = rows("reference/settings.md").into_iter();
+    let password = settings.skip_while(|row| !row.starts_with("PostgreSQL |")).take(2).collect();
     let documents = [
         ("leases.md", LEASES, rows("leases.md")),
         ("promise.md", PROMISE, rows("promise.md")),
         ("servers.md", SERVERS, rows("servers.md")),
-        ("operations.md", OPERATIONS, procedures("operations.md")),
+        ("patroni.md", PATRONI, procedures("patroni.md")),
+        ("active-active.md", ACTIVE_ACTIVE, procedures("active-active.md")),
+        ("citus.md", CITUS, procedures("citus.md")),
+        ("monitoring.md", MONITORING, all("monitoring.md")),
+        ("runbook.md", RUNBOOK, all("runbook.md")),
+        ("reference/settings.md", PASSWORD, password),
     ];
     for (document, held, found) in documents {
         for (row, (words, by)) in found.iter().zip(held) {

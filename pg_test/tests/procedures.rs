@@ -1,4 +1,4 @@
-//! What an operator of servers with numbers does, step by step as docs/promise.md and docs/operations.md say, and what a tired one does.
+//! What an operator of servers with numbers does, step by step as docs/promise.md and docs/runbook.md say, and what a tired one does.
 //! Where that repeats IDs, it is shown here, and the page warns of it. `leases/procedures.rs` has those with a registry.
 
 use snowflake_test::check::{self, refused, repeated, wait_for};
@@ -113,7 +113,7 @@ fn ids_that_two_servers_made_are_found() {
     lists.extend(servers.each_ref().map(made));
     let files = servers.each_ref().map(|server| {
         let file = server.new_file("ids");
-        // As in docs/operations.md.
+        // As in docs/runbook.md.
         let copy = format!(
             "\\copy (SELECT id FROM orders WHERE id >= snowflake_min_id('2024-01-20') AND snowflake_worker(id) = 1 ORDER BY 1) TO '{}'",
             file.display()

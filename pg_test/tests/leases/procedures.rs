@@ -1,4 +1,4 @@
-//! What an operator does, step by step as docs/leases.md and docs/operations.md say, and what a tired one does. Where that repeats IDs, it
+//! What an operator does, step by step as docs/leases.md and docs/runbook.md say, and what a tired one does. Where that repeats IDs, it
 //! is shown here, and the page warns of it.
 
 use crate::forgotten::{short, wait_for_ids};

@@ -95,11 +95,39 @@ fn read(client: &mut Client) -> i64 {
     client.query_one(query, &[]).unwrap().get(0)
 }
 
+/// A C symbol of the library, and what is declared to be called by it.
+fn symbols(client: &mut Client) -> Vec<(String, String)> {
+    let query = "SELECT prosrc, concat_ws(' ', proargtypes::regtype[], proretset, prorettype::regtype, proallargtypes::regtype[])
+        FROM pg_proc p JOIN pg_depend ON classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e'
+        JOIN pg_extension e ON refclassid = 'pg_extension'::regclass AND refobjid = e.oid AND extname = 'pg_snowflake'
+        JOIN pg_language l ON l.oid = prolang AND lanname = 'c'";
+    client.query(query, &[]).unwrap().iter().map(|row| (row.get(0), row.get(1))).collect()
+}
+
 const OBJECTS: &str = "
     CREATE VIEW decoded AS
         SELECT snowflake_timestamp(id) AS at, (snowflake_decode(id)).*
         FROM stored WHERE snowflake_between(id, '-infinity', 'infinity');
     CREATE INDEX ON stored (snowflake_timestamp(id))";
+
+/// The objects of one release meet the library of another on a standby that has not been restarted, and after a way back. A symbol with
+/// other arguments or columns would be called by a declaration that it was not made for: from 0.1.0's `snowflake_status()`, the server crashed.
+#[test]
+fn a_symbol_of_a_release_keeps_its_arguments_and_columns() {
+    let cluster = Cluster::options().start();
+    let current = symbols(&mut cluster.client());
+    assert!(current.len() > 30, "{current:#?}");
+    for version in released() {
+        let name = format!("of_{}", version.replace('.', "_"));
+        let of_release = symbols(&mut database_of(&cluster, &name, &version));
+        assert!(of_release.len() > 20, "{of_release:#?}");
+        for (symbol, declaration) in of_release {
+            let changed: Vec<_> =
+                current.iter().filter(|(other, now)| *other == symbol && *now != declaration).collect();
+            assert!(changed.is_empty(), "{version} has {symbol} as {declaration}, and now: {changed:#?}");
+        }
+    }
+}
 
 #[test]
 fn an_updated_database_equals_one_of_a_fresh_install() {

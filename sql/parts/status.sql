@@ -30,7 +30,7 @@ CREATE FUNCTION snowflake_status() RETURNS TABLE (
     registry_error text
 )
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED COST 100 ROWS 1
-    AS 'MODULE_PATHNAME', 'snowflake_status';
+    AS 'MODULE_PATHNAME', 'snowflake_status_0_2_0';
 REVOKE ALL ON FUNCTION snowflake_status() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION snowflake_status() TO pg_monitor;
 COMMENT ON FUNCTION snowflake_status() IS

@@ -13,10 +13,7 @@ use snowflake_core::lease::Published;
 use snowflake_core::{Field, Layout, UnixMicros, WorkerBits};
 use std::sync::atomic::Ordering::Relaxed;
 
-export!(
-    snowflake_status_wrapper as snowflake_status,
-    snowflake_status_wrapper as snowflake_status_0_2_0,
-);
+export!(snowflake_status_wrapper as snowflake_status, snowflake_status_wrapper as snowflake_status_0_2_0,);
 
 /// Declares a function that returns one row: the name of each column, with its type, and its value, which follows from what
 /// `$seen::look()` finds.

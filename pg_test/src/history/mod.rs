@@ -9,6 +9,7 @@
 //! | `calls.N` | a call of session N, in the order in which they ended: `BEGIN LENGTH LINE NODE IDS`, or `BEGIN LENGTH LINE NODE ! SQLSTATE MESSAGE`, with `-` where the connection broke |
 //! | `grants` | a version of a worker's record, in the registry's order: `WORKER OWNER FROM UNTIL DIRECTORY`, with `-` for no owner, and microseconds since 1970 |
 //! | `found` | an ID that a table has, and no session heard of |
+//! | `log.N` | of the log of node N; the checker does not read it |
 //!
 //! A *node* is a server with its data directory. A *line* is what the promise calls a server: the IDs of a node through all its
 //! stops and crashes, and of the synchronous standby that goes on for it. A copy, and what is promoted beside its primary, begins a new one.

@@ -71,6 +71,14 @@ impl Writer {
         self.highest.load(Relaxed)
     }
 
+    /// Keeps what a server has logged, for readers who ask why.
+    ///
+    /// # Panics
+    /// Where it cannot be written.
+    pub fn log(&self, node: u32, log: &str) {
+        std::fs::write(self.directory.join(format!("log.{node}")), log).unwrap();
+    }
+
     /// Adds an event. It is in the file at once: a soak may be killed.
     pub fn event(&self, event: &Event) {
         // Another thread may have panicked, and the record goes on.

@@ -72,5 +72,6 @@ impl Soak<'_> {
         }
         self.history.event(&Event::Ends(line, self.history.now()));
         copy.stop(if self.random.bool() { Stop::Kill } else { Stop::Fast });
+        self.history.log(node, &copy.log());
     }
 }

@@ -22,7 +22,7 @@ TOOLS = $(shell . scripts/tools && echo $$tools)
 
 .PHONY: help deps deps-test deps-clients build install uninstall demo test test-all test-assertions test-clients test-clusters \
 	test-extensions random-queries soak check-history model simulation \
-	bench microbench lint advisories versions docs dist deb test-packages clean
+	evidence bench microbench lint advisories versions docs dist deb test-packages clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -82,6 +82,9 @@ model: ## the whole model check of leases; CHECK=text for those whose name conta
 
 simulation: ## a thousand servers with leases for a simulated day, from SEED
 	@$(CARGO) run -q --locked --profile model -p snowflake_model -- simulation $(SEED)
+
+evidence: deps-test install ## what docs/evidence.md tells of, kept in docs/evidence, in two hours; NAMES="model soak-etcd" for some
+	@scripts/evidence $(NAMES)
 
 bench: install ## side by side with what else makes IDs; QUICK=1 for less, ONLY=analytics for one measure, RESULTS=directory
 	@QUICK='$(QUICK)' ONLY='$(ONLY)' RESULTS='$(RESULTS)' $(CARGO) run -q --locked --release -p snowflake_bench

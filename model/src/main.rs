@@ -31,8 +31,14 @@ fn main() -> ExitCode {
 fn checks(is_wanted: impl Fn(&check::Check) -> bool, manner: Manner) -> bool {
     let started = Instant::now();
     let wanted: Vec<_> = check::suite().into_iter().filter(is_wanted).collect();
-    let wrong = wanted.iter().filter(|check| !check::run(check, &manner)).count();
-    println!("{} checks in {:.0} s, {wrong} of them wrong", wanted.len(), started.elapsed().as_secs_f64());
+    let outcomes: Vec<_> = wanted.iter().map(|check| check::run(check, &manner)).collect();
+    let wrong = outcomes.iter().filter(|outcome| !outcome.is_right).count();
+    let states: usize = outcomes.iter().map(|outcome| outcome.states).sum();
+    println!(
+        "{} checks of {states} states in {:.0} s, {wrong} of them wrong",
+        wanted.len(),
+        started.elapsed().as_secs_f64()
+    );
     !wanted.is_empty() && wrong == 0
 }
 

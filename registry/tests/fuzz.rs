@@ -87,8 +87,9 @@ fn damaged_answers(kind: Kind) {
     let undamaged = converse(&fake, kind, PATIENCE);
     assert!(undamaged.iter().all(Option::is_none), "{undamaged:?}");
     let answers = fake.state.lock().unwrap().answers.clone();
-    let mut wrong = Vec::new();
+    let (mut wrong, mut damaged) = (Vec::new(), 0);
     let mut meet = |at: usize, damage: Damage, round: &str| {
+        damaged += 1;
         let told = format!("{kind:?}{round}: answer {at}: {damage:?}");
         fake.begin(Some((at, damage)));
         converse(&fake, kind, DEADLINE).into_iter().flatten().for_each(|what| wrong.push(format!("{told}: {what}")));
@@ -103,6 +104,7 @@ fn damaged_answers(kind: Kind) {
         let damage = damage(&mut rng, &answers[..=at]);
         meet(at, damage, &format!(", SEED={round} ROUNDS=1"));
     }
+    println!("{kind:?}: {damaged} conversations with a damaged answer, {} calls are wrong", wrong.len());
     assert!(wrong.is_empty(), "{} calls: {}", wrong.len(), wrong.join("\n"));
 }
 

@@ -26,5 +26,5 @@ mod suite;
 mod tests;
 mod world;
 
-pub use run::{Manner, run};
+pub use run::{Manner, Outcome, run};
 pub use suite::{Check, suite};

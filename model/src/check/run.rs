@@ -28,10 +28,18 @@ impl Default for Manner {
 /// How many of the machine's cores a check uses.
 const THREADS: usize = 2;
 
-/// Runs a check, and prints a line about it; where an ID repeats that must not, or it is to be wordy, also how. Returns
-/// whether the check came out as it must: every state seen and each named event reached at least once, or an ID repeated.
-/// A check that is not over in its time has not.
-pub fn run(check: &Check, manner: &Manner) -> bool {
+/// What came of a check.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// Whether it came out as it must: every state seen and each named event reached at least once, or an ID repeated. A check that is
+    /// not over in its time has not.
+    pub is_right: bool,
+    /// How many states were seen.
+    pub states: usize,
+}
+
+/// Runs a check, and prints a line about it; where an ID repeats that must not, or it is to be wordy, also how.
+pub fn run(check: &Check, manner: &Manner) -> Outcome {
     let started = Instant::now();
     let world = &check.world;
     let form = |form: Form| if manner.is_whole { Form::Whole } else { form };
@@ -68,7 +76,7 @@ pub fn run(check: &Check, manner: &Manner) -> bool {
             }
         }
     }
-    is_right
+    Outcome { is_right, states: found.states }
 }
 
 /// The shortest way to an ID that repeats.

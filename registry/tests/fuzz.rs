@@ -56,6 +56,33 @@ fn a_status_of_etcd_without_a_text_refuses_nothing() {
     }
 }
 
+/// The client panicked.
+#[test]
+fn a_part_of_a_transaction_of_etcd_that_is_of_no_kind_is_an_error() {
+    count_panics();
+    let fake = Fake::start(Kind::Etcd);
+    fake.begin(None);
+    converse(&fake, Kind::Etcd, PATIENCE);
+    let answers = fake.state.lock().unwrap().answers.clone();
+    // The third field of a transaction's answer is a part, whose only field is what a get or a put answers.
+    let is_part = |bytes: &[u8]| bytes[0] == 0x1a && matches!(bytes[2], 0x0a | 0x12);
+    let parts = |answer: &[u8]| -> Vec<usize> {
+        (0..answer.len().saturating_sub(2)).filter(|&at| is_part(&answer[at..])).collect()
+    };
+    let places: Vec<_> = answers
+        .iter()
+        .enumerate()
+        .flat_map(|(number, answer)| parts(answer).into_iter().map(move |at| (number, at + 2)))
+        .collect();
+    assert!(places.len() > 3, "{answers:?}");
+    for (number, at) in places {
+        fake.begin(Some((number, Damage::Overwritten { at, bytes: vec![0x7a] })));
+        let wrong = converse(&fake, Kind::Etcd, DEADLINE);
+        assert!(wrong.iter().all(Option::is_none), "answer {number}: {wrong:?}");
+        assert_eq!(PANICS.get(), 0, "answer {number}, at {at}");
+    }
+}
+
 fn given(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text}")))
 }

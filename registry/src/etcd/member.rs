@@ -182,6 +182,10 @@ impl Member {
         let transaction = Txn::new().when(conditions).and_then([TxnOp::put(key, value, None), get()]).or_else(look);
         let answer = self.client.txn(transaction).await.map_err(fault)?;
         let revision = answer.header().map_or(0, etcd_client::ResponseHeader::revision);
+        // Of a part that is of no known kind, op_responses() panics.
+        if answer.0.responses.iter().any(|part| part.response.is_none()) {
+            return Err(not_etcd());
+        }
         let mut answers = answer.op_responses().into_iter();
         if !answer.succeeded() {
             return match (answers.next(), answers.next(), answers.next()) {

@@ -112,3 +112,41 @@ fn it_is_uninstalled_by_the_steps_of_the_page() {
         value::<i64>(&mut other, "SELECT count(*) FROM pg_replication_origin_status") == 0
     });
 }
+
+/// The numbers of a text, without the commas between thousands.
+fn numbers(text: &str) -> Vec<String> {
+    let is_part = |letter: char| letter.is_ascii_digit() || letter == ',' || letter == '.';
+    let numbers = text.split(|letter| !is_part(letter)).map(|number| number.trim_matches([',', '.']).replace(',', ""));
+    numbers.filter(|number| !number.is_empty()).collect()
+}
+
+/// docs/evidence.md: the numbers of a line that links to files are in one of them.
+#[test]
+fn the_figures_of_the_evidence_are_those_of_its_files() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let page = std::fs::read_to_string(docs.join("evidence.md")).unwrap();
+    let (mut compared, mut linked) = (0, Vec::new());
+    for line in page.lines() {
+        let links: Vec<&str> = line.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+        let files: Vec<&str> = links.into_iter().filter(|link| link.starts_with("evidence/")).collect();
+        if files.is_empty() {
+            continue;
+        }
+        let known: Vec<String> =
+            files.iter().flat_map(|file| numbers(&std::fs::read_to_string(docs.join(file)).unwrap())).collect();
+        // Not those in the names of the files.
+        let text = files.iter().fold(line.to_owned(), |text, file| {
+            text.replace(&format!("[{}]({file})", file.trim_start_matches("evidence/")), "")
+        });
+        for number in numbers(&text) {
+            assert!(known.contains(&number), "{number} is not in {files:?}: {line}");
+            compared += 1;
+        }
+        linked.extend(files.into_iter().map(str::to_owned));
+    }
+    assert!(compared > 20, "{compared}");
+    for entry in std::fs::read_dir(docs.join("evidence")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(linked.contains(&format!("evidence/{name}")), "no line tells of {name}");
+    }
+}

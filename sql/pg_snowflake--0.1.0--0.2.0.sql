@@ -154,7 +154,6 @@ COMMENT ON FUNCTION snowflake_workers() IS
 CREATE FUNCTION snowflake_adopt_plan(
     tbl regclass,
     col name DEFAULT NULL,
-    keep_sequence boolean DEFAULT false,
     views text DEFAULT 'refuse'
 ) RETURNS TABLE (
     step integer,
@@ -167,13 +166,12 @@ CREATE FUNCTION snowflake_adopt_plan(
 )
     LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 10000 ROWS 10
     AS 'MODULE_PATHNAME', 'snowflake_adopt_plan';
-COMMENT ON FUNCTION snowflake_adopt_plan(regclass, name, boolean, text) IS
+COMMENT ON FUNCTION snowflake_adopt_plan(regclass, name, text) IS
     'what snowflake_adopt() would do: the statements with the tables that each locks in ACCESS EXCLUSIVE mode and rewrites; does nothing';
 
 CREATE FUNCTION snowflake_adopt(
     tbl regclass,
     col name DEFAULT NULL,
-    keep_sequence boolean DEFAULT false,
     views text DEFAULT 'refuse'
 ) RETURNS TABLE (
     first_id bigint,
@@ -182,7 +180,7 @@ CREATE FUNCTION snowflake_adopt(
 )
     LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 100000 ROWS 1
     AS 'MODULE_PATHNAME', 'snowflake_adopt';
-COMMENT ON FUNCTION snowflake_adopt(regclass, name, boolean, text) IS
+COMMENT ON FUNCTION snowflake_adopt(regclass, name, text) IS
     'gives an existing column the default snowflake_next(), and makes it and all columns that refer to it bigint; new IDs are at or above first_id, old numbers below it';
 
 CREATE FUNCTION snowflake_release_plan(
@@ -213,7 +211,7 @@ CREATE FUNCTION snowflake_release(
     LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 100000
     AS 'MODULE_PATHNAME', 'snowflake_release';
 COMMENT ON FUNCTION snowflake_release(regclass, name, bigint, boolean) IS
-    'gives a column whose default is snowflake_next() a sequence instead, or an identity, that begins at start or after the highest value; returns the next value';
+    'gives a column whose default is snowflake_next() back what it had before snowflake_adopt(), or else a sequence or an identity, which begins at start or after the highest value; returns the next value, where it is known';
 
 -- A plan, checked before the first ID is made. Each row answers one question; what is not given is not compared.
 

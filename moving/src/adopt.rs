@@ -1,21 +1,22 @@
 //! From a sequence, an identity or nothing to `snowflake_next()`.
 
-use crate::{Column, Facts, ForeignKey, Oid, Plan, Sequence, Source, Step, Values, Width, literal, views};
+use crate::record::{self, Record};
+use crate::{Before, Column, Facts, ForeignKey, Oid, Plan, Source, Step, Values, Width, literal, sequences, views};
 
 /// How a column is to get snowflake IDs.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Adoption {
     /// New IDs are at or above it.
     pub first_id: i64,
-    /// Whether a sequence that belongs to the column stays.
-    pub keep_sequence: bool,
+    /// The name of a sequence for the record of what was before, as a statement writes it, where the column has no sequence.
+    pub marker: String,
     /// Whether views that stand in the way are dropped and created again.
     pub recreate_views: bool,
 }
 
 /// How the column gets snowflake IDs. Where the plan has no steps and no obstacles, the column has them already.
 pub fn adopt(facts: &Facts, wish: &Adoption) -> Plan {
-    let Adoption { first_id, keep_sequence, recreate_views } = *wish;
+    let Adoption { first_id, recreate_views, .. } = *wish;
     let mut plan = Plan::default();
     let widened: Vec<&Column> = facts.columns.iter().filter(|column| column.width != Some(Width::Eight)).collect();
     if facts.source == Source::Snowflake && widened.is_empty() {
@@ -29,16 +30,12 @@ pub fn adopt(facts: &Facts, wish: &Adoption) -> Plan {
         views::find_obstacles(&mut plan, facts);
     }
 
-    let (key, table) = (facts.key(), facts.name(facts.key().relation));
     plan.lock(locked(facts, &widened));
     if recreates {
         plan.locks.extend(views::locked(facts));
         plan.steps.extend(views::drops(facts));
     }
-    if facts.source == Source::Identity {
-        let statement = format!("ALTER TABLE {table} ALTER COLUMN {} DROP IDENTITY", key.name);
-        plan.steps.push(Step::on(table, statement, "the identity's sequence goes with it"));
-    }
+    end_identity(&mut plan, facts);
     let to_partitions = to_partitions(facts, &widened);
     plan.steps.extend(to_partitions.iter().map(|key| drop_foreign_key(facts, key)));
     plan.steps.extend(widenings(facts, &widened));
@@ -47,17 +44,10 @@ pub fn adopt(facts: &Facts, wish: &Adoption) -> Plan {
         plan.steps.extend(views::creations(facts));
     }
     if facts.source != Source::Snowflake {
-        let statement = format!("ALTER TABLE {table} ALTER COLUMN {} SET DEFAULT {}", key.name, facts.next);
-        let note = match &facts.source {
-            Source::Default(before) => format!("the default was {before}"),
-            Source::Given => "the column had no default".to_owned(),
-            Source::Identity | Source::Snowflake => String::new(),
-        };
-        plan.steps.push(Step::on(table, statement, &note));
+        replace_default(&mut plan, facts);
+        put_on_record(&mut plan, facts, wish);
     }
-    for sequence in &facts.sequences {
-        drop_sequence(&mut plan, sequence, &facts.source, keep_sequence);
-    }
+    note_sequences(&mut plan, facts);
     if recreates {
         plan.steps.extend(views::fillings(facts));
     }
@@ -156,7 +146,7 @@ fn not_owned(facts: &Facts, widened: &[&Column]) -> Vec<String> {
 }
 
 fn find_obstacles(plan: &mut Plan, facts: &Facts, widened: &[&Column], wish: &Adoption) {
-    let Adoption { first_id, keep_sequence, recreate_views } = *wish;
+    let Adoption { first_id, recreate_views, .. } = *wish;
     let is_view = |text: &String| facts.views.iter().any(|view| view.description == *text);
     for column in widened {
         let name = facts.column_name(column);
@@ -189,12 +179,6 @@ fn find_obstacles(plan: &mut Plan, facts: &Facts, widened: &[&Column], wish: &Ad
             format!("{name} has the value {highest}, and the next ID would be {first_id}, which is not above it"),
             "If these are IDs of another layout, such as pgEdge's, set pg_snowflake.layout to it, before this database \
              has IDs of its own. Else give such rows lower numbers.",
-        );
-    }
-    if keep_sequence && facts.source == Source::Identity {
-        plan.hinder(
-            "keep_sequence is given, and the sequence of an identity cannot be kept without the identity".to_owned(),
-            "Leave keep_sequence out. snowflake_release() makes a new sequence, if need be.",
         );
     }
 }
@@ -253,27 +237,100 @@ fn widening(facts: &Facts, root: Oid, columns: &[&Column]) -> Step {
     }
 }
 
-fn drop_sequence(plan: &mut Plan, sequence: &Sequence, source: &Source, keep: bool) {
-    let name = &sequence.name;
-    if sequence.is_identity {
-        // Without an identity that is what pgEdge's conversion leaves behind.
-        if *source != Source::Identity {
-            plan.notes.push(format!(
-                "sequence {name} stays: it was that of an identity, and PostgreSQL drops it with the column only"
-            ));
+/// The sequence of an identity goes with it, and is made again as it was, without the identity.
+fn end_identity(plan: &mut Plan, facts: &Facts) {
+    let (Source::Identity { .. }, Some(table)) = (&facts.source, facts.table()) else { return };
+    let key = &facts.key().name;
+    let statement = format!("ALTER TABLE {} ALTER COLUMN {key} DROP IDENTITY", table.name);
+    let mut step = Step::on(&table.name, statement, "the identity's sequence goes with it, and is made again");
+    let own: Vec<_> = facts.sequences.iter().filter(|sequence| sequence.is_identity).collect();
+    step.locks.extend(own.iter().map(|sequence| sequence.name.clone()));
+    plan.steps.push(step);
+    for sequence in own {
+        // What it gives until then is not given again.
+        plan.locks.push(sequence.oid);
+        plan.steps.extend(sequence.creation(table, key));
+        for user in &sequence.users {
+            plan.hinder(
+                format!("sequence {} is used by {user}, and is dropped and made again", sequence.name),
+                "Have such objects use another sequence first.",
+            );
         }
-    } else if !sequence.is_owned_by_key {
-        plan.notes.push(format!("sequence {name} stays, as it does not belong to the column"));
-    } else if !sequence.users.is_empty() {
-        plan.notes.push(format!("sequence {name} stays, as it is used by {}", sequence.users.join(", ")));
-    } else if keep {
-        plan.notes.push(format!("sequence {name} stays, as keep_sequence says"));
-    } else {
-        plan.steps.push(Step::on(
-            name,
-            format!("DROP SEQUENCE {name}"),
-            "it belongs to the column, and nothing else uses it",
+    }
+}
+
+/// The default of the table, and of those that inherit from it and have the same. Others keep theirs.
+fn replace_default(plan: &mut Plan, facts: &Facts) {
+    let keys = facts.key_columns();
+    let (same, others): (Vec<&Column>, Vec<&Column>) = keys.iter().partition(|it| it.default == facts.key().default);
+    let note = match &facts.source {
+        Source::Default(before) => format!("the default was {before}"),
+        Source::Given => "the column had no default".to_owned(),
+        Source::Identity { .. } | Source::Snowflake => String::new(),
+    };
+    plan.alter_defaults(facts, &same, &format!("SET DEFAULT {}", facts.next), &note);
+    for other in others.into_iter().filter(|other| !other.makes_ids) {
+        let name = facts.column_name(other);
+        plan.notes.push(other.default.as_ref().map_or_else(
+            || format!("{name} has no default of its own, and gets none: rows that are inserted there need an ID"),
+            |default| format!("{name} keeps its own default, {default}: rows that are inserted there get no IDs"),
         ));
+    }
+}
+
+/// Writes down what [`crate::release`] is to put back, where a sequence that belongs to the column does not say it by being there.
+fn put_on_record(plan: &mut Plan, facts: &Facts, wish: &Adoption) {
+    let Some(table) = facts.table() else { return };
+    let mut owned: Vec<_> = facts.sequences.iter().filter(|sequence| sequence.is_owned_by_key).collect();
+    let has_identity = matches!(facts.source, Source::Identity { .. });
+    owned.sort_by_key(|sequence| !(sequence.is_default || has_identity && sequence.is_identity));
+    let before = match &facts.source {
+        Source::Identity { is_always } => Some(Before::Identity { is_always: *is_always }),
+        Source::Default(_) if owned.len() == 1 && owned[0].is_default => None,
+        Source::Default(expression) => Some(Before::Default(expression.clone())),
+        Source::Given => Some(Before::Nothing),
+        Source::Snowflake => return,
+    };
+    let Some(sequence) = owned.first() else {
+        let record = Record { comment: None, before: before.unwrap_or(Before::Nothing), is_marker: true };
+        let (name, column) = (&wish.marker, &facts.key().name);
+        let note = "for the way back: its comment says what was before, and it goes with the column";
+        plan.steps.extend(sequences::new(name, &format!("CREATE SEQUENCE {name}"), note, table));
+        plan.steps.push(Step::on(name, format!("ALTER SEQUENCE {name} OWNED BY {}.{column}", table.name), ""));
+        let statement = format!("COMMENT ON SEQUENCE {name} IS {}", literal(&record.write()));
+        plan.steps.push(Step::on(name, statement, "for snowflake_release()"));
+        return;
+    };
+    let is_marker = sequence.comment.as_deref().and_then(Record::read).is_some_and(|record| record.is_marker);
+    let comment = record::users_own(sequence.comment.as_deref());
+    let is_new = sequence.is_identity && matches!(before, Some(Before::Identity { .. }));
+    let wanted = match before {
+        Some(before) => Some(Record { comment, before, is_marker }.write()),
+        None => comment,
+    };
+    if is_new || wanted != sequence.comment {
+        plan.steps.push(sequence.comment_step(wanted.as_deref(), "for snowflake_release()"));
+    }
+}
+
+/// What becomes of the sequences that the column has or uses.
+fn note_sequences(plan: &mut Plan, facts: &Facts) {
+    for sequence in &facts.sequences {
+        let name = &sequence.name;
+        let others = match sequence.others() {
+            others if others.is_empty() => String::new(),
+            others => format!("; so do {}", others.join(", ")),
+        };
+        let asked = format!("clients that ask it by themselves, as Hibernate's SEQUENCE does, still get small numbers{others}");
+        let identity = matches!(facts.source, Source::Identity { .. });
+        plan.notes.push(if sequence.is_identity && !identity {
+            // That is what pgEdge's conversion leaves behind.
+            format!("sequence {name} stays: it was that of an identity, and PostgreSQL drops it with the column only{others}")
+        } else if sequence.is_owned_by_key {
+            format!("sequence {name} stays, for the way back: {asked}")
+        } else {
+            format!("sequence {name} stays, as it does not belong to the column: {asked}")
+        });
     }
 }
 
@@ -328,7 +385,7 @@ fn notes(facts: &Facts, widened: &[&Column], first_id: i64) -> Vec<String> {
         let tables: Vec<String> = changed(facts, widened).into_iter().map(|oid| facts.name(oid).to_owned()).collect();
         notes.push(format!("statistics of widened columns are gone: ANALYZE {} afterwards", tables.join(", ")));
     }
-    if facts.source == Source::Identity || !facts.sequences.is_empty() {
+    if !facts.sequences.is_empty() {
         notes.push("lastval() and currval() know nothing of IDs: clients must use INSERT ... RETURNING".to_owned());
     }
     notes

@@ -1,5 +1,6 @@
 //! What the catalogue says of a column that holds IDs, and of all columns that must hold the same.
 
+use crate::sequences::Sequence;
 use crate::views::View;
 
 /// The number of a relation.
@@ -45,6 +46,8 @@ pub struct Relation {
     pub heirs_of_others: Vec<String>,
     /// Whether it is a partition.
     pub is_partition: bool,
+    /// Whether it is unlogged.
+    pub is_unlogged: bool,
     /// The size with indexes and TOAST, in bytes.
     pub bytes: i64,
 }
@@ -64,6 +67,10 @@ pub struct Column {
     pub type_name: String,
     /// The tables that it inherits the column from, among those of [`Facts::columns`].
     pub parents: Vec<Oid>,
+    /// Its default, as SQL writes it.
+    pub default: Option<String>,
+    /// Whether that is `snowflake_next()`.
+    pub makes_ids: bool,
     /// What PostgreSQL does not let a column change its type for, such as `view public.v`.
     pub dependents: Vec<String>,
 }
@@ -85,26 +92,16 @@ pub struct ForeignKey {
     pub comment: Option<String>,
 }
 
-/// A sequence that the column has or uses.
-#[derive(Clone, Debug)]
-pub struct Sequence {
-    /// Its name, as a statement writes it.
-    pub name: String,
-    /// Whether it is dropped with the column.
-    pub is_owned_by_key: bool,
-    /// Whether it is the sequence of an identity.
-    pub is_identity: bool,
-    /// What else uses it, such as `default value for column b of table public.t`.
-    pub users: Vec<String>,
-}
-
 /// Where the column's values come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The caller gives them.
     Given,
     /// An identity.
-    Identity,
+    Identity {
+        /// `GENERATED ALWAYS`, and not `BY DEFAULT`.
+        is_always: bool,
+    },
     /// `snowflake_next()`.
     Snowflake,
     /// Another default: its expression.

@@ -9,12 +9,16 @@
 mod adopt;
 mod facts;
 mod plan;
+mod record;
 mod release;
+mod sequences;
 pub mod target;
 mod views;
 
 pub use adopt::{Adoption, adopt};
-pub use facts::{Column, Facts, ForeignKey, Oid, Relation, Role, Sequence, Source, Values, Width};
+pub use facts::{Column, Facts, ForeignKey, Oid, Relation, Role, Source, Values, Width};
 pub use plan::{Actor, Plan, Step, literal};
-pub use release::{Release, ReleaseError, release};
+pub use record::Before;
+pub use release::{Release, ReleaseError, begins_at, put_back, release};
+pub use sequences::{Options, Position, Sequence};
 pub use views::View;

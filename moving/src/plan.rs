@@ -1,6 +1,6 @@
 //! What comes out: statements, what they lock and rewrite, and what stands in their way.
 
-use crate::{Facts, Oid};
+use crate::{Column, Facts, Oid};
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +91,23 @@ impl Plan {
         let statement = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", names.join(", "));
         let step = Step::on("", statement, "takes all locks first, in the order of the tables' OIDs");
         self.steps.push(Step { locks: names, ..step.by(Actor::Caller) });
+    }
+
+    /// One statement for the default of these columns of a table and of those that inherit from it, where these are all of them; else
+    /// one for each, which leaves the others alone.
+    pub(crate) fn alter_defaults(&mut self, facts: &Facts, columns: &[&Column], action: &str, note: &str) {
+        let is_all = columns.len() == facts.key_columns().len();
+        let tables: Vec<&str> = columns.iter().map(|column| facts.name(column.relation)).collect();
+        let step = |only: &str, tables: &[&str]| {
+            let statement = format!("ALTER TABLE {only}{} ALTER COLUMN {} {action}", tables[0], facts.key().name);
+            let locks = tables.iter().map(|&table| table.to_owned()).collect();
+            Step { locks, ..Step::on("", statement, note) }
+        };
+        if is_all {
+            self.steps.push(step("", &tables));
+        } else {
+            self.steps.extend(tables.chunks(1).map(|table| step("ONLY ", table)));
+        }
     }
 
     /// Notes whose rights the statements are run with, where those are not the caller's.

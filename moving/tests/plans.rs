@@ -1,21 +1,21 @@
 //! Plans of made-up tables: which statements there are, in which order, and what they lock and rewrite.
 
 use snowflake_moving::{
-    Actor, Adoption, Column, Facts, ForeignKey, Oid, Plan, Relation, Release, ReleaseError, Role, Sequence, Source,
-    Values, View, Width, literal, release,
+    Actor, Adoption, Column, Facts, ForeignKey, Oid, Options, Plan, Position, Relation, Release, ReleaseError, Role,
+    Sequence, Source, Values, View, Width, begins_at, literal, put_back, release,
 };
 
 const FIRST: i64 = 1 << 60;
 
-fn adopt(facts: &Facts, first_id: i64, keep_sequence: bool) -> Plan {
-    snowflake_moving::adopt(facts, &Adoption { first_id, keep_sequence, recreate_views: false })
+fn adopt(facts: &Facts, first_id: i64) -> Plan {
+    snowflake_moving::adopt(facts, &Adoption { first_id, marker: "m".to_owned(), recreate_views: false })
 }
 
 fn relation(oid: u32, name: &str) -> Relation {
     let bytes = 1000 + i64::from(oid);
     let heirs_of_others = Vec::new();
     let (oid, name, owner) = (Oid(oid), name.to_owned(), role(7));
-    Relation { oid, name, owner, is_owned: true, heirs_of_others, is_partition: false, bytes }
+    Relation { oid, name, owner, is_owned: true, heirs_of_others, is_partition: false, is_unlogged: false, bytes }
 }
 
 fn role(oid: u32) -> Role {
@@ -30,8 +30,36 @@ fn column(relation: u32, name: &str, width: Width, parents: &[u32]) -> Column {
         width: Some(width),
         type_name: "of some type".to_owned(),
         parents: parents.iter().map(|&oid| Oid(oid)).collect(),
+        default: (name == "id").then(|| "nextval('s'::regclass)".to_owned()),
+        makes_ids: false,
         dependents: Vec::new(),
     }
+}
+
+fn sequence(name: &str) -> Sequence {
+    Sequence {
+        oid: Oid(77),
+        name: name.to_owned(),
+        is_owned_by_key: true,
+        is_identity: false,
+        is_default: true,
+        users: Vec::new(),
+        callers: Vec::new(),
+        options: Options::DEFAULT,
+        position: Some(Position { last: 9, is_called: true }),
+        is_unlogged: false,
+        comment: None,
+        grants: Vec::new(),
+    }
+}
+
+/// The same, with snowflake IDs.
+fn moved_in(mut facts: Facts) -> Facts {
+    facts.source = Source::Snowflake;
+    for column in facts.columns.iter_mut().filter(|column| column.name == "id") {
+        (column.default, column.makes_ids) = (Some("public.snowflake_next()".to_owned()), true);
+    }
+    facts
 }
 
 fn foreign_key(name: &str, from: (u32, &str), to: (u32, &str)) -> ForeignKey {
@@ -53,12 +81,7 @@ fn serial(width: Width, other: Width) -> Facts {
         columns: vec![column(2, "id", width, &[]), column(1, "t_id", other, &[])],
         foreign_keys: vec![foreign_key("u_t_id_fkey", (1, "t_id"), (2, "id"))],
         source: Source::Default("nextval('s'::regclass)".to_owned()),
-        sequences: vec![Sequence {
-            name: "s".to_owned(),
-            is_owned_by_key: true,
-            is_identity: false,
-            users: Vec::new(),
-        }],
+        sequences: vec![sequence("s")],
         values: Some(Values { lowest: 1, highest: 9 }),
         next: "public.snowflake_next()".to_owned(),
         mentions: Vec::new(),
@@ -74,7 +97,7 @@ fn statements(plan: &Plan) -> Vec<&str> {
 
 #[test]
 fn a_serial_and_what_refers_to_it_become_bigint() {
-    let plan = adopt(&serial(Width::Four, Width::Two), FIRST, false);
+    let plan = adopt(&serial(Width::Four, Width::Two), FIRST);
     assert_eq!(
         statements(&plan),
         [
@@ -82,7 +105,6 @@ fn a_serial_and_what_refers_to_it_become_bigint() {
             "ALTER TABLE t ALTER COLUMN id TYPE bigint",
             "ALTER TABLE u ALTER COLUMN t_id TYPE bigint",
             "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()",
-            "DROP SEQUENCE s",
         ]
     );
     assert_eq!(plan.locks, [Oid(1), Oid(2)]);
@@ -93,13 +115,12 @@ fn a_serial_and_what_refers_to_it_become_bigint() {
 
 #[test]
 fn a_column_that_is_wide_enough_is_left_alone() {
-    let plan = adopt(&serial(Width::Eight, Width::Eight), FIRST, false);
+    let plan = adopt(&serial(Width::Eight, Width::Eight), FIRST);
     assert_eq!(
         statements(&plan),
         [
             "LOCK TABLE t IN ACCESS EXCLUSIVE MODE",
             "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()",
-            "DROP SEQUENCE s",
         ]
     );
     assert!(plan.steps.iter().all(|step| step.rewrites.is_empty()));
@@ -110,7 +131,7 @@ fn only_the_top_of_a_tree_is_altered() {
     let mut facts = serial(Width::Four, Width::Eight);
     facts.relations.extend([relation(3, "part"), relation(4, "subpart")]);
     facts.columns.extend([column(3, "id", Width::Four, &[2]), column(4, "id", Width::Four, &[3])]);
-    let plan = adopt(&facts, FIRST, false);
+    let plan = adopt(&facts, FIRST);
     assert_eq!(statements(&plan)[1..2], ["ALTER TABLE t ALTER COLUMN id TYPE bigint"]);
     assert_eq!(plan.steps[1].rewrites, ["t", "part", "subpart"]);
     assert_eq!(plan.steps[1].bytes, 3009);
@@ -121,7 +142,7 @@ fn only_the_top_of_a_tree_is_altered() {
 fn a_key_that_refers_to_another_table_is_noted() {
     let mut facts = serial(Width::Eight, Width::Eight);
     let has_note =
-        |facts: &Facts| adopt(facts, FIRST, false).notes.iter().any(|note| note.contains("itself refers to u"));
+        |facts: &Facts| adopt(facts, FIRST).notes.iter().any(|note| note.contains("itself refers to u"));
     assert!(!has_note(&facts));
     facts.foreign_keys.push(foreign_key("back", (2, "id"), (1, "t_id")));
     assert!(has_note(&facts));
@@ -136,7 +157,7 @@ fn a_foreign_key_to_a_partition_is_dropped_and_made_again() {
     facts.columns.extend([column(3, "id", Width::Four, &[2]), column(5, "part_id", Width::Eight, &[])]);
     facts.foreign_keys.push(foreign_key("f", (5, "part_id"), (3, "id")));
     facts.foreign_keys[1].comment = Some("it's one".to_owned());
-    let plan = adopt(&facts, FIRST, false);
+    let plan = adopt(&facts, FIRST);
     assert_eq!(
         statements(&plan)[1..5],
         [
@@ -156,7 +177,7 @@ fn a_table_has_one_statement_for_all_its_columns() {
     let mut facts = serial(Width::Four, Width::Four);
     facts.columns.push(column(1, "t_id_2", Width::Two, &[]));
     facts.columns.push(column(2, "parent_id", Width::Four, &[]));
-    let plan = adopt(&facts, FIRST, false);
+    let plan = adopt(&facts, FIRST);
     assert_eq!(
         statements(&plan)[1..3],
         [
@@ -172,7 +193,7 @@ fn a_column_of_two_trees_is_an_obstacle() {
     facts.relations.extend([relation(7, "a"), relation(8, "b")]);
     facts.columns.extend([column(7, "t_id", Width::Four, &[]), column(8, "t_id", Width::Four, &[])]);
     facts.columns[1].parents = vec![Oid(7), Oid(8)];
-    let plan = adopt(&facts, FIRST, false);
+    let plan = adopt(&facts, FIRST);
     assert_eq!(plan.obstacles, ["u.t_id cannot change its type because it is inherited from both a and b"]);
     // A diamond has one top.
     facts.relations.push(relation(9, "top"));
@@ -180,7 +201,7 @@ fn a_column_of_two_trees_is_an_obstacle() {
     for index in [2, 3] {
         facts.columns[index].parents = vec![Oid(9)];
     }
-    let plan = adopt(&facts, FIRST, false);
+    let plan = adopt(&facts, FIRST);
     assert!(plan.obstacles.is_empty());
     assert!(statements(&plan).contains(&"ALTER TABLE top ALTER COLUMN t_id TYPE bigint"));
 }
@@ -191,11 +212,11 @@ fn what_stands_in_the_way_is_listed_for_columns_that_change() {
     facts.columns[0].dependents = vec!["view v".to_owned()];
     facts.columns[1].dependents = vec!["view w".to_owned()];
     facts.relations[1].is_owned = false;
-    let plan = adopt(&facts, FIRST, false);
+    let plan = adopt(&facts, FIRST);
     assert_eq!(plan.obstacles, ["u.t_id cannot change its type because of view w"]);
     assert_eq!(plan.not_owned, ["u"]);
     facts.columns[1].width = None;
-    assert_eq!(adopt(&facts, FIRST, false).obstacles.len(), 2);
+    assert_eq!(adopt(&facts, FIRST).obstacles.len(), 2);
 }
 
 #[test]
@@ -203,41 +224,125 @@ fn a_value_that_no_new_id_is_above_is_an_obstacle() {
     let mut facts = serial(Width::Eight, Width::Eight);
     for (highest, obstacles) in [(FIRST - 1, 0), (FIRST, 1), (i64::MAX, 1)] {
         facts.values = Some(Values { lowest: 1, highest });
-        assert_eq!(adopt(&facts, FIRST, false).obstacles.len(), obstacles, "{highest}");
+        assert_eq!(adopt(&facts, FIRST).obstacles.len(), obstacles, "{highest}");
     }
     facts.values = None;
-    assert!(adopt(&facts, FIRST, false).obstacles.is_empty());
+    assert!(adopt(&facts, FIRST).obstacles.is_empty());
+}
+
+/// Whoever asks it by himself goes on.
+#[test]
+fn a_sequence_stays_with_a_note_who_asks_it() {
+    let mut facts = serial(Width::Eight, Width::Eight);
+    facts.sequences[0].users = vec!["default value for column b of table t".to_owned()];
+    facts.sequences[0].callers = vec!["f()".to_owned()];
+    let plan = adopt(&facts, FIRST);
+    assert!(plan.steps.iter().all(|step| !step.statement.contains("SEQUENCE")), "{:?}", plan.steps);
+    let note = plan.notes.iter().find(|note| note.starts_with("sequence s stays, for the way back")).unwrap();
+    assert!(note.ends_with("so do default value for column b of table t, function f()"), "{note}");
 }
 
 #[test]
-fn a_sequence_is_dropped_where_nothing_else_needs_it() {
-    let drops = |facts: &Facts, keep| statements(&adopt(facts, FIRST, keep)).contains(&"DROP SEQUENCE s");
+fn the_sequence_of_an_identity_is_made_again_and_the_identity_is_on_record() {
     let mut facts = serial(Width::Eight, Width::Eight);
-    assert!(drops(&facts, false));
-    assert!(!drops(&facts, true));
-    facts.sequences[0].users = vec!["default value for column b of table t".to_owned()];
-    assert!(!drops(&facts, false));
-    facts.sequences[0].users.clear();
-    facts.sequences[0].is_owned_by_key = false;
-    assert!(!drops(&facts, false));
-    facts.source = Source::Identity;
-    facts.sequences[0].is_identity = true;
-    let plan = adopt(&facts, FIRST, false);
-    assert_eq!(statements(&plan)[1], "ALTER TABLE t ALTER COLUMN id DROP IDENTITY");
-    assert!(plan.obstacles.is_empty());
-    assert_eq!(adopt(&facts, FIRST, true).obstacles.len(), 1);
+    facts.source = Source::Identity { is_always: true };
+    facts.columns[0].default = None;
+    let own = &mut facts.sequences[0];
+    (own.is_identity, own.is_default, own.comment) = (true, false, Some("of the user".to_owned()));
+    own.options = Options { width: Width::Four, min: -7, max: i64::from(i32::MAX), cache: 5, cycles: true, ..own.options };
+    own.grants = vec![("GRANT a".to_owned(), Oid(7)), ("GRANT b".to_owned(), Oid(8))];
+    let plan = adopt(&facts, FIRST);
+    assert_eq!(
+        statements(&plan)[1..],
+        [
+            "ALTER TABLE t ALTER COLUMN id DROP IDENTITY",
+            "CREATE SEQUENCE s AS integer START WITH 1 INCREMENT BY 1 MINVALUE -7 NO MAXVALUE CACHE 5 CYCLE",
+            "SELECT pg_catalog.setval('s'::pg_catalog.regclass, 9, true)",
+            "ALTER SEQUENCE s OWNED BY t.id",
+            "GRANT a",
+            "GRANT b",
+            "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()",
+            "COMMENT ON SEQUENCE s IS 'of the user\n[snowflake_adopt: GENERATED ALWAYS AS IDENTITY]'",
+        ]
+    );
+    assert_eq!(plan.locks, [Oid(2), Oid(77)]);
+    assert_eq!(actors(&plan)[5..7], [Actor::Owner, Actor::Role(Oid(8))]);
+    facts.sequences[0].users = vec!["view v".to_owned()];
+    assert_eq!(adopt(&facts, FIRST).obstacles, ["sequence s is used by view v, and is dropped and made again"]);
+}
+
+#[test]
+fn another_default_is_on_record_in_a_sequence_of_the_column() {
+    let mut facts = serial(Width::Eight, Width::Eight);
+    let records = |facts: &Facts| {
+        let plan = adopt(facts, FIRST);
+        let found = statements(&plan).into_iter().filter(|it| it.contains("SEQUENCE")).map(str::to_owned);
+        found.collect::<Vec<_>>()
+    };
+    assert_eq!(records(&facts), [""; 0]);
+    // What an earlier time has left does not count any more.
+    facts.sequences[0].comment = Some("c\n[snowflake_adopt: no default]".to_owned());
+    assert_eq!(records(&facts), ["COMMENT ON SEQUENCE s IS 'c'"]);
+    facts.sequences[0].is_default = false;
+    facts.source = Source::Default("f('x')".to_owned());
+    assert_eq!(records(&facts), ["COMMENT ON SEQUENCE s IS 'c\n[snowflake_adopt: DEFAULT f(''x'')]'"]);
+    facts.sequences.clear();
+    facts.source = Source::Given;
+    assert_eq!(
+        records(&facts),
+        [
+            "CREATE SEQUENCE m",
+            "ALTER SEQUENCE m OWNED BY t.id",
+            "COMMENT ON SEQUENCE m IS '[snowflake_adopt: no default; snowflake_release() drops this sequence]'",
+        ]
+    );
+}
+
+/// What partitions and tables that inherit have of their own stays theirs.
+#[test]
+fn defaults_of_heirs_stay() {
+    let mut facts = serial(Width::Eight, Width::Eight);
+    facts.relations.extend([relation(3, "same"), relation(4, "other"), relation(5, "none")]);
+    facts.columns.extend([3, 4, 5].map(|oid| column(oid, "id", Width::Eight, &[2])));
+    assert_eq!(statements(&adopt(&facts, FIRST))[1], "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()");
+    facts.columns[3].default = Some("7".to_owned());
+    facts.columns[4].default = None;
+    let plan = adopt(&facts, FIRST);
+    assert_eq!(
+        statements(&plan)[1..],
+        [
+            "ALTER TABLE ONLY t ALTER COLUMN id SET DEFAULT public.snowflake_next()",
+            "ALTER TABLE ONLY same ALTER COLUMN id SET DEFAULT public.snowflake_next()",
+        ]
+    );
+    let has = |text: &str| plan.notes.iter().any(|note| note.starts_with(text));
+    assert!(has("other.id keeps its own default, 7: ") && has("none.id has no default of its own"), "{:?}", plan.notes);
+    // And on the way back.
+    let mut facts = moved_in(facts);
+    for (heir, default) in [(3, Some("7".to_owned())), (4, None)] {
+        (facts.columns[heir].default, facts.columns[heir].makes_ids) = (default, false);
+    }
+    let (plan, _) = release(&facts, &Release { start: Some(10), ..Release::default() }).unwrap();
+    assert_eq!(
+        statements(&plan)[1..],
+        [
+            "ALTER TABLE ONLY t ALTER COLUMN id SET DEFAULT pg_catalog.nextval('s'::pg_catalog.regclass)",
+            "ALTER TABLE ONLY same ALTER COLUMN id SET DEFAULT pg_catalog.nextval('s'::pg_catalog.regclass)",
+        ]
+    );
+    assert!(plan.notes.contains(&"other.id keeps its own default: 7".to_owned()), "{:?}", plan.notes);
 }
 
 /// `SET DEFAULT` by hand does half of it.
 #[test]
 fn what_is_half_done_is_finished_and_what_is_done_needs_nothing() {
     let mut facts = serial(Width::Eight, Width::Four);
-    facts.source = Source::Snowflake;
     facts.sequences.clear();
-    let plan = adopt(&facts, FIRST, false);
+    let mut facts = moved_in(facts);
+    let plan = adopt(&facts, FIRST);
     assert_eq!(statements(&plan)[1..], ["ALTER TABLE u ALTER COLUMN t_id TYPE bigint"]);
     facts.columns[1].width = Some(Width::Eight);
-    assert_eq!(adopt(&facts, FIRST, false), Plan::default());
+    assert_eq!(adopt(&facts, FIRST), Plan::default());
 }
 
 fn released(
@@ -245,12 +350,11 @@ fn released(
     values: Option<Values>,
     sequences: &[Sequence],
 ) -> Result<(Vec<String>, i64), ReleaseError> {
-    let mut facts = serial(Width::Eight, Width::Eight);
-    facts.source = Source::Snowflake;
+    let mut facts = moved_in(serial(Width::Eight, Width::Eight));
     facts.values = values;
     facts.sequences = sequences.to_vec();
     let (plan, next) = release(&facts, wish)?;
-    Ok((plan.steps.into_iter().map(|step| step.statement).collect(), next))
+    Ok((plan.steps.into_iter().map(|step| step.statement).collect(), next.unwrap()))
 }
 
 #[test]
@@ -311,14 +415,113 @@ fn literals_are_quoted_for_either_setting() {
 fn the_sequence_of_an_identity_that_is_gone_stays_and_is_used_again() {
     let mut facts = serial(Width::Eight, Width::Eight);
     facts.sequences[0].is_identity = true;
-    let plan = adopt(&facts, FIRST, false);
+    let plan = adopt(&facts, FIRST);
     assert!(!statements(&plan).contains(&"DROP SEQUENCE s"));
     assert!(plan.notes.iter().any(|note| note.starts_with("sequence s stays")), "{:?}", plan.notes);
     let sequences = &facts.sequences;
-    let (statements, _) = released(&Release::default(), None, sequences).unwrap();
-    assert_eq!(statements[1], "ALTER SEQUENCE s AS bigint MINVALUE 1 NO MAXVALUE RESTART WITH 1");
+    let (statements, _) = released(&Release { start: Some(12), ..Release::default() }, None, sequences).unwrap();
+    assert_eq!(statements[1], "ALTER SEQUENCE s RESTART WITH 12");
     let wish = Release { identity: true, is_not_null: true, ..Release::default() };
     assert_eq!(released(&wish, None, sequences).unwrap_err(), ReleaseError::OldIdentity);
+}
+
+fn recorded(said: &str) -> Vec<Sequence> {
+    let comment = Some(format!("of the user\n[snowflake_adopt: {said}]"));
+    vec![Sequence { comment, is_default: false, position: Some(Position { last: 9, is_called: true }), ..sequence("s") }]
+}
+
+#[test]
+fn an_identity_comes_back_with_all_that_it_was() {
+    let mut sequences = recorded("GENERATED ALWAYS AS IDENTITY");
+    let own = &mut sequences[0];
+    own.options = Options { width: Width::Four, start: 2, min: 2, max: 1000, increment: 3, cache: 5, cycles: true };
+    own.grants = vec![("GRANT a".to_owned(), Oid(7))];
+    own.is_unlogged = true;
+    let wish = Release { start: Some(50), is_not_null: true, ..Release::default() };
+    let values = Some(Values { lowest: 1, highest: FIRST });
+    let (statements, first) = released(&wish, values, &sequences).unwrap();
+    assert_eq!(first, 50);
+    let made = "ALTER TABLE t ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME s START WITH 2 INCREMENT BY 3 \
+                MINVALUE 2 MAXVALUE 1000 CACHE 5 CYCLE)";
+    let expected = [
+        "ALTER TABLE t ALTER COLUMN id DROP DEFAULT",
+        "DROP SEQUENCE s",
+        made,
+        "ALTER SEQUENCE s RESTART WITH 50",
+        "ALTER SEQUENCE s SET UNLOGGED",
+        "GRANT a",
+        "COMMENT ON SEQUENCE s IS 'of the user'",
+    ];
+    assert_eq!(statements[1..], expected);
+    // Behind the highest value there is no room.
+    let (statements, first) = released(&Release { start: None, ..wish.clone() }, values, &sequences).unwrap();
+    assert_eq!((first, &*statements[3]), (FIRST + 1, &*made.replace("MAXVALUE 1000", "NO MAXVALUE")));
+    // Who takes from it, too, does not get a value twice.
+    sequences[0].callers = vec!["f()".to_owned()];
+    for start in [None, Some(1), Some(12)] {
+        let (statements, first) = released(&Release { start, ..wish.clone() }, values, &sequences).unwrap();
+        assert_eq!(first, 12);
+        assert_eq!(statements[4], "SELECT pg_catalog.setval('s'::pg_catalog.regclass, 9, true)");
+    }
+    assert_eq!(released(&Release { is_not_null: false, ..wish }, values, &sequences).unwrap_err(), ReleaseError::Nullable);
+}
+
+#[test]
+fn a_sequence_that_others_use_is_never_lowered() {
+    let mut used = sequence("s");
+    used.users = vec!["default value for column b of table t".to_owned()];
+    let values = Some(Values { lowest: 1, highest: FIRST });
+    let of = |start, sequence: &Sequence| {
+        let wish = Release { start, ..Release::default() };
+        let (statements, first) = released(&wish, values, std::slice::from_ref(sequence)).unwrap();
+        (first, statements.into_iter().find(|it| it.contains("RESTART")).unwrap_or_default())
+    };
+    for start in [None, Some(1), Some(10)] {
+        assert_eq!(of(start, &used), (10, String::new()));
+    }
+    assert_eq!(of(Some(11), &used), (11, "ALTER SEQUENCE s RESTART WITH 11".to_owned()));
+    used.options = Options { increment: -1, min: -100, max: 100, start: 100, ..used.options };
+    assert_eq!(of(Some(50), &used), (8, String::new()));
+    assert_eq!(of(Some(7), &used), (7, "ALTER SEQUENCE s RESTART WITH 7".to_owned()));
+    // One that falls goes on, whoever uses it.
+    used.users.clear();
+    assert_eq!(of(None, &used), (8, String::new()));
+    // It is widened only where it must be.
+    let narrow = Sequence { options: Options { width: Width::Four, max: i64::from(i32::MAX), ..Options::DEFAULT }, ..sequence("s") };
+    assert_eq!(of(Some(99), &narrow).1, "ALTER SEQUENCE s RESTART WITH 99");
+    assert_eq!(of(None, &narrow).1, format!("ALTER SEQUENCE s AS bigint RESTART WITH {}", FIRST + 1));
+    let small = Sequence { options: Options { width: Width::Two, min: 5, max: 100, ..Options::DEFAULT }, ..sequence("s") };
+    assert_eq!(of(None, &small).1, format!("ALTER SEQUENCE s AS bigint NO MAXVALUE RESTART WITH {}", FIRST + 1));
+    assert_eq!(of(Some(1), &small).1, "ALTER SEQUENCE s AS bigint MINVALUE 1 RESTART WITH 1");
+}
+
+#[test]
+fn what_is_on_record_is_put_back() {
+    let of = |said: &str, start| {
+        let facts = Facts { sequences: recorded(said), ..moved_in(serial(Width::Eight, Width::Eight)) };
+        let checked = put_back(&facts, start, false);
+        let wish = Release { start, sequence: "new".to_owned(), ..Release::default() };
+        let (plan, first) = release(&facts, &wish).unwrap();
+        assert_eq!(first, begins_at(&facts, start, false).or(first));
+        (statements(&plan)[1..].iter().map(|it| (*it).to_owned()).collect::<Vec<_>>(), first, checked)
+    };
+    let default = "ALTER TABLE t ALTER COLUMN id SET DEFAULT f('x')".to_owned();
+    let comment = "COMMENT ON SEQUENCE s IS 'of the user'".to_owned();
+    let checked = Some("f('x')".to_owned());
+    let (steps, first, found) = of("DEFAULT f('x')", None);
+    assert_eq!((steps, first, found), (vec![default.clone(), comment.clone()], None, checked.clone()));
+    let restart = "ALTER SEQUENCE s RESTART WITH 70".to_owned();
+    assert_eq!(of("DEFAULT f('x')", Some(70)), (vec![default.clone(), restart, comment.clone()], Some(70), checked.clone()));
+    let none = "ALTER TABLE t ALTER COLUMN id DROP DEFAULT".to_owned();
+    assert_eq!(of("no default", None), (vec![none.clone(), comment], None, None));
+    // A sequence that was made for the record goes with it; a start is a wish for one of its own.
+    let marker = "; snowflake_release() drops this sequence";
+    let drop = "DROP SEQUENCE s".to_owned();
+    assert_eq!(of(&format!("no default{marker}"), None), (vec![none, drop.clone()], None, None));
+    assert_eq!(of(&format!("DEFAULT f('x'){marker}"), None), (vec![default, drop], None, checked));
+    let (steps, first, found) = of(&format!("DEFAULT f('x'){marker}"), Some(3));
+    assert_eq!((&*steps[0], first, found), ("CREATE SEQUENCE new AS bigint MINVALUE 1 START WITH 3", Some(3), None));
+    assert_eq!(steps.last().unwrap(), "DROP SEQUENCE s");
 }
 
 fn view(oid: u32, reads: &[u32]) -> View {
@@ -347,7 +550,7 @@ fn with_views(views: Vec<View>) -> Facts {
 }
 
 fn recreating(facts: &Facts) -> Plan {
-    snowflake_moving::adopt(facts, &Adoption { first_id: FIRST, keep_sequence: false, recreate_views: true })
+    snowflake_moving::adopt(facts, &Adoption { first_id: FIRST, marker: "m".to_owned(), recreate_views: true })
 }
 
 #[test]
@@ -374,7 +577,6 @@ fn views_are_dropped_and_created_again_in_order() {
             "CREATE INDEX i",
             "CREATE VIEW v12",
             "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()",
-            "DROP SEQUENCE s",
             "REFRESH MATERIALIZED VIEW v11",
         ]
     );
@@ -385,7 +587,7 @@ fn views_are_dropped_and_created_again_in_order() {
     assert_eq!((&*refresh.rewrites, refresh.bytes), (&["v11".to_owned()][..], 77));
 
     // Without being told to, they are in the way; and where nothing becomes wider, they stay.
-    assert_eq!(adopt(&facts, FIRST, false).obstacles, ["t.id cannot change its type because of view v10"]);
+    assert_eq!(adopt(&facts, FIRST).obstacles, ["t.id cannot change its type because of view v10"]);
     let wide = Facts { views: facts.views, ..serial(Width::Eight, Width::Eight) };
     assert!(!statements(&recreating(&wide)).iter().any(|statement| statement.contains("VIEW")));
 }
@@ -438,7 +640,7 @@ fn statements_are_run_as_the_owners_of_tables_and_views() {
     assert!(plan.notes.iter().all(|note| !note.contains("SET ROLE")), "{:?}", plan.notes);
     facts.relations[0].owner = role(9);
     facts.relations[1].owner = role(9);
-    let plan = adopt(&facts, FIRST, false);
+    let plan = adopt(&facts, FIRST);
     assert!(plan.notes.iter().any(|note| note.contains("SET ROLE role_9")), "{:?}", plan.notes);
 }
 
@@ -462,7 +664,7 @@ fn tables_of_two_owners_are_an_obstacle_where_one_statement_concerns_both() {
     for other in [0, 1] {
         let mut facts = serial(Width::Four, Width::Four);
         facts.relations[other].owner = role(9);
-        let plan = adopt(&facts, FIRST, false);
+        let plan = adopt(&facts, FIRST);
         let obstacles = plan.obstacles.join("; ");
         assert!(obstacles.contains("belongs to role_7") || obstacles.contains("belongs to role_9"), "{obstacles}");
         assert!(facts.has_one_owner());
@@ -470,7 +672,7 @@ fn tables_of_two_owners_are_an_obstacle_where_one_statement_concerns_both() {
     // Where nothing becomes wider, the other table is not concerned.
     let mut facts = serial(Width::Eight, Width::Eight);
     facts.relations[1].owner = role(9);
-    assert_eq!(adopt(&facts, FIRST, false).obstacles.len(), 0);
+    assert_eq!(adopt(&facts, FIRST).obstacles.len(), 0);
 }
 
 #[test]
@@ -481,9 +683,9 @@ fn partitions_of_another_owner_are_an_obstacle_both_ways() {
     facts.relations[0].heirs_of_others = vec!["p to role_9".to_owned()];
     assert!(!facts.has_one_owner());
     let expected = "t belongs to role_7, and p to role_9";
-    let plan = adopt(&facts, FIRST, false);
+    let plan = adopt(&facts, FIRST);
     assert!(plan.obstacles.len() == 1 && plan.obstacles[0].starts_with(expected), "{:?}", plan.obstacles);
-    facts.source = Source::Snowflake;
+    let facts = moved_in(facts);
     let (plan, _) = release(&facts, &Release { sequence: "new".to_owned(), ..Release::default() }).unwrap();
     assert!(plan.obstacles[0].starts_with(expected), "{:?}", plan.obstacles);
 }
@@ -491,9 +693,10 @@ fn partitions_of_another_owner_are_an_obstacle_both_ways() {
 /// Where the owner of the table may not create the sequence, perhaps its caller may, and runs no code of the owner's by it.
 #[test]
 fn a_new_sequence_is_made_by_the_caller_where_the_owner_may_not() {
-    let mut facts = serial(Width::Eight, Width::Eight);
-    (facts.source, facts.sequences) = (Source::Snowflake, Vec::new());
-    let wish = Release { sequence: "new".to_owned(), owner: Some("role_7".to_owned()), ..Release::default() };
+    let mut facts = moved_in(serial(Width::Eight, Width::Eight));
+    facts.sequences = Vec::new();
+    facts.relations[0].owner.is_caller = false;
+    let wish = Release { sequence: "new".to_owned(), ..Release::default() };
     let (plan, _) = release(&facts, &wish).unwrap();
     assert_eq!(actors(&plan), [Actor::Caller, Actor::Owner, Actor::Owner, Actor::Owner, Actor::Owner]);
     facts.relations[0].owner.may_create = false;
@@ -509,7 +712,7 @@ fn a_new_sequence_is_made_by_the_caller_where_the_owner_may_not() {
 fn partitions_of_another_owner_at_the_other_end_of_a_foreign_key_are_an_obstacle() {
     let mut facts = serial(Width::Four, Width::Four);
     facts.relations[1].heirs_of_others = vec!["p to role_9".to_owned()];
-    let plan = adopt(&facts, FIRST, false);
+    let plan = adopt(&facts, FIRST);
     assert!(plan.obstacles[0].starts_with("t belongs to role_7, and p to role_9"), "{:?}", plan.obstacles);
     assert!(facts.has_one_owner());
 }

@@ -27,7 +27,6 @@ type Shown = (Option<i32>, &'static str, Option<Text>, Option<Text>, Option<Text
 fn snowflake_adopt_plan(
     tbl: Option<pg_sys::Oid>,
     col: Option<&CStr>,
-    keep_sequence: Option<bool>,
     views: Option<Given>,
 ) -> TableIterator<
     'static,
@@ -41,7 +40,7 @@ fn snowflake_adopt_plan(
         name!(note, Option<Text>),
     ),
 > {
-    TableIterator::new(shown(tbl, col, way_in(keep_sequence, views)))
+    TableIterator::new(shown(tbl, col, way_in(views)))
 }
 
 #[pg_extern(sql = "")]
@@ -69,28 +68,32 @@ fn snowflake_release_plan(
 fn snowflake_adopt(
     tbl: Option<pg_sys::Oid>,
     col: Option<&CStr>,
-    keep_sequence: Option<bool>,
     views: Option<Given>,
 ) -> TableIterator<'static, (name!(first_id, i64), name!(adopted_at, Option<i64>), name!(highest_before, Option<i64>))>
 {
-    let Done { first, at, highest } = done(tbl, col, way_in(keep_sequence, views));
-    TableIterator::once((first, at, highest))
+    let Done { first, at, highest } = done(tbl, col, way_in(views));
+    TableIterator::once((first.unwrap_or_default(), at, highest))
 }
 
-/// Returns the next value.
+/// Returns the next value, where it is known.
 #[pg_extern(sql = "")]
-fn snowflake_release(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, start: Option<i64>, identity: Option<bool>) -> i64 {
+fn snowflake_release(
+    tbl: Option<pg_sys::Oid>,
+    col: Option<&CStr>,
+    start: Option<i64>,
+    identity: Option<bool>,
+) -> Option<i64> {
     done(tbl, col, Way::Out { start, identity: identity.unwrap_or(false) }).first
 }
 
-fn way_in(keep_sequence: Option<bool>, views: Option<Given>) -> Way {
+fn way_in(views: Option<Given>) -> Way {
     let views = views.map_or("refuse".into(), Given::read);
     let recreate_views = match &*views {
         "refuse" => false,
         "recreate" => true,
         _ => Error::from(MovingError::Views(views.into_owned())).raise(),
     };
-    Way::In { keep_sequence: keep_sequence.unwrap_or(false), recreate_views }
+    Way::In { recreate_views }
 }
 
 /// A `name` is passed as a pointer to its NUL-terminated bytes.

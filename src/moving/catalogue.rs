@@ -8,7 +8,9 @@ use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 use pgrx::spi::{Result, SpiClient, SpiHeapTupleData};
 use snowflake_moving::target::{Candidate, Table, TableKind};
-use snowflake_moving::{Column, Facts, ForeignKey, Oid, Relation, Role, Sequence, Source, Values, Width};
+use snowflake_moving::{
+    Column, Facts, ForeignKey, Oid, Options, Position, Relation, Role, Sequence, Source, Values, Width,
+};
 
 /// A function without arguments ($1), as a statement writes its call.
 const CALL: &str = "
@@ -31,7 +33,7 @@ const COLUMNS: &str = "
             AND refclassid = 'pg_proc'::regclass AND refobjid = $2),
         EXISTS (SELECT FROM pg_depend JOIN pg_class s ON s.oid = refobjid AND relkind = 'S'
             WHERE classid = 'pg_attrdef'::regclass AND objid = d.oid AND refclassid = 'pg_class'::regclass),
-        attnotnull
+        attnotnull, attidentity = 'a'
     FROM pg_attribute a LEFT JOIN pg_attrdef d ON adrelid = attrelid AND adnum = attnum
     WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped ORDER BY attnum";
 
@@ -44,7 +46,8 @@ const WIDTH: &str = "
         ) SELECT 8 FROM base WHERE type = 'int8'::regtype
     ) END)";
 
-/// The column ($1, $2) and all that hold the same values, and what stands in the way of another type of each.
+/// The column ($1, $2) and all that hold the same values, and what stands in the way of another type of each; $3 is
+/// `snowflake_next()`.
 const REACHED: &str = "
     WITH RECURSIVE reached (relation, number) AS (
         SELECT $1::oid, $2::int2
@@ -113,8 +116,12 @@ const REACHED: &str = "
             SELECT pg_describe_object(classid, objid, objsubid) || ', which has the table''s rows as its type'
             FROM pg_depend WHERE refclassid = 'pg_type'::regclass AND classid = 'pg_class'::regclass AND objsubid > 0
                 AND refobjid IN (c.reltype, (SELECT typarray FROM pg_type t WHERE t.oid = c.reltype))
-            ORDER BY 1), number
+            ORDER BY 1), number,
+        pg_get_expr(adbin, adrelid),
+        EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_attrdef'::regclass AND objid = d.oid
+            AND refclassid = 'pg_proc'::regclass AND refobjid = $3)
     FROM reached JOIN pg_attribute a ON attrelid = relation AND attnum = number JOIN pg_class c ON c.oid = relation
+    LEFT JOIN pg_attrdef d ON adrelid = relation AND adnum = number
     ORDER BY relation = $1 AND number = $2 DESC, relation, number";
 
 /// The foreign keys on either side of tables ($1). Those that partitions have from their table are left out.
@@ -140,17 +147,23 @@ const RELATIONS: &str = "
                 UNION SELECT inhrelid FROM heirs JOIN pg_inherits ON inhparent = heir
             )
             SELECT format('%s to %s', heir::regclass, h.relowner::regrole) FROM heirs JOIN pg_class h ON h.oid = heir
-            WHERE h.relowner <> c.relowner ORDER BY 1)
+            WHERE h.relowner <> c.relowner ORDER BY 1),
+        relpersistence = 'u'
     FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = ANY ($1) ORDER BY c.oid";
 
-/// The sequences of a column ($1, $2), and what uses them beside its default, which partitions and heirs may have, too.
-const SEQUENCES: &str = "
+/// The sequences of a column ($1, $2), what uses them beside its default, which partitions and heirs may have, too, and what makes
+/// them again. A new sequence has the privileges that ALTER DEFAULT PRIVILEGES says.
+const SEQUENCES: &str = r"
     WITH RECURSIVE tree (relation) AS (
         SELECT $1::oid UNION SELECT inhrelid FROM tree JOIN pg_inherits ON inhparent = relation
+    ), own AS (
+        SELECT attname, pg_get_expr(adbin, adrelid) AS expression
+        FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+        WHERE attrelid = $1 AND attnum = $2
     ), defaults AS (
-        SELECT d.oid, adrelid = $1 AS is_own FROM tree JOIN pg_attribute a ON attrelid = relation
+        SELECT d.oid, adrelid = $1 AS is_own FROM own, tree JOIN pg_attribute a ON attrelid = relation
         JOIN pg_attrdef d ON adrelid = relation AND adnum = attnum
-        WHERE attname = (SELECT attname FROM pg_attribute WHERE attrelid = $1 AND attnum = $2)
+        WHERE a.attname = own.attname AND pg_get_expr(adbin, adrelid) = own.expression
     ), owned AS (
         SELECT objid AS oid, deptype FROM pg_depend
         WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass AND refobjid = $1
@@ -159,12 +172,55 @@ const SEQUENCES: &str = "
         SELECT refobjid AS oid FROM defaults d JOIN pg_depend ON classid = 'pg_attrdef'::regclass AND objid = d.oid
         WHERE is_own AND refclassid = 'pg_class'::regclass
     )
-    SELECT quote_ident(nspname) || '.' || quote_ident(relname), o.oid IS NOT NULL, coalesce(deptype = 'i', false),
+    SELECT name, o.oid IS NOT NULL, coalesce(deptype = 'i', false),
         ARRAY(SELECT pg_describe_object(classid, objid, objsubid) FROM pg_depend
             WHERE refclassid = 'pg_class'::regclass AND refobjid = s.oid AND deptype = 'n'
-                AND NOT (classid = 'pg_attrdef'::regclass AND objid IN (SELECT oid FROM defaults)) ORDER BY 1)
-    FROM pg_class s JOIN pg_namespace n ON n.oid = relnamespace LEFT JOIN owned o ON o.oid = s.oid
+                AND NOT (classid = 'pg_attrdef'::regclass AND objid IN (SELECT oid FROM defaults)) ORDER BY 1),
+        s.oid, coalesce((SELECT expression = format('nextval(%L::regclass)', s.oid::regclass) FROM own), false),
+        ARRAY(SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_language l ON l.oid = prolang
+            WHERE lanname NOT IN ('c', 'internal') AND p.oid >= 16384 AND prosqlbody IS NULL
+                AND prosrc ~* (E'\\m' || regexp_replace(relname, '([^[:alnum:]_])', E'\\\\\\1', 'g') || E'\\M')
+                AND NOT EXISTS (SELECT FROM pg_depend
+                    WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
+            ORDER BY 1),
+        CASE seqtypid WHEN 'int2'::regtype THEN 2 WHEN 'int4'::regtype THEN 4 ELSE 8 END,
+        seqstart, seqincrement, seqmin, seqmax, seqcache, seqcycle, relpersistence = 'u', obj_description(s.oid, 'pg_class'),
+        statements, roles
+    FROM pg_class s JOIN pg_namespace n ON n.oid = relnamespace JOIN pg_sequence ON seqrelid = s.oid
+    LEFT JOIN owned o ON o.oid = s.oid
+    CROSS JOIN LATERAL (SELECT quote_ident(nspname) || '.' || quote_ident(relname) AS name,
+        acldefault('s', relowner) AS usual) AS called
+    CROSS JOIN LATERAL (
+        SELECT array_agg(grantee) AS grantees, coalesce(bool_or(is_odd), false) AS is_odd FROM (
+            SELECT DISTINCT grantee, defaclnamespace = 0 AND NOT defaclacl @> acldefault('s', defaclrole) AS is_odd
+            FROM pg_default_acl, aclexplode(defaclacl)
+            WHERE defaclobjtype = 'S' AND defaclnamespace IN (0, relnamespace)
+                AND defaclrole IN (relowner, current_user::regrole)
+        ) d
+    ) AS given
+    CROSS JOIN LATERAL (
+        SELECT array_agg(statement ORDER BY step, place) AS statements, array_agg(role ORDER BY step, place) AS roles FROM (
+            SELECT 1 AS step, grantee::bigint AS place, format('REVOKE ALL ON SEQUENCE %s FROM %s', name,
+                CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END) AS statement, relowner AS role
+            FROM unnest(grantees) grantee WHERE grantee <> relowner
+            UNION ALL
+            SELECT 1, -1, format('REVOKE ALL ON SEQUENCE %s FROM %s', name, relowner::regrole), relowner
+            WHERE is_odd OR NOT relacl @> usual
+            UNION ALL
+            SELECT 2, min(place), format('GRANT %s ON SEQUENCE %s TO %s%s',
+                string_agg(privilege_type, ', ' ORDER BY privilege_type), name,
+                CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END,
+                CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END), grantor
+            FROM aclexplode(coalesce(relacl, usual)) WITH ORDINALITY
+                AS acl (grantor, grantee, privilege_type, is_grantable, place)
+            WHERE grantee <> relowner OR is_odd OR NOT relacl @> usual
+            GROUP BY grantor, grantee, is_grantable
+        ) details
+    ) AS privileges
     WHERE relkind = 'S' AND (o.oid IS NOT NULL OR s.oid IN (SELECT oid FROM used)) ORDER BY s.oid";
+
+/// Where a sequence is.
+const POSITION: &str = "SELECT last_value, is_called FROM ";
 
 /// Functions in whose source one of the tables ($1), or a sequence of one of their columns, is named.
 const MENTIONS: &str = r"
@@ -188,11 +244,6 @@ const CHECKS: &str = "
 const PUBLICATIONS: &str = "
     SELECT DISTINCT quote_ident(pubname) FROM pg_publication_tables JOIN pg_namespace n ON nspname = schemaname
     JOIN pg_class c ON relname = tablename AND relnamespace = n.oid WHERE c.oid = ANY ($1) ORDER BY 1";
-
-/// The owner of a table ($1), quoted, where that is not the caller.
-const OWNER: &str = "
-    SELECT quote_ident(rolname) FROM pg_class JOIN pg_roles r ON r.oid = relowner
-    WHERE pg_class.oid = $1 AND rolname <> current_user";
 
 /// A column that was chosen.
 pub struct Chosen {
@@ -253,7 +304,7 @@ pub fn choice(client: &SpiClient, table: pg_sys::Oid) -> Result<Option<Choice>> 
             table,
             number: row.get(1)?.unwrap_or_default(),
             source: match expression {
-                _ if is_identity => Source::Identity,
+                _ if is_identity => Source::Identity { is_always: flag(row, 13)? },
                 _ if makes_ids => Source::Snowflake,
                 Some(expression) => Source::Default(expression),
                 None => Source::Given,
@@ -275,9 +326,10 @@ pub fn choice(client: &SpiClient, table: pg_sys::Oid) -> Result<Option<Choice>> 
 
 /// All facts of a column but its values, and the views that depend on it.
 pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
-    let (_, next) = next(client)?;
+    let (number, next) = next(client)?;
     let column = [chosen.table.into(), chosen.number.into()];
-    let columns = rows(client, &REACHED.replace("WIDTH", WIDTH), &column, |row| {
+    let reached = [chosen.table.into(), chosen.number.into(), number.into()];
+    let columns = rows(client, &REACHED.replace("WIDTH", WIDTH), &reached, |row| {
         let parents: Vec<pg_sys::Oid> = row.get(5)?.unwrap_or_default();
         Ok(Column {
             relation: oid(row, 1)?,
@@ -287,6 +339,8 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
             type_name: text(row, 4)?,
             parents: parents.into_iter().map(|oid| Oid(oid.to_u32())).collect(),
             dependents: texts(row, 6)?,
+            default: maybe_text(row, 8)?,
+            makes_ids: flag(row, 9)?,
         })
     })?;
     let mut tables: Vec<pg_sys::Oid> = columns.iter().map(|column| column.relation.0.into()).collect();
@@ -320,17 +374,11 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
             is_owned: flag(row, 3)?,
             heirs_of_others: texts(row, 10)?,
             is_partition: flag(row, 4)?,
+            is_unlogged: flag(row, 11)?,
             bytes: row.get(5)?.unwrap_or_default(),
         })
     })?;
-    let sequences = rows(client, SEQUENCES, &column, |row| {
-        Ok(Sequence {
-            name: text(row, 1)?,
-            is_owned_by_key: flag(row, 2)?,
-            is_identity: flag(row, 3)?,
-            users: texts(row, 4)?,
-        })
-    })?;
+    let sequences = rows(client, SEQUENCES, &column, sequence)?;
     let source = chosen.source.clone();
     let (values, views) = (None, Vec::new());
     Ok(Facts {
@@ -346,6 +394,44 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
         views,
         checks,
     })
+}
+
+fn sequence(row: &SpiHeapTupleData) -> Result<Sequence> {
+    let number = |column| -> Result<i64> { Ok(row.get(column)?.unwrap_or_default()) };
+    let grantors: Vec<pg_sys::Oid> = row.get(18)?.unwrap_or_default();
+    Ok(Sequence {
+        oid: oid(row, 5)?,
+        name: text(row, 1)?,
+        is_owned_by_key: flag(row, 2)?,
+        is_identity: flag(row, 3)?,
+        is_default: flag(row, 6)?,
+        users: texts(row, 4)?,
+        callers: texts(row, 7)?,
+        options: Options {
+            width: width(row, 8)?.unwrap_or(Width::Eight),
+            start: number(9)?,
+            increment: number(10)?,
+            min: number(11)?,
+            max: number(12)?,
+            cache: number(13)?,
+            cycles: flag(row, 14)?,
+        },
+        position: None,
+        is_unlogged: flag(row, 15)?,
+        comment: maybe_text(row, 16)?,
+        grants: texts(row, 17)?.into_iter().zip(grantors.into_iter().map(|oid| Oid(oid.to_u32()))).collect(),
+    })
+}
+
+/// Where a sequence is. On a standby, nobody can know that of an unlogged one.
+pub fn position(client: &SpiClient, sequence: &Sequence) -> Result<Option<Position>> {
+    // SAFETY: looks at shared memory.
+    if sequence.is_unlogged && unsafe { pg_sys::RecoveryInProgress() } {
+        return Ok(None);
+    }
+    let query = POSITION.to_owned() + &sequence.name;
+    let read = |row: &SpiHeapTupleData| Ok(Position { last: row.get(1)?.unwrap_or_default(), is_called: flag(row, 2)? });
+    Ok(rows(client, &query, &[], read)?.pop())
 }
 
 /// Whether the caller may read the key ($1, $2) of a table, and all its rows.
@@ -369,11 +455,6 @@ pub fn next_above(client: &SpiClient, facts: &Facts, start: i64) -> Result<Optio
     let (table, column) = facts.key_names();
     let query = format!("SELECT min({column})::int8 FROM {table} WHERE {column} >= $1");
     Ok(rows(client, &query, &[start.into()], |row| row.get(1))?.first().copied().flatten())
-}
-
-/// The owner of a table, quoted, where that is not the caller.
-pub fn other_owner(client: &SpiClient, table: pg_sys::Oid) -> Result<Option<String>> {
-    Ok(rows(client, OWNER, &[table.into()], |row| text(row, 1))?.pop())
 }
 
 /// `snowflake_next()`: its OID, and its call as a statement writes it.

@@ -4,6 +4,7 @@
 //! their owners.
 
 pub mod catalogue;
+mod recorded;
 mod views;
 
 use crate::errors::Error;
@@ -17,7 +18,8 @@ use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::Layout;
 use snowflake_moving::{
-    Actor, Adoption, Column, Facts, Plan, Release, Source, Step, Values, Width, adopt, release, target,
+    Actor, Adoption, Column, Facts, Plan, Release, Source, Step, Values, Width, adopt, begins_at, put_back, release,
+    target,
 };
 use std::ffi::CStr;
 
@@ -36,24 +38,22 @@ pub struct Wish {
 pub enum Way {
     /// To snowflake IDs.
     In {
-        /// Whether a sequence that belongs to the column stays.
-        keep_sequence: bool,
         /// Whether views that stand in the way are dropped and created again.
         recreate_views: bool,
     },
-    /// Back to a sequence or an identity.
+    /// Back to what was before, or to a sequence or an identity.
     Out {
-        /// The next value; `None` for the one after the highest.
+        /// The next value; `None` for the one after the highest, or where the sequence goes on.
         start: Option<i64>,
-        /// An identity rather than a sequence.
+        /// An identity, whatever was before.
         identity: bool,
     },
 }
 
 /// What was done.
 pub struct Done {
-    /// The lowest new ID, or the next value.
-    pub first: i64,
+    /// The lowest new ID; or the next value, where it is known.
+    pub first: Option<i64>,
     /// The highest value from before.
     pub highest: Option<i64>,
     /// The time of the lowest new ID, as a `timestamptz`.
@@ -64,7 +64,7 @@ pub struct Done {
 struct Drawn {
     plan: Plan,
     facts: Facts,
-    first: i64,
+    first: Option<i64>,
 }
 
 /// A column that holds a key.
@@ -84,7 +84,7 @@ pub struct Key {
 /// # Errors
 /// Where there is no such table or column, or it is not clear which column is meant.
 pub fn key(table: pg_sys::Oid, column: Option<String>) -> Result<Key, Error> {
-    let wish = Wish { table, column, way: Way::In { keep_sequence: false, recreate_views: false } };
+    let wish = Wish { table, column, way: Way::In { recreate_views: false } };
     Spi::connect(|client| {
         let (chosen, facts) = read(client, &wish)?;
         let (table, column) = facts.key_names();
@@ -231,6 +231,10 @@ fn draw(client: &SpiClient, wish: &Wish, first: i64) -> Result<Drawn, Error> {
     let may_read = facts.relations.iter().all(|table| table.is_owned || table.oid.0 != wish.table.to_u32());
     if may_read && facts.has_one_owner() {
         facts.values = values(client, wish.table, &facts)?;
+        for sequence in facts.sequences.iter_mut().filter(|sequence| sequence.is_owned_by_key) {
+            let position = owner(wish.table)?.run(|| look(|| catalogue::position(client, sequence)));
+            sequence.position = position.map_err(query)?;
+        }
     }
     draw_from(client, wish, &chosen, facts, first)
 }
@@ -257,27 +261,51 @@ fn read(client: &SpiClient, wish: &Wish) -> Result<(Chosen, Facts), Error> {
 fn draw_from(client: &SpiClient, wish: &Wish, chosen: &Chosen, facts: Facts, first: i64) -> Result<Drawn, Error> {
     let column = facts.key_names().0.to_owned() + "." + facts.key_names().1;
     match wish.way {
-        Way::In { keep_sequence, recreate_views } => {
-            let plan = adopt(&facts, &Adoption { first_id: first, keep_sequence, recreate_views });
+        Way::In { recreate_views } => {
+            let marker = new_sequence(chosen, c"before_snowflake");
+            let plan = adopt(&facts, &Adoption { first_id: first, marker, recreate_views });
             if plan.steps.is_empty() {
                 return Err(MovingError::AlreadyAdopted(column).into());
             }
-            Ok(Drawn { plan, facts, first })
+            Ok(Drawn { plan, facts, first: Some(first) })
         }
         Way::Out { start, identity } => {
-            let next_above = match start {
-                Some(start) if facts.source == Source::Snowflake && facts.has_one_owner() => {
-                    owner(wish.table)?.run(|| look(|| catalogue::next_above(client, &facts, start))).map_err(query)?
+            if let Some(default) = put_back(&facts, start, identity) {
+                check_recorded(client, wish.table, &column, &default)?;
+            }
+            // Before all is locked, it is not known where sequences are.
+            let is_known = facts.sequences.iter().all(|it| it.position.is_some() || !it.is_owned_by_key);
+            let is_readable = facts.source == Source::Snowflake && facts.has_one_owner() && is_known;
+            let next_above = match begins_at(&facts, start, identity).filter(|_| is_readable) {
+                Some(first) => {
+                    owner(wish.table)?.run(|| look(|| catalogue::next_above(client, &facts, first))).map_err(query)?
                 }
-                _ => None,
+                None => None,
             };
-            let owner = look(|| catalogue::other_owner(client, wish.table)).map_err(query)?;
-            let sequence = new_sequence(chosen);
-            let wish = Release { start, next_above, identity, is_not_null: chosen.is_not_null, sequence, owner };
+            let sequence = new_sequence(chosen, c"seq");
+            let wish = Release { start, next_above, identity, is_not_null: chosen.is_not_null, sequence };
             let (plan, first) = release(&facts, &wish).map_err(|error| MovingError::Release(column, error))?;
             Ok(Drawn { plan, facts, first })
         }
     }
+}
+
+/// A default that is on record as text works, or nothing is done.
+fn check_recorded(client: &SpiClient, table: pg_sys::Oid, column: &str, default: &str) -> Result<(), Error> {
+    let checked = owner(table)?.run(|| recorded::check(client, default));
+    checked.map_err(|problem| {
+        let obstacle = format!("the default that is on record, {default}, cannot be put back: {problem}");
+        let obstacles = MovingError::Obstacles {
+            column: column.to_owned(),
+            is_release: true,
+            obstacles: vec![obstacle],
+            hints: vec![
+                "It stands in the comment of a sequence that belongs to the column. Change it there, or give a start, for a new \
+                 sequence.",
+            ],
+        };
+        obstacles.into()
+    })
 }
 
 fn check(wish: &Wish, drawn: &Drawn) -> Result<(), Error> {
@@ -315,8 +343,8 @@ fn check_views(client: &SpiClient, facts: &Facts) -> Result<(), Error> {
     Ok(())
 }
 
-/// A free name for the sequence of a column, in the schema of its table.
-fn new_sequence(chosen: &Chosen) -> String {
+/// A free name for a sequence of a column, in the schema of its table.
+fn new_sequence(chosen: &Chosen, label: &CStr) -> String {
     // SAFETY: lookups of a table and a column that exist; strings are NUL-terminated.
     unsafe {
         let schema = pg_sys::get_rel_namespace(chosen.table);
@@ -325,7 +353,7 @@ fn new_sequence(chosen: &Chosen) -> String {
         if table.is_null() || column.is_null() {
             return String::new();
         }
-        let name = pg_sys::ChooseRelationName(table, column, c"seq".as_ptr(), schema, false);
+        let name = pg_sys::ChooseRelationName(table, column, label.as_ptr(), schema, false);
         let name = pg_sys::quote_qualified_identifier(pg_sys::get_namespace_name(schema), name);
         encoding::read_name(CStr::from_ptr(name))
     }

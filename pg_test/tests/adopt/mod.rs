@@ -1,5 +1,6 @@
 //! Moving in and out, where that takes several sessions, a crash, or schemas that were made elsewhere.
 
+mod back;
 mod encodings;
 mod others;
 mod pgedge;

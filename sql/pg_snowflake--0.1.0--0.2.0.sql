@@ -211,7 +211,7 @@ CREATE FUNCTION snowflake_release(
     LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 100000
     AS 'MODULE_PATHNAME', 'snowflake_release';
 COMMENT ON FUNCTION snowflake_release(regclass, name, bigint, boolean) IS
-    'gives a column whose default is snowflake_next() back what it had before snowflake_adopt(), or else a sequence or an identity, which begins at start or after the highest value; returns the next value, where it is known';
+    'gives a column whose default is snowflake_next() back what it had before, or else a sequence or an identity; returns the next value, where it is known';
 
 -- A plan, checked before the first ID is made. Each row answers one question; what is not given is not compared.
 

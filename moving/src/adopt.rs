@@ -31,6 +31,8 @@ pub fn adopt(facts: &Facts, wish: &Adoption) -> Plan {
     }
 
     plan.lock(locked(facts, &widened));
+    let partitions = with_partitions(facts, &plan.locks);
+    plan.steps.iter_mut().for_each(|step| step.locks.clone_from(&partitions));
     if recreates {
         plan.locks.extend(views::locked(facts));
         plan.steps.extend(views::drops(facts));
@@ -40,6 +42,7 @@ pub fn adopt(facts: &Facts, wish: &Adoption) -> Plan {
     plan.steps.extend(to_partitions.iter().map(|key| drop_foreign_key(facts, key)));
     plan.steps.extend(widenings(facts, &widened));
     plan.steps.extend(to_partitions.iter().flat_map(|key| add_foreign_key(facts, key)));
+    plan.steps.extend(facts.left_out.iter().filter(|_| !widened.is_empty()).map(|statement| left_out(statement)));
     if recreates {
         plan.steps.extend(views::creations(facts));
     }
@@ -97,19 +100,24 @@ fn drop_foreign_key(facts: &Facts, key: &ForeignKey) -> Step {
     let table = facts.name(key.from);
     let note = "PostgreSQL would not make it again by itself, as it refers to a partition";
     let step = Step::on(table, format!("ALTER TABLE {table} DROP CONSTRAINT {}", key.name), note);
-    Step { locks: vec![table.to_owned(), facts.name(key.to).to_owned()], ..step }
+    Step { locks: with_partitions(facts, &[key.from, key.to]), ..step }
 }
 
 fn add_foreign_key(facts: &Facts, key: &ForeignKey) -> Vec<Step> {
     let table = facts.name(key.from);
     let statement = format!("ALTER TABLE {table} ADD CONSTRAINT {} {}", key.name, key.definition);
     let step = Step::on(table, statement, "makes it again and checks it");
-    let mut steps = vec![Step { locks: vec![table.to_owned(), facts.name(key.to).to_owned()], ..step }];
+    let mut steps = vec![Step { locks: with_partitions(facts, &[key.from, key.to]), ..step }];
     steps.extend(key.comment.as_ref().map(|comment| {
         let statement = format!("COMMENT ON CONSTRAINT {} ON {table} IS {}", key.name, literal(comment));
         Step { locks: Vec::new(), ..Step::on(table, statement, "") }
     }));
     steps
+}
+
+/// A statistics target, of an index or of extended statistics.
+fn left_out(statement: &str) -> Step {
+    Step { locks: Vec::new(), ..Step::on("", statement.to_owned(), "PostgreSQL makes it again without") }
 }
 
 /// The tables that change: that of the key, its partitions and heirs, and those with columns that become wider.
@@ -173,6 +181,19 @@ fn find_obstacles(plan: &mut Plan, facts: &Facts, widened: &[&Column], wish: &Ad
             );
         }
     }
+    for key in foreign_keys(facts, widened).into_iter().filter(|key| key.is_disabled) {
+        let (name, table) = (&key.name, facts.name(key.from));
+        plan.hinder(
+            format!("foreign key {name} of {table} has triggers that are disabled, and would be made again with all of them enabled"),
+            "In one transaction, enable such triggers by ALTER TABLE ... ENABLE TRIGGER ALL, call this, and disable them again.",
+        );
+    }
+    for constraint in &facts.refused_by {
+        plan.hinder(
+            format!("no new ID passes the constraint of the domain {constraint}"),
+            "Drop such a constraint, or change the type of the column to bigint.",
+        );
+    }
     if let Some(values) = facts.values.filter(|values| values.highest >= first_id) {
         let (name, highest) = (facts.column_name(facts.key()), values.highest);
         plan.hinder(
@@ -195,6 +216,18 @@ fn widenings(facts: &Facts, widened: &[&Column]) -> Vec<Step> {
         }
     }
     roots.into_iter().map(|(root, columns)| widening(facts, root, &columns)).collect()
+}
+
+/// These tables, and their partitions: PostgreSQL makes a foreign key's part on each of them again, too.
+fn with_partitions(facts: &Facts, tables: &[Oid]) -> Vec<String> {
+    let relations = tables.iter().filter_map(|&oid| facts.relation(oid));
+    let mut names: Vec<String> = relations.clone().map(|relation| relation.name.clone()).collect();
+    for partition in relations.flat_map(|relation| &relation.partitions) {
+        if !names.contains(partition) {
+            names.push(partition.clone());
+        }
+    }
+    names
 }
 
 /// The statement for one table, with these columns of it and of those that inherit from it.
@@ -230,7 +263,7 @@ fn widening(facts: &Facts, root: Oid, columns: &[&Column]) -> Step {
     };
     let shown = |tables: &[Oid]| tables.iter().map(|&oid| facts.name(oid).to_owned()).collect();
     Step {
-        locks: shown(&locks),
+        locks: with_partitions(facts, &locks),
         bytes: rewritten.iter().filter_map(|&oid| facts.relation(oid)).map(|relation| relation.bytes).sum(),
         rewrites: shown(&rewritten),
         ..Step::on(table, format!("ALTER TABLE {table} {}", types.join(", ")), &note)
@@ -366,6 +399,14 @@ fn notes(facts: &Facts, widened: &[&Column], first_id: i64) -> Vec<String> {
     for key in facts.foreign_keys.iter().filter(refers) {
         notes.push(format!("{name} itself refers to {}: a new ID must be there first", facts.name(key.to)));
     }
+    if facts.source == (Source::Identity { is_always: true }) {
+        let table = facts.name(facts.key().relation);
+        notes.push(format!(
+            "from now on, clients may give values of their own for {name}, which GENERATED ALWAYS refused. To keep them out, let \
+             them insert and update the other columns only: REVOKE INSERT, UPDATE ON {table} FROM ..., GRANT INSERT (...), UPDATE \
+             (...) ON {table} TO ..."
+        ));
+    }
     if !facts.checks.is_empty() {
         notes.push(format!("new IDs must pass the constraints {}", facts.checks.join(", ")));
     }
@@ -383,6 +424,11 @@ fn notes(facts: &Facts, widened: &[&Column], first_id: i64) -> Vec<String> {
     }
     if !widened.is_empty() {
         let tables: Vec<String> = changed(facts, widened).into_iter().map(|oid| facts.name(oid).to_owned()).collect();
+        notes.push(
+            "sessions that have prepared a statement which returns a widened column get \"cached plan must not change result type\" \
+             until it is prepared again: some clients do that by themselves, others must connect again"
+                .to_owned(),
+        );
         notes.push(format!("statistics of widened columns are gone: ANALYZE {} afterwards", tables.join(", ")));
     }
     if !facts.sequences.is_empty() {

@@ -46,6 +46,8 @@ pub struct Relation {
     pub heirs_of_others: Vec<String>,
     /// Whether it is a partition.
     pub is_partition: bool,
+    /// Its own partitions, and theirs.
+    pub partitions: Vec<String>,
     /// Whether it is unlogged.
     pub is_unlogged: bool,
     /// The size with indexes and TOAST, in bytes.
@@ -90,6 +92,8 @@ pub struct ForeignKey {
     pub definition: String,
     /// Its comment.
     pub comment: Option<String>,
+    /// Whether one of the triggers that check it is disabled, or made for replicas.
+    pub is_disabled: bool,
 }
 
 /// Where the column's values come from.
@@ -141,6 +145,10 @@ pub struct Facts {
     pub views: Vec<View>,
     /// The CHECK constraints on these columns, each with its name and expression.
     pub checks: Vec<String>,
+    /// Constraints of the columns' domains that no new ID passes: `public.small: CHECK (VALUE < 10)`.
+    pub refused_by: Vec<String>,
+    /// Statements that give what PostgreSQL makes again by itself, when a column's type changes, what it then leaves out.
+    pub left_out: Vec<String>,
     /// Publications that one of the tables is in.
     pub publications: Vec<String>,
 }

@@ -15,7 +15,7 @@ fn relation(oid: u32, name: &str) -> Relation {
     let bytes = 1000 + i64::from(oid);
     let heirs_of_others = Vec::new();
     let (oid, name, owner) = (Oid(oid), name.to_owned(), role(7));
-    Relation { oid, name, owner, is_owned: true, heirs_of_others, is_partition: false, is_unlogged: false, bytes }
+    Relation { oid, name, owner, is_owned: true, heirs_of_others, is_partition: false, partitions: Vec::new(), is_unlogged: false, bytes }
 }
 
 fn role(oid: u32) -> Role {
@@ -71,6 +71,7 @@ fn foreign_key(name: &str, from: (u32, &str), to: (u32, &str)) -> ForeignKey {
         columns,
         definition: format!("DEFINITION OF {name}"),
         comment: None,
+        is_disabled: false,
     }
 }
 
@@ -86,6 +87,8 @@ fn serial(width: Width, other: Width) -> Facts {
         next: "public.snowflake_next()".to_owned(),
         mentions: Vec::new(),
         checks: Vec::new(),
+        refused_by: Vec::new(),
+        left_out: Vec::new(),
         publications: Vec::new(),
         views: Vec::new(),
     }
@@ -343,6 +346,44 @@ fn what_is_half_done_is_finished_and_what_is_done_needs_nothing() {
     assert_eq!(statements(&plan)[1..], ["ALTER TABLE u ALTER COLUMN t_id TYPE bigint"]);
     facts.columns[1].width = Some(Width::Eight);
     assert_eq!(adopt(&facts, FIRST), Plan::default());
+}
+
+#[test]
+fn what_would_be_lost_or_never_work_is_an_obstacle() {
+    let mut facts = serial(Width::Four, Width::Four);
+    facts.foreign_keys[0].is_disabled = true;
+    facts.refused_by = vec!["public.d: CHECK (VALUE < 9)".to_owned()];
+    let disabled = "foreign key u_t_id_fkey of u has triggers that are disabled, and would be made again with all of them enabled";
+    let domain = "no new ID passes the constraint of the domain public.d: CHECK (VALUE < 9)";
+    assert_eq!(adopt(&facts, FIRST).obstacles, [disabled, domain]);
+    // The foreign key is not made again where nothing becomes wider.
+    let wide = serial(Width::Eight, Width::Eight);
+    let facts = Facts { foreign_keys: facts.foreign_keys, refused_by: facts.refused_by, ..wide };
+    assert_eq!(adopt(&facts, FIRST).obstacles, [domain]);
+}
+
+#[test]
+fn what_postgresql_leaves_out_is_put_back() {
+    let mut facts = serial(Width::Four, Width::Eight);
+    facts.left_out = vec!["ALTER INDEX i ALTER COLUMN 1 SET STATISTICS 500".to_owned()];
+    let plan = adopt(&facts, FIRST);
+    assert_eq!(
+        statements(&plan)[1..3],
+        ["ALTER TABLE t ALTER COLUMN id TYPE bigint", "ALTER INDEX i ALTER COLUMN 1 SET STATISTICS 500"]
+    );
+    let facts = Facts { left_out: facts.left_out, ..serial(Width::Eight, Width::Eight) };
+    assert!(!adopt(&facts, FIRST).steps.iter().any(|step| step.statement.contains("STATISTICS")));
+}
+
+/// A foreign key into a partitioned table has a part on each partition.
+#[test]
+fn partitions_at_the_other_end_of_a_foreign_key_are_locked() {
+    let mut facts = serial(Width::Eight, Width::Four);
+    facts.relations[0].partitions = vec!["t_1".to_owned(), "t_2".to_owned()];
+    let plan = adopt(&facts, FIRST);
+    assert_eq!(plan.steps[0].statement, "LOCK TABLE u, t IN ACCESS EXCLUSIVE MODE");
+    assert_eq!(plan.steps[0].locks, ["u", "t", "t_1", "t_2"]);
+    assert_eq!(plan.steps[1].locks, ["u", "t", "t_1", "t_2"]);
 }
 
 fn released(

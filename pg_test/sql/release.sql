@@ -11,7 +11,8 @@ INSERT INTO orders SELECT FROM generate_series(1, 3);
 SELECT * FROM adopt('orders');
 INSERT INTO orders SELECT FROM generate_series(1, 3);
 -- Behind the highest.
-SELECT step, kind, regexp_replace(statement, '\d{16,}', 'ID') AS statement, locks, rewrites, note FROM snowflake_release_plan('orders');
+SELECT step, kind, regexp_replace(statement, '\d{16,}', 'ID') AS statement, locks, rewrites, regexp_replace(note, '\d{16,}', 'ID') AS note
+FROM snowflake_release_plan('orders');
 SELECT snowflake_release('orders') AS next \gset
 SELECT :next = max(id) + 1 AS next FROM orders;
 INSERT INTO orders DEFAULT VALUES RETURNING id = :next AS next;
@@ -25,7 +26,7 @@ SELECT snowflake_release('orders', start => 3);
 SELECT snowflake_release('orders', start => 4);
 INSERT INTO orders DEFAULT VALUES RETURNING id;
 -- As an identity.
-SELECT * FROM adopt('orders', keep_sequence => true) \gset adopted_
+SELECT * FROM adopt('orders') \gset adopted_
 SELECT statement FROM snowflake_release_plan('orders', start => 10, identity => true);
 SELECT snowflake_release('orders', start => 10, identity => true);
 INSERT INTO orders DEFAULT VALUES RETURNING id;
@@ -34,7 +35,7 @@ SELECT relname FROM pg_class WHERE relkind = 'S' AND relnamespace = 'public'::re
 -- A sequence that was kept is used again.
 CREATE TABLE kept (id smallserial PRIMARY KEY);
 INSERT INTO kept DEFAULT VALUES;
-SELECT * FROM adopt('kept', keep_sequence => true) \gset adopted_
+SELECT * FROM adopt('kept') \gset adopted_
 INSERT INTO kept DEFAULT VALUES;
 SELECT regexp_replace(statement, '\d{16,}', 'ID') AS statement, regexp_replace(note, '\d{16,}', 'ID') AS note FROM snowflake_release_plan('kept');
 SELECT snowflake_release('kept') AS next \gset

@@ -131,7 +131,8 @@ const FOREIGN_KEYS: &str = "
             JOIN pg_attribute ON attrelid = conrelid AND attnum = number ORDER BY place),
         ARRAY(SELECT quote_ident(attname) FROM unnest(confkey) WITH ORDINALITY AS keys (number, place)
             JOIN pg_attribute ON attrelid = confrelid AND attnum = number ORDER BY place),
-        pg_get_constraintdef(oid), obj_description(oid, 'pg_constraint')
+        pg_get_constraintdef(oid), obj_description(oid, 'pg_constraint'),
+        EXISTS (SELECT FROM pg_trigger WHERE tgconstraint = pg_constraint.oid AND tgenabled <> 'O')
     FROM pg_constraint WHERE contype = 'f' AND conparentid = 0 AND (conrelid = ANY ($1) OR confrelid = ANY ($1))
     ORDER BY conrelid, conname";
 
@@ -148,7 +149,14 @@ const RELATIONS: &str = "
             )
             SELECT format('%s to %s', heir::regclass, h.relowner::regrole) FROM heirs JOIN pg_class h ON h.oid = heir
             WHERE h.relowner <> c.relowner ORDER BY 1),
-        relpersistence = 'u'
+        relpersistence = 'u',
+        ARRAY(
+            WITH RECURSIVE parts (part) AS (
+                SELECT inhrelid FROM pg_inherits WHERE inhparent = c.oid AND c.relkind = 'p'
+                UNION SELECT inhrelid FROM parts JOIN pg_inherits ON inhparent = part
+            )
+            SELECT quote_ident(s.nspname) || '.' || quote_ident(p.relname)
+            FROM parts JOIN pg_class p ON p.oid = part JOIN pg_namespace s ON s.oid = p.relnamespace ORDER BY part)
     FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = ANY ($1) ORDER BY c.oid";
 
 /// The sequences of a column ($1, $2), what uses them beside its default, which partitions and heirs may have, too, and what makes
@@ -176,7 +184,7 @@ const SEQUENCES: &str = r"
         ARRAY(SELECT pg_describe_object(classid, objid, objsubid) FROM pg_depend
             WHERE refclassid = 'pg_class'::regclass AND refobjid = s.oid AND deptype = 'n'
                 AND NOT (classid = 'pg_attrdef'::regclass AND objid IN (SELECT oid FROM defaults)) ORDER BY 1),
-        s.oid, coalesce((SELECT expression = format('nextval(%L::regclass)', s.oid::regclass) FROM own), false),
+        s.oid, coalesce((SELECT expression = format('nextval(''%s''::regclass)', replace(s.oid::regclass::text, '''', '''''')) FROM own), false),
         ARRAY(SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_language l ON l.oid = prolang
             WHERE lanname NOT IN ('c', 'internal') AND p.oid >= 16384 AND prosqlbody IS NULL
                 AND prosrc ~* (E'\\m' || regexp_replace(relname, '([^[:alnum:]_])', E'\\\\\\1', 'g') || E'\\M')
@@ -239,6 +247,35 @@ const CHECKS: &str = "
     SELECT conrelid, quote_ident(attname), quote_ident(conname), pg_get_expr(conbin, conrelid)
     FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attnum = ANY (conkey)
     WHERE contype = 'c' AND coninhcount = 0 AND conrelid = ANY ($1) ORDER BY conrelid, conname, attnum";
+
+/// The constraints of domains that columns ($1, tables, and $2, numbers) are of: the domain with the constraint, and the expression.
+const DOMAIN_CHECKS: &str = "
+    WITH RECURSIVE base (type) AS (
+        SELECT atttypid FROM unnest($1::oid[], $2::int2[]) columns (relation, number)
+        JOIN pg_attribute ON attrelid = relation AND attnum = number
+        UNION SELECT typbasetype FROM base JOIN pg_type ON oid = type AND typtype = 'd'
+    )
+    SELECT DISTINCT type::regtype || ': ' || pg_get_constraintdef(c.oid), pg_get_expr(conbin, 0)
+    FROM base JOIN pg_constraint c ON contypid = type AND contype = 'c' ORDER BY 1";
+
+/// What PostgreSQL leaves out of indexes and statistics on columns ($1, tables, and $2, numbers) that it makes again: statements.
+const LEFT_OUT: &str = "
+    WITH dependent AS (
+        SELECT DISTINCT classid, objid FROM unnest($1::oid[], $2::int2[]) columns (relation, number)
+        JOIN pg_depend ON refclassid = 'pg_class'::regclass AND refobjid = relation AND refobjsubid = number
+        UNION
+        -- Those of a key or a unique constraint depend on this.
+        SELECT 'pg_class'::regclass, indexrelid FROM unnest($1::oid[], $2::int2[]) columns (relation, number)
+        JOIN pg_index ON indrelid = relation AND number = ANY (indkey)
+    )
+    SELECT format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', nspname, relname, attnum, attstattarget)
+    FROM dependent JOIN pg_class i ON classid = 'pg_class'::regclass AND i.oid = objid AND relkind IN ('i', 'I')
+    JOIN pg_namespace n ON n.oid = relnamespace JOIN pg_attribute ON attrelid = i.oid AND coalesce(attstattarget, -1) >= 0
+    UNION ALL
+    SELECT format('ALTER STATISTICS %I.%I SET STATISTICS %s', nspname, stxname, stxstattarget)
+    FROM dependent JOIN pg_statistic_ext s ON classid = 'pg_statistic_ext'::regclass AND s.oid = objid
+    JOIN pg_namespace n ON n.oid = stxnamespace WHERE coalesce(stxstattarget, -1) >= 0
+    ORDER BY 1";
 
 /// The publications that tables ($1) are in.
 const PUBLICATIONS: &str = "
@@ -353,6 +390,7 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
             columns: from.into_iter().zip(to).collect(),
             definition: text(row, 6)?,
             comment: maybe_text(row, 7)?,
+            is_disabled: flag(row, 8)?,
         })
     })?;
     let mentions = rows(client, MENTIONS, &[tables.clone().into()], |row| text(row, 1))?;
@@ -375,12 +413,20 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
             heirs_of_others: texts(row, 10)?,
             is_partition: flag(row, 4)?,
             is_unlogged: flag(row, 11)?,
+            partitions: texts(row, 12)?,
             bytes: row.get(5)?.unwrap_or_default(),
         })
     })?;
     let sequences = rows(client, SEQUENCES, &column, sequence)?;
+    let numbers = |columns: &[&Column]| {
+        let tables: Vec<pg_sys::Oid> = columns.iter().map(|column| column.relation.0.into()).collect();
+        let numbers: Vec<i16> = columns.iter().map(|column| column.number).collect();
+        [tables.into(), numbers.into()]
+    };
+    let widened: Vec<&Column> = columns.iter().filter(|column| column.width != Some(Width::Eight)).collect();
+    let left_out = rows(client, LEFT_OUT, &numbers(&widened), |row| text(row, 1))?;
     let source = chosen.source.clone();
-    let (values, views) = (None, Vec::new());
+    let (values, views, refused_by) = (None, Vec::new(), Vec::new());
     Ok(Facts {
         relations,
         columns,
@@ -393,6 +439,8 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
         publications,
         views,
         checks,
+        refused_by,
+        left_out,
     })
 }
 
@@ -448,6 +496,22 @@ pub fn values(client: &SpiClient, facts: &Facts) -> Result<Option<Values>> {
     let query = format!("SELECT min({column})::int8, max({column})::int8 FROM {table}");
     let found = rows(client, &query, &[], |row| Ok((row.get(1)?, row.get(2)?)))?;
     Ok(found.first().and_then(|&(lowest, highest)| Some(Values { lowest: lowest?, highest: highest? })))
+}
+
+/// The constraints of the columns' domains that a value does not pass. They may call anything.
+pub fn refused_by(client: &SpiClient, facts: &Facts, value: i64) -> Result<Vec<String>> {
+    let tables: Vec<pg_sys::Oid> = facts.columns.iter().map(|column| column.relation.0.into()).collect();
+    let numbers: Vec<i16> = facts.columns.iter().map(|column| column.number).collect();
+    let checks = rows(client, DOMAIN_CHECKS, &[tables.into(), numbers.into()], |row| Ok((text(row, 1)?, text(row, 2)?)))?;
+    let mut refused_by = Vec::new();
+    for (name, expression) in checks {
+        // The word VALUE of a domain's constraint is the name of a column here.
+        let query = format!("SELECT ({expression}) IS FALSE FROM (SELECT $1::pg_catalog.int8 AS value) v");
+        if rows(client, &query, &[value.into()], |row| flag(row, 1))? == [true] {
+            refused_by.push(name);
+        }
+    }
+    Ok(refused_by)
 }
 
 /// The lowest value of the key that is this one or above it.

@@ -235,6 +235,10 @@ fn draw(client: &SpiClient, wish: &Wish, first: i64) -> Result<Drawn, Error> {
             let position = owner(wish.table)?.run(|| look(|| catalogue::position(client, sequence)));
             sequence.position = position.map_err(query)?;
         }
+        if matches!(wish.way, Way::In { .. }) {
+            let refused_by = owner(wish.table)?.run(|| look(|| catalogue::refused_by(client, &facts, first)));
+            facts.refused_by = refused_by.map_err(query)?;
+        }
     }
     draw_from(client, wish, &chosen, facts, first)
 }

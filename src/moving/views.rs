@@ -9,8 +9,11 @@ use snowflake_moving::{Column, View};
 /// What must be the same after a view was made again, of the relation `c`. Stands for `STATE`.
 const STATE: &str = "
     concat_ws(' / ', relkind, relowner::regrole, reltablespace, relam,
-        (SELECT string_agg(acl::text, ' ' ORDER BY acl::text) FROM unnest(relacl) acl),
+        (SELECT string_agg(acl::text, ' ' ORDER BY acl::text)
+            FROM unnest(coalesce(relacl, acldefault('r', relowner))) acl),
         (SELECT string_agg(option, ' ' ORDER BY option) FROM unnest(reloptions) option),
+        (SELECT string_agg('toast.' || option, ' ' ORDER BY option)
+            FROM pg_class t, unnest(t.reloptions) option WHERE t.oid = c.reltoastrelid),
         obj_description(c.oid, 'pg_class'),
         (SELECT string_agg(concat_ws(' ', attname,
                 (SELECT string_agg(acl::text, ' ' ORDER BY acl::text) FROM unnest(attacl) acl),
@@ -57,6 +60,18 @@ const BLOCKERS: &str = "
         SELECT DISTINCT 'its security label' FROM pg_seclabel
         WHERE classoid = 'pg_class'::regclass AND objoid = view
         UNION ALL
+        -- PostgreSQL looks for a function of that name which takes a bigint.
+        SELECT DISTINCT pg_describe_object(has.refclassid, has.refobjid, 0) || ', which would be given a bigint'
+        FROM pg_rewrite w JOIN pg_depend has ON has.classid = 'pg_rewrite'::regclass AND has.objid = w.oid
+        JOIN pg_proc p ON has.refclassid = 'pg_proc'::regclass AND p.oid = has.refobjid
+        JOIN pg_depend reads ON reads.classid = 'pg_rewrite'::regclass AND reads.objid = w.oid
+            AND reads.refclassid = 'pg_class'::regclass
+        JOIN unnest($1::oid[], $2::int2[]) roots (relation, number)
+            ON relation = reads.refobjid AND number = reads.refobjsubid
+        WHERE w.ev_class = view AND ARRAY['int2'::regtype, 'int4'::regtype]::oid[] && proargtypes::oid[]
+            AND ev_action::text ~ format('[{](FUNCEXPR :funcid|AGGREF :aggfnoid) %s [^{}]*:args [(]([{][^{}]*[}] )*'
+                || '([{]TARGETENTRY :expr )?[{]VAR :varno [0-9]+ :varattno %s :vartype (21|23) ', p.oid, number)
+        UNION ALL
         SELECT 'its being temporary' WHERE relpersistence = 't'
         UNION ALL
         SELECT DISTINCT 'a privilege that ' || grantor::regrole || ' has granted' FROM (
@@ -82,8 +97,13 @@ const DEFINITION: &str = "
     concat('CREATE ', kind, name,
         CASE relkind WHEN 'm' THEN
             (SELECT ' USING ' || quote_ident(amname) FROM pg_am WHERE pg_am.oid = relam) END,
-        (SELECT ' WITH (' || string_agg(quote_ident(option_name) || ' = ' || quote_literal(option_value), ', ') || ')'
-            FROM pg_options_to_table(reloptions)),
+        (SELECT ' WITH (' || string_agg(of || quote_ident(option_name) || ' = ' || quote_literal(option_value), ', ') || ')'
+            FROM (
+                SELECT '' AS of, option_name, option_value FROM pg_options_to_table(reloptions)
+                UNION ALL
+                SELECT 'toast.', o.option_name, o.option_value
+                FROM pg_class t, pg_options_to_table(t.reloptions) o WHERE t.oid = c.reltoastrelid
+            ) options),
         CASE relkind WHEN 'm' THEN
             (SELECT ' TABLESPACE ' || quote_ident(spcname) FROM pg_database JOIN pg_tablespace s
                 ON s.oid = CASE reltablespace WHEN 0 THEN dattablespace ELSE reltablespace END
@@ -107,14 +127,18 @@ const DETAILS: &str = "
             FROM pg_index JOIN pg_class i ON i.oid = indexrelid JOIN pg_namespace n ON n.oid = i.relnamespace
             WHERE indrelid = view AND obj_description(indexrelid, 'pg_class') IS NOT NULL
             UNION ALL
-            SELECT 4, 0::int2, '', format('REVOKE ALL ON %s FROM %s', name, owner)
-            WHERE NOT relacl @> acldefault('r', relowner)
+            -- What ALTER DEFAULT PRIVILEGES gives to a new view.
+            SELECT DISTINCT 4, 0::int2, grantee::text, format('REVOKE ALL ON %s FROM %s', name,
+                CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END)
+            FROM pg_default_acl, aclexplode(defaclacl) WHERE GIVEN AND grantee <> relowner
+            UNION ALL
+            SELECT 4, 0::int2, '', format('REVOKE ALL ON %s FROM %s', name, owner) WHERE ODD
             UNION ALL
             SELECT 5, 0::int2, grantee::text, format('GRANT %s ON %s TO %s%s',
                 string_agg(privilege_type, ', ' ORDER BY privilege_type), name,
                 CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END,
                 CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END)
-            FROM aclexplode(relacl) WHERE grantee <> relowner OR NOT relacl @> acldefault('r', relowner)
+            FROM aclexplode(coalesce(relacl, acldefault('r', relowner))) WHERE grantee <> relowner OR ODD
             GROUP BY grantee, is_grantable
             UNION ALL
             SELECT 6, attnum, grantee::text, format('GRANT %s ON %s TO %s%s',
@@ -133,6 +157,14 @@ const DETAILS: &str = "
             FROM pg_attribute
             WHERE attrelid = view AND attnum > 0 AND col_description(view, attnum) IS NOT NULL
         ) details ORDER BY step, place, item)";
+
+/// The privileges that ALTER DEFAULT PRIVILEGES gives to a new view. Stands for `GIVEN`.
+const GIVEN: &str = "(defaclobjtype = 'r' AND defaclrole = relowner AND defaclnamespace IN (0, relnamespace))";
+
+/// Whether a new view's owner has other privileges on it than this one's has. Stands for `ODD`.
+const ODD: &str = "
+    (NOT coalesce(relacl, acldefault('r', relowner)) @> acldefault('r', relowner) OR EXISTS (SELECT FROM pg_default_acl
+        WHERE GIVEN AND defaclnamespace = 0 AND NOT defaclacl @> acldefault('r', relowner)))";
 
 /// The views that depend on columns ($1, tables, and $2, numbers), also by way of other views.
 const VIEWS: &str = "
@@ -169,6 +201,8 @@ pub fn views(client: &SpiClient, columns: &[&Column]) -> Result<Vec<View>> {
         .replace("BLOCKERS", BLOCKERS)
         .replace("DEFINITION", DEFINITION)
         .replace("DETAILS", DETAILS)
+        .replace("ODD", ODD)
+        .replace("GIVEN", GIVEN)
         .replace("STATE", STATE);
     let mut views = rows(client, &query, &[tables.into(), numbers.into()], |row| {
         let reads: Vec<pg_sys::Oid> = row.get(6)?.unwrap_or_default();

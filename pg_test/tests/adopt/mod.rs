@@ -2,6 +2,7 @@
 
 mod back;
 mod encodings;
+mod kept;
 mod others;
 mod pgedge;
 mod schema;

@@ -38,7 +38,8 @@ fn ids_go_on_in_the_same_layout() {
         [
             "LOCK TABLE public.orders IN ACCESS EXCLUSIVE MODE;",
             "ALTER TABLE public.orders ALTER COLUMN id SET DEFAULT public.snowflake_next();",
-            "DROP SEQUENCE public.orders_id_seq;",
+            "COMMENT ON SEQUENCE public.orders_id_seq IS \
+             '[snowflake_adopt: DEFAULT snowflake.nextval(''public.orders_id_seq''::regclass)]';",
         ]
     );
     client.batch_execute("SELECT snowflake_adopt('orders')").unwrap();
@@ -49,6 +50,11 @@ fn ids_go_on_in_the_same_layout() {
         .unwrap());
     rising(&all);
     assert_eq!(all.len(), 9);
+    // The way back is to pgEdge's function.
+    client.batch_execute("BEGIN; SELECT snowflake_release('orders')").unwrap();
+    let default = "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'orders'::regclass AND adnum = 1";
+    assert_eq!(value::<String>(&mut client, default), "snowflake.nextval('orders_id_seq'::regclass)");
+    client.batch_execute("ROLLBACK").unwrap();
     client.batch_execute("DROP SCHEMA snowflake CASCADE").unwrap();
     survives_a_restore(&cluster, "postgres");
 }

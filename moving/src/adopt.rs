@@ -38,10 +38,10 @@ pub fn adopt(facts: &Facts, wish: &Adoption) -> Plan {
         plan.steps.extend(views::drops(facts));
     }
     end_identity(&mut plan, facts);
-    let to_partitions = to_partitions(facts, &widened);
-    plan.steps.extend(to_partitions.iter().map(|key| drop_foreign_key(facts, key)));
+    let by_hand = by_hand(facts, &widened);
+    plan.steps.extend(by_hand.iter().map(|key| drop_foreign_key(facts, key)));
     plan.steps.extend(widenings(facts, &widened));
-    plan.steps.extend(to_partitions.iter().flat_map(|key| add_foreign_key(facts, key)));
+    plan.steps.extend(by_hand.iter().flat_map(|key| add_foreign_key(facts, key)));
     plan.steps.extend(facts.left_out.iter().filter(|_| !widened.is_empty()).map(|statement| left_out(statement)));
     if recreates {
         plan.steps.extend(views::creations(facts));
@@ -89,16 +89,25 @@ fn foreign_keys<'a>(facts: &'a Facts, columns: &[&Column]) -> Vec<&'a ForeignKey
     facts.foreign_keys.iter().filter(is_touched).collect()
 }
 
-/// Those of them that refer to a partition: PostgreSQL does not make these again, and refuses to change the type, as they
-/// depend on an index that belongs to the partitioned table's.
-fn to_partitions<'a>(facts: &'a Facts, columns: &[&Column]) -> Vec<&'a ForeignKey> {
-    let is_partition = |oid| facts.relation(oid).is_some_and(|relation| relation.is_partition);
-    foreign_keys(facts, columns).into_iter().filter(|key| is_partition(key.to)).collect()
+/// Those of them that PostgreSQL cannot make again by itself. Of one that refers to a partition, it refuses to change the type, as it
+/// depends on an index that belongs to the partitioned table's. One that refers to a partitioned table has a part for each partition,
+/// and the names that these get may be those of other foreign keys of the table, which are made again after it.
+fn by_hand<'a>(facts: &'a Facts, columns: &[&Column]) -> Vec<&'a ForeignKey> {
+    let keys = foreign_keys(facts, columns);
+    let is_by_hand = |key: &&ForeignKey| {
+        facts.relation(key.to).is_some_and(|to| {
+            let has_others = keys.iter().any(|other| other.from == key.from && other.name != key.name);
+            to.is_partition || !to.partitions.is_empty() && has_others
+        })
+    };
+    keys.iter().copied().filter(is_by_hand).collect()
 }
 
 fn drop_foreign_key(facts: &Facts, key: &ForeignKey) -> Step {
     let table = facts.name(key.from);
-    let note = "PostgreSQL would not make it again by itself, as it refers to a partition";
+    let to_partition = facts.relation(key.to).is_some_and(|to| to.is_partition);
+    let what = if to_partition { "a partition" } else { "a partitioned table, and the table has others" };
+    let note = &format!("PostgreSQL would not make it again by itself, as it refers to {what}");
     let step = Step::on(table, format!("ALTER TABLE {table} DROP CONSTRAINT {}", key.name), note);
     Step { locks: with_partitions(facts, &[key.from, key.to]), ..step }
 }
@@ -124,7 +133,7 @@ fn left_out(statement: &str) -> Step {
 fn changed(facts: &Facts, widened: &[&Column]) -> Vec<Oid> {
     let mut tables: Vec<Oid> =
         facts.key_columns().into_iter().chain(widened.iter().copied()).map(|column| column.relation).collect();
-    tables.extend(to_partitions(facts, widened).into_iter().map(|key| key.from));
+    tables.extend(by_hand(facts, widened).into_iter().map(|key| key.from));
     tables.sort_unstable();
     tables.dedup();
     tables
@@ -251,7 +260,7 @@ fn widening(facts: &Facts, root: Oid, columns: &[&Column]) -> Step {
             locks.push(end);
         }
     }
-    let by_hand = to_partitions(facts, columns);
+    let by_hand = by_hand(facts, columns);
     let is_made_again = |key: &&&ForeignKey| !by_hand.iter().any(|other| std::ptr::eq(*other, **key));
     let note = match keys.iter().filter(is_made_again).collect::<Vec<_>>() {
         keys if keys.is_empty() => String::new(),

@@ -39,8 +39,11 @@ fn views_indexes_and_statistics_are_what_they_were() {
     );
     let before = schema(&cluster, "postgres");
     run(&mut client, "SELECT snowflake_adopt('goods', views => 'recreate')");
-    let (gone, new) = difference(&before, &schema(&cluster, "postgres"));
-    assert_eq!((gone, new), (vec!["id integer NOT NULL,".to_owned()], vec!["id bigint DEFAULT public.snowflake_next() NOT NULL,".to_owned()]));
+    let (mut gone, new) = difference(&before, &schema(&cluster, "postgres"));
+    gone.retain(|line| !line.starts_with("--"));
+    let default = "ALTER TABLE ONLY public.goods ALTER COLUMN id SET DEFAULT nextval('public.goods_id_seq'::regclass);";
+    assert_eq!(gone, [default, "id integer NOT NULL,"]);
+    assert_eq!(new, ["id bigint DEFAULT public.snowflake_next() NOT NULL,"]);
 }
 
 /// Each of these would end in an error of PostgreSQL's, or in a loss.
@@ -75,8 +78,8 @@ fn what_always_fails_stands_in_the_way() {
         ("lasts", "function public.last(integer), which would be given a bigint"),
         ("owned", "its owner, viewer, who may not create objects in schema public"),
         ("referred", "foreign key refers_referred_id_fkey of public.refers has triggers that are disabled"),
-        ("of_domain", "constraint of the domain public.little: CHECK ((VALUE < 1000000))"),
-        ("key_of_domain", "constraint of the domain public.little: CHECK ((VALUE < 1000000))"),
+        ("of_domain", "constraint of the domain public.little: CHECK ("),
+        ("key_of_domain", "constraint of the domain public.little: CHECK ("),
         ("own", "sequence public.own_id_seq is used by default value for column id of table public.takes"),
     ] {
         let found = notes(&mut client, "obstacle", &format!("'{table}', 'id', views => 'recreate'"));

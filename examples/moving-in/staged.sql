@@ -9,12 +9,17 @@
 --   CALL moving.check();                        -- reads all rows, blocks nobody
 --   CALL moving.swap('orders', 'id');           -- one short transaction for all tables
 --   CALL moving.validate();                     -- the foreign keys; reads all rows, blocks nobody
---   CALL moving.finish();                       -- drops the old columns, and this schema
+--   CALL moving.finish();                       -- drops the old columns
+--   SELECT * FROM moving.result;
+--   CALL moving.remove();                       -- looks whether all is done, and drops this schema
 --
--- Before the swap, CALL moving.abandon() takes everything back.
+-- Before the swap, CALL moving.abandon() takes everything back. Whatever fails, and whatever is called after it: clients go on
+-- writing. What keeps the columns equal, and what proves that they are, goes with this schema.
 --
 -- For plain tables. Each column gets a new one beside it, of type bigint, that a trigger keeps equal to it. The new column takes the
 -- name of the old one in the swap, and with it the foreign keys, CHECK constraints and indexes.
+
+\set ON_ERROR_STOP on
 
 CREATE SCHEMA moving;
 
@@ -31,10 +36,17 @@ CREATE TABLE moving.columns (
 -- Constraints to be made again in the swap, and validated after it.
 CREATE TABLE moving.constraints (tbl regclass, name name, definition text NOT NULL, was_valid boolean NOT NULL, comment text,
     PRIMARY KEY (tbl, name));
+-- Identities to be made again in the swap.
+CREATE TABLE moving.identities (tbl regclass, col name, definition text NOT NULL, privileges aclitem[], comment text, last bigint,
+    is_called boolean, PRIMARY KEY (tbl, col));
 CREATE TABLE moving.result (tbl regclass, col name, first_id bigint, adopted_at timestamptz, highest_before bigint);
 
 CREATE VIEW moving.progress AS
     SELECT tbl, col, next_block, blocks, round(100.0 * next_block / nullif(blocks, 0), 1) AS percent FROM moving.columns;
+
+-- The proofs call this, so that they go with the schema, as the triggers do: without these, no row could be written.
+CREATE FUNCTION moving.same(new bigint, old bigint) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+    'SELECT $1 IS NOT DISTINCT FROM $2';
 
 -- Adds the new column and its trigger. Locks the table for a moment.
 CREATE PROCEDURE moving.prepare(tbl regclass, col name) LANGUAGE plpgsql AS $$
@@ -124,7 +136,7 @@ BEGIN
             CONTINUE;
         END IF;
         IF i.indexprs IS NOT NULL OR i.indpred IS NOT NULL OR i.indisexclusion OR i.amname <> 'btree'
-            OR 0 <> ANY (i.indoption::smallint[]) OR EXISTS (SELECT FROM unnest(i.indclass::oid[]) o JOIN pg_opclass ON oid = o
+            OR 0 <> ANY (i.indoption::smallint[]) OR to_jsonb(i) ->> 'indnullsnotdistinct' = 'true' OR EXISTS (SELECT FROM unnest(i.indclass::oid[]) o JOIN pg_opclass ON oid = o
                 WHERE NOT opcdefault) THEN
             RAISE EXCEPTION 'index % is more than a list of columns', i.index
                 USING HINT = 'Drop it, and create it again after the swap.';
@@ -151,8 +163,7 @@ DECLARE
 BEGIN
     FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
         IF NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.tbl AND conname = c.new) THEN
-            SELECT format(CASE WHEN attnotnull THEN '%1$I IS NOT NULL AND %1$I = %2$I'
-                ELSE '%1$I IS NOT DISTINCT FROM %2$I' END, c.new, c.col)
+            SELECT format(CASE WHEN attnotnull THEN '%1$I IS NOT NULL AND ' ELSE '' END || 'moving.same(%1$I, %2$I)', c.new, c.col)
             INTO condition FROM pg_attribute WHERE attrelid = c.tbl AND attname = c.col;
             EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (%s) NOT VALID', c.tbl, c.new, condition);
             COMMIT;
@@ -162,12 +173,51 @@ BEGIN
     END LOOP;
 END $$;
 
+-- The sequence of a column's identity.
+CREATE FUNCTION moving.sequence_of(tbl regclass, number smallint) RETURNS regclass LANGUAGE sql AS $$
+    SELECT objid::regclass FROM pg_depend WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass
+        AND refobjid = tbl AND refobjsubid = number AND deptype = 'i' AND EXISTS (SELECT FROM pg_sequence WHERE seqrelid = objid) $$;
+
+-- Gives the new column the identity that the old one had.
+CREATE PROCEDURE moving.make_identity(tbl regclass, col name) LANGUAGE plpgsql AS $$
+DECLARE
+    was moving.identities;
+    sequence regclass;
+    statement text;
+BEGIN
+    SELECT * INTO was FROM moving.identities i WHERE (i.tbl, i.col) = (make_identity.tbl, make_identity.col);
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    EXECUTE was.definition;
+    SELECT moving.sequence_of(attrelid, attnum) INTO sequence
+    FROM pg_attribute WHERE attrelid = make_identity.tbl AND attname = make_identity.col;
+    PERFORM setval(sequence, was.last, was.is_called);
+    FOR statement IN
+        SELECT text FROM (
+            -- ALTER DEFAULT PRIVILEGES may have given others.
+            SELECT DISTINCT 1 AS step, format('REVOKE ALL ON SEQUENCE %s FROM %s', sequence,
+                CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END) AS text
+            FROM pg_class, aclexplode(relacl) WHERE pg_class.oid = sequence
+            UNION ALL
+            SELECT 2, format('GRANT %s ON SEQUENCE %s TO %s%s', privilege_type, sequence,
+                CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END, CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END)
+            FROM pg_class, aclexplode(coalesce(was.privileges, acldefault('s', relowner))) WHERE pg_class.oid = sequence
+        ) statements ORDER BY step, text
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+    EXECUTE format('COMMENT ON SEQUENCE %s IS %L', sequence, was.comment);
+END $$;
+
 -- Puts the new columns into the place of the old ones, and has snowflake_next() make the key. Reads no table but for the highest
 -- value, by its index.
 CREATE PROCEDURE moving.swap(tbl regclass, col name, longest_wait interval DEFAULT '5 s') LANGUAGE plpgsql AS $$
 DECLARE
     c moving.columns;
     i record;
+    sequence regclass;
+    place record;
     missing text;
 BEGIN
     IF NOT EXISTS (SELECT FROM moving.columns m WHERE NOT is_swapped) THEN
@@ -243,7 +293,7 @@ BEGIN
         END IF;
     END LOOP;
     FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
-        SELECT attnum, attidentity <> '' AS is_identity, col_description(c.tbl, attnum) AS comment, pg_get_expr(adbin, adrelid) AS "default",
+        SELECT attnum, attidentity AS identity, col_description(c.tbl, attnum) AS comment, pg_get_expr(adbin, adrelid) AS "default",
             -- From PostgreSQL 18 on, NOT NULL has a name.
             (SELECT conname FROM pg_constraint WHERE conrelid = c.tbl AND contype = 'n' AND conkey = ARRAY[attnum]) AS not_null,
             (SELECT conname FROM pg_constraint JOIN pg_attribute n ON n.attrelid = conrelid AND n.attname = c.new
@@ -252,7 +302,18 @@ BEGIN
         FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum WHERE attrelid = c.tbl AND attname = c.col;
         EXECUTE format('DROP TRIGGER %I ON %s', 'zzz_moving_' || i.attnum, c.tbl);
         EXECUTE format('DROP FUNCTION moving.%I()', c.tbl::oid || '_zzz_moving_' || i.attnum);
-        IF i.is_identity THEN
+        IF i.identity <> '' THEN
+            SELECT moving.sequence_of(c.tbl, i.attnum) INTO sequence;
+            INSERT INTO moving.identities
+            SELECT c.tbl, c.col, format('ALTER TABLE %s ALTER COLUMN %I ADD GENERATED %s AS IDENTITY (SEQUENCE NAME %I.%I START WITH %s '
+                'INCREMENT BY %s MINVALUE %s %s CACHE %s %s)', c.tbl, c.col, CASE i.identity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END,
+                nspname, relname, seqstart, seqincrement, seqmin,
+                CASE WHEN seqmax IN (32767, 2147483647) THEN 'NO MAXVALUE' ELSE 'MAXVALUE ' || seqmax END,
+                seqcache, CASE WHEN seqcycle THEN 'CYCLE' ELSE '' END),
+                relacl, obj_description(s.oid, 'pg_class')
+            FROM pg_class s JOIN pg_namespace n ON n.oid = relnamespace JOIN pg_sequence ON seqrelid = s.oid WHERE s.oid = sequence;
+            EXECUTE format('SELECT last_value, is_called FROM %s', sequence) INTO place;
+            UPDATE moving.identities SET last = place.last_value, is_called = place.is_called WHERE (identities.tbl, identities.col) = (c.tbl, c.col);
             EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', c.tbl, c.col);
         END IF;
         EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT, ALTER COLUMN %2$I DROP NOT NULL', c.tbl, c.col);
@@ -262,9 +323,17 @@ BEGIN
             EXECUTE format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', c.tbl, i.new_not_null, i.not_null);
         END IF;
         EXECUTE format('COMMENT ON COLUMN %s.%I IS %L', c.tbl, c.col, i.comment);
-        IF i."default" IS NOT NULL AND (c.tbl, c.col) <> (swap.tbl, swap.col) THEN
+        -- Those of the key, too: snowflake_adopt() puts on record what was there.
+        IF i."default" IS NOT NULL THEN
             EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', c.tbl, c.col, i."default");
         END IF;
+        FOR sequence IN SELECT objid FROM pg_depend WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass
+            AND refobjid = c.tbl AND refobjsubid = i.attnum AND deptype = 'a'
+            AND EXISTS (SELECT FROM pg_sequence WHERE seqrelid = objid)
+        LOOP
+            EXECUTE format('ALTER SEQUENCE %s OWNED BY %s.%I', sequence, c.tbl, c.col);
+        END LOOP;
+        CALL moving.make_identity(c.tbl, c.col);
     END LOOP;
     FOR i IN SELECT * FROM moving.constraints LOOP
         EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I %s NOT VALID', i.tbl, i.name, i.definition);
@@ -290,8 +359,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Drops the old columns, and with them the sequences that belong to them. After it: SELECT * FROM moving.result, and
--- DROP SCHEMA moving CASCADE.
+-- Drops the old columns. After it: SELECT * FROM moving.result, and CALL moving.remove().
 CREATE PROCEDURE moving.finish() LANGUAGE plpgsql AS $$
 DECLARE
     c moving.columns;
@@ -314,10 +382,36 @@ DECLARE
 BEGIN
     FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
         SELECT attnum INTO number FROM pg_attribute WHERE attrelid = c.tbl AND attname = c.col;
+        -- The proof goes with the column, and first.
+        EXECUTE format('ALTER TABLE %s DROP COLUMN %I', c.tbl, c.new);
         EXECUTE format('DROP TRIGGER %I ON %s', 'zzz_moving_' || number, c.tbl);
         EXECUTE format('DROP FUNCTION moving.%I()', c.tbl::oid || '_zzz_moving_' || number);
-        EXECUTE format('ALTER TABLE %s DROP COLUMN %I', c.tbl, c.new);
         DELETE FROM moving.columns WHERE (tbl, col) = (c.tbl, c.col);
         COMMIT;
     END LOOP;
+END $$;
+
+-- The last step: nothing is left to be done, or it says what is.
+CREATE PROCEDURE moving.remove() LANGUAGE plpgsql AS $$
+DECLARE
+    missing text;
+BEGIN
+    SELECT string_agg(what, '; ' ORDER BY what) INTO missing FROM (
+        SELECT format(CASE WHEN is_swapped THEN 'CALL moving.finish() has not dropped the old column of %s.%I'
+            ELSE 'CALL moving.swap() has not put column %2$I of %1$s into its place' END, tbl, col) AS what FROM moving.columns
+        UNION ALL
+        SELECT format('CALL moving.validate() has not validated constraint %I of %s', name, tbl) FROM moving.constraints
+        UNION ALL
+        SELECT format('column %s.%I is of type %s, and refers to a key that is wider', conrelid::regclass, a.attname,
+            format_type(a.atttypid, NULL))
+        FROM moving.result r JOIN pg_attribute t ON t.attrelid = r.tbl AND t.attname = r.col
+        JOIN pg_constraint ON contype = 'f' AND confrelid = r.tbl CROSS JOIN unnest(conkey, confkey) AS k (own, other)
+        JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = own
+        WHERE other = t.attnum AND a.atttypid IN ('int2'::regtype, 'int4'::regtype)
+    ) steps;
+    IF missing IS NOT NULL THEN
+        RAISE EXCEPTION 'the move is not finished' USING DETAIL = missing,
+            HINT = 'Before the swap, CALL moving.abandon() takes everything back.';
+    END IF;
+    DROP SCHEMA moving CASCADE;
 END $$;

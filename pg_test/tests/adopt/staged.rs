@@ -28,8 +28,10 @@ fn server() -> Cluster {
     let cluster = Cluster::options().set("autovacuum = off").start();
     cluster.client().batch_execute(TABLES).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/moving-in/staged.sql");
-    // The server's user may not be able to read the checkout.
-    cluster.client().batch_execute(&std::fs::read_to_string(script).unwrap()).unwrap();
+    // The server's user may not be able to read the checkout; and psql's own commands are not for the server.
+    let script = std::fs::read_to_string(script).unwrap();
+    let statements: Vec<&str> = script.lines().filter(|line| !line.starts_with('\\')).collect();
+    cluster.client().batch_execute(&statements.join("\n")).unwrap();
     cluster
 }
 
@@ -118,7 +120,7 @@ fn a_table_moves_while_clients_write_and_the_server_is_killed() {
         let found = format!("SELECT count(*) FROM orders JOIN lines ON order_id = id WHERE id = {id}");
         assert_eq!(value::<i64>(&mut client, &found), 1, "{id}");
     }
-    call(&mut client, "DROP SCHEMA moving CASCADE");
+    call(&mut client, "CALL moving.remove()");
     // What differs from before is what should.
     let (gone, new) = difference(&before, &schema(&cluster, "postgres"));
     let is_about_columns =
@@ -129,6 +131,8 @@ fn a_table_moves_while_clients_write_and_the_server_is_killed() {
     let has = |text: &str| new.iter().any(|line| line.starts_with(text));
     assert!(has("id bigint DEFAULT public.snowflake_next() NOT NULL"), "{new:#?}");
     assert!(!gone.iter().any(|line| line.contains("COMMENT") || line.contains("CONSTRAINT")), "{gone:#?}");
+    // The sequence is there for the way back.
+    assert!(!gone.iter().any(|line| line.contains("CREATE SEQUENCE")), "{gone:#?}");
     let valid: bool =
         value(&mut client, "SELECT bool_and(convalidated) FROM pg_constraint WHERE contype IN ('f', 'c')");
     assert!(valid);
@@ -193,4 +197,113 @@ fn psql_reads_it() {
     std::fs::copy(script, &copy).unwrap();
     run(cluster.program("psql").args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file"]).arg(copy));
     prepare(&cluster);
+}
+
+/// Whatever is left out, and whatever is called then, clients write.
+#[test]
+fn it_never_ends_half_way() {
+    let cluster = server();
+    let mut client = cluster.client();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/moving-in/staged.sql");
+    let copy = cluster.new_file("staged.sql");
+    std::fs::copy(script, &copy).unwrap();
+    call(&mut client, "DROP SCHEMA moving CASCADE");
+    // As somebody pastes it, who forgets one of the columns; psql goes on after errors.
+    let steps = format!(
+        "\\i {}\n\\set ON_ERROR_STOP off\nCALL moving.prepare('orders', 'parent_id');\nCALL moving.prepare('orders', 'id');\n\
+         CALL moving.backfill(1000, '0');\nSELECT moving.index_statements() \\gexec\nCALL moving.check();\n\
+         CALL moving.swap('orders', 'id');\nCALL moving.validate();\nCALL moving.finish();\nCALL moving.remove();\n",
+        copy.display()
+    );
+    let pasted = cluster.new_file("pasted.sql");
+    std::fs::write(&pasted, steps).unwrap();
+    let mut psql = cluster.program("psql");
+    let output = snowflake_test::programs::output(psql.args(["--no-psqlrc", "--quiet", "--file"]).arg(&pasted));
+    let errors = output.errors;
+    assert!(errors.contains("lines.order_id has not been prepared") && errors.contains("the move is not finished"), "{errors}");
+    let write = "INSERT INTO orders (parent_id) VALUES (1); UPDATE orders SET parent_id = 2 WHERE id = 3;
+                 INSERT INTO lines VALUES (3, 77); UPDATE lines SET extra = 1, order_id = 4 WHERE line = 77;
+                 DELETE FROM lines WHERE line = 77";
+    call(&mut client, write);
+    call(&mut client, "DROP SCHEMA moving CASCADE");
+    call(&mut client, write);
+    assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM pg_constraint WHERE conname LIKE '%moving'"), 0);
+    assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM pg_trigger WHERE tgname LIKE '%moving%'"), 0);
+}
+
+/// The same after each of the steps.
+#[test]
+fn the_schema_can_be_dropped_at_any_time() {
+    const STEPS: [&str; 8] = [
+        "CALL moving.prepare('lines', 'order_id')",
+        "CALL moving.prepare('orders', 'parent_id'); CALL moving.prepare('orders', 'id')",
+        "CALL moving.backfill(1000, '0')",
+        "indexes",
+        "CALL moving.check()",
+        "CALL moving.swap('orders', 'id')",
+        "CALL moving.validate()",
+        "CALL moving.finish()",
+    ];
+    let cluster = server();
+    let mut admin = cluster.client();
+    for last in 0..STEPS.len() {
+        let database = format!("after_{last}");
+        call(&mut admin, &format!("CREATE DATABASE {database} TEMPLATE postgres"));
+        let mut client = cluster.client_of("postgres", &database);
+        for step in &STEPS[..=last] {
+            if *step == "indexes" {
+                for row in client.query("SELECT moving.index_statements()", &[]).unwrap() {
+                    call(&mut client, row.get(0));
+                }
+            } else {
+                step.split("; ").for_each(|step| call(&mut client, step));
+            }
+        }
+        if last + 1 < STEPS.len() {
+            snowflake_test::check::refused(&mut client, "CALL moving.remove()", "P0001");
+        }
+        let write = "INSERT INTO orders (parent_id) VALUES (1); UPDATE orders SET parent_id = 2 WHERE id = 3;
+                     UPDATE lines SET extra = 1, order_id = (SELECT max(id) FROM orders) WHERE order_id = 7";
+        call(&mut client, write);
+        call(&mut client, "DROP SCHEMA moving CASCADE");
+        call(&mut client, write);
+    }
+}
+
+/// An identity, of the key and of another column, with all that belongs to it; and the way back.
+#[test]
+fn identities_are_made_again_and_come_back() {
+    let cluster = server();
+    let mut client = cluster.client();
+    call(
+        &mut client,
+        "DROP TABLE lines, orders; CREATE ROLE reader;
+         CREATE TABLE orders (id integer GENERATED ALWAYS AS IDENTITY (INCREMENT 2 MAXVALUE 90000 CACHE 7) PRIMARY KEY,
+             parent_id integer NOT NULL GENERATED BY DEFAULT AS IDENTITY REFERENCES orders);
+         GRANT USAGE ON SEQUENCE orders_id_seq TO reader; COMMENT ON SEQUENCE orders_id_seq IS 'of orders';
+         INSERT INTO orders SELECT FROM generate_series(1, 1) n; INSERT INTO orders (parent_id) VALUES (1);
+         ALTER DEFAULT PRIVILEGES GRANT SELECT ON SEQUENCES TO reader",
+    );
+    let before = schema(&cluster, "postgres");
+    for step in [
+        "CALL moving.prepare('orders', 'id')",
+        "CALL moving.prepare('orders', 'parent_id')",
+        "CALL moving.backfill(1000, '0')",
+    ] {
+        call(&mut client, step);
+    }
+    make_indexes(&cluster);
+    for step in ["check()", "swap('orders', 'id')", "validate()", "finish()", "remove()"] {
+        call(&mut client, &format!("CALL moving.{step}"));
+    }
+    call(&mut client, "INSERT INTO orders (parent_id) VALUES (1)");
+    assert_eq!(value::<i64>(&mut client, "SELECT snowflake_release('orders', 'id', start => 1000)"), 1000);
+    let (gone, new) = difference(&before, &schema(&cluster, "postgres"));
+    // The columns have changed their places, and with them the comma.
+    let of_columns = |lines: &[String]| lines.iter().map(|line| line.trim_end_matches(',').to_owned()).collect::<Vec<_>>();
+    assert_eq!(of_columns(&gone), ["id integer NOT NULL", "parent_id integer NOT NULL"]);
+    assert_eq!(of_columns(&new), ["id bigint NOT NULL", "parent_id bigint NOT NULL"]);
+    let insert = "INSERT INTO orders VALUES (DEFAULT, DEFAULT) RETURNING id";
+    assert!(client.query(insert, &[]).is_err(), "there is no order 2");
+    assert_eq!(value::<i64>(&mut client, "INSERT INTO orders (parent_id) VALUES (1) RETURNING id"), 1002);
 }

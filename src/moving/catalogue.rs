@@ -500,8 +500,10 @@ pub fn values(client: &SpiClient, facts: &Facts) -> Result<Option<Values>> {
 
 /// The constraints of the columns' domains that a value does not pass. They may call anything.
 pub fn refused_by(client: &SpiClient, facts: &Facts, value: i64) -> Result<Vec<String>> {
-    let tables: Vec<pg_sys::Oid> = facts.columns.iter().map(|column| column.relation.0.into()).collect();
-    let numbers: Vec<i16> = facts.columns.iter().map(|column| column.number).collect();
+    // A domain over another type is in the way itself.
+    let columns: Vec<&Column> = facts.columns.iter().filter(|column| column.width == Some(Width::Eight)).collect();
+    let tables: Vec<pg_sys::Oid> = columns.iter().map(|column| column.relation.0.into()).collect();
+    let numbers: Vec<i16> = columns.iter().map(|column| column.number).collect();
     let checks = rows(client, DOMAIN_CHECKS, &[tables.into(), numbers.into()], |row| Ok((text(row, 1)?, text(row, 2)?)))?;
     let mut refused_by = Vec::new();
     for (name, expression) in checks {

@@ -363,7 +363,8 @@ fn note_sequences(plan: &mut Plan, facts: &Facts) {
             others if others.is_empty() => String::new(),
             others => format!("; so do {}", others.join(", ")),
         };
-        let asked = format!("clients that ask it by themselves, as Hibernate's SEQUENCE does, still get small numbers{others}");
+        let asked =
+            format!("clients that ask it by themselves, as Hibernate's SEQUENCE does, still get small numbers{others}");
         let identity = matches!(facts.source, Source::Identity { .. });
         plan.notes.push(if sequence.is_identity && !identity {
             // That is what pgEdge's conversion leaves behind.

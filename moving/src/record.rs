@@ -88,7 +88,8 @@ mod tests {
             Before::Default("f('a]\n[b')".to_owned()),
         ];
         for before in befores {
-            for comment in [None, Some("of the user"), Some("two\nlines"), Some("[a]\n"), Some("[snowflake_adopt: x]")] {
+            for comment in [None, Some("of the user"), Some("two\nlines"), Some("[a]\n"), Some("[snowflake_adopt: x]")]
+            {
                 for is_marker in [false, true] {
                     let record = Record { comment: comment.map(str::to_owned), before: before.clone(), is_marker };
                     assert_eq!(Record::read(&record.write()), Some(record.clone()), "{}", record.write());
@@ -100,7 +101,13 @@ mod tests {
 
     #[test]
     fn other_comments_have_no_record() {
-        for comment in ["", "of the user", "[snowflake_adopt: ?]", "x [snowflake_adopt: no default]", "[snowflake_adopt: no default] "] {
+        for comment in [
+            "",
+            "of the user",
+            "[snowflake_adopt: ?]",
+            "x [snowflake_adopt: no default]",
+            "[snowflake_adopt: no default] ",
+        ] {
             assert_eq!(Record::read(comment), None, "{comment}");
             assert_eq!(users_own(Some(comment)).as_deref(), Some(comment));
         }

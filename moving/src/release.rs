@@ -161,7 +161,8 @@ pub fn release(facts: &Facts, wish: &Release) -> Result<(Plan, Option<i64>), Rel
 fn check_identity(facts: &Facts, wish: &Release, sequence: Option<&Sequence>) -> Result<(), ReleaseError> {
     let heirs = facts.key_columns().into_iter().skip(1);
     let has_heirs = heirs.into_iter().any(|column| !facts.relation(column.relation).is_some_and(|it| it.is_partition));
-    let was_one = kept(facts).and_then(|(_, record)| record).is_some_and(|it| matches!(it.before, Before::Identity { .. }));
+    let was_one =
+        kept(facts).and_then(|(_, record)| record).is_some_and(|it| matches!(it.before, Before::Identity { .. }));
     if !wish.is_not_null {
         return Err(ReleaseError::Nullable);
     }
@@ -180,7 +181,8 @@ fn put_default_back(plan: &mut Plan, facts: &Facts, columns: &[&Column], default
         Some(default) => plan.alter_defaults(facts, columns, &format!("SET DEFAULT {default}"), NOTE),
         None => plan.alter_defaults(facts, columns, "DROP DEFAULT", NOTE),
     }
-    let Some((sequence, Some(record))) = kept(facts).filter(|(_, record)| record.as_ref().is_some_and(|it| !it.is_marker))
+    let Some((sequence, Some(record))) =
+        kept(facts).filter(|(_, record)| record.as_ref().is_some_and(|it| !it.is_marker))
     else {
         return;
     };
@@ -214,7 +216,9 @@ fn restart(plan: &mut Plan, sequence: &Sequence, first: Option<i64>) {
         if options.max != old.max {
             clauses.push("NO MAXVALUE".to_owned());
         }
-        plan.notes.push(format!("sequence {name} has no room for {first}, and becomes wider: with a start, it could stay as it is"));
+        plan.notes.push(format!(
+            "sequence {name} has no room for {first}, and becomes wider: with a start, it could stay as it is"
+        ));
     }
     clauses.push(format!("RESTART WITH {first}"));
     plan.steps.push(sequence.step(format!("ALTER SEQUENCE {name} {}", clauses.join(" ")), "it was kept"));
@@ -277,7 +281,10 @@ fn make_identity(
     let Options { start, .. } = kept.options;
     let mut options = kept.options.of_width(width);
     if !options.has_room_for(first) {
-        plan.notes.push(format!("sequence {} has no room for {first}, and becomes wider: with a start, it could stay as it is", kept.name));
+        plan.notes.push(format!(
+            "sequence {} has no room for {first}, and becomes wider: with a start, it could stay as it is",
+            kept.name
+        ));
         options = Options { start, ..options.with_room_for(first) };
     }
     let statement = format!("{add} (SEQUENCE NAME {} {})", kept.name, options.clauses());

@@ -155,10 +155,8 @@ impl Sequence {
     /// It goes on where it was.
     pub(crate) fn continuation(&self) -> Option<Step> {
         let Position { last, is_called } = self.position?;
-        let statement = format!(
-            "SELECT pg_catalog.setval({}::pg_catalog.regclass, {last}, {is_called})",
-            literal(&self.name)
-        );
+        let statement =
+            format!("SELECT pg_catalog.setval({}::pg_catalog.regclass, {last}, {is_called})", literal(&self.name));
         Some(self.free(statement, "goes on where it was"))
     }
 

@@ -15,7 +15,17 @@ fn relation(oid: u32, name: &str) -> Relation {
     let bytes = 1000 + i64::from(oid);
     let heirs_of_others = Vec::new();
     let (oid, name, owner) = (Oid(oid), name.to_owned(), role(7));
-    Relation { oid, name, owner, is_owned: true, heirs_of_others, is_partition: false, partitions: Vec::new(), is_unlogged: false, bytes }
+    Relation {
+        oid,
+        name,
+        owner,
+        is_owned: true,
+        heirs_of_others,
+        is_partition: false,
+        partitions: Vec::new(),
+        is_unlogged: false,
+        bytes,
+    }
 }
 
 fn role(oid: u32) -> Role {
@@ -121,10 +131,7 @@ fn a_column_that_is_wide_enough_is_left_alone() {
     let plan = adopt(&serial(Width::Eight, Width::Eight), FIRST);
     assert_eq!(
         statements(&plan),
-        [
-            "LOCK TABLE t IN ACCESS EXCLUSIVE MODE",
-            "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()",
-        ]
+        ["LOCK TABLE t IN ACCESS EXCLUSIVE MODE", "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()",]
     );
     assert!(plan.steps.iter().all(|step| step.rewrites.is_empty()));
 }
@@ -144,8 +151,7 @@ fn only_the_top_of_a_tree_is_altered() {
 #[test]
 fn a_key_that_refers_to_another_table_is_noted() {
     let mut facts = serial(Width::Eight, Width::Eight);
-    let has_note =
-        |facts: &Facts| adopt(facts, FIRST).notes.iter().any(|note| note.contains("itself refers to u"));
+    let has_note = |facts: &Facts| adopt(facts, FIRST).notes.iter().any(|note| note.contains("itself refers to u"));
     assert!(!has_note(&facts));
     facts.foreign_keys.push(foreign_key("back", (2, "id"), (1, "t_id")));
     assert!(has_note(&facts));
@@ -252,7 +258,8 @@ fn the_sequence_of_an_identity_is_made_again_and_the_identity_is_on_record() {
     facts.columns[0].default = None;
     let own = &mut facts.sequences[0];
     (own.is_identity, own.is_default, own.comment) = (true, false, Some("of the user".to_owned()));
-    own.options = Options { width: Width::Four, min: -7, max: i64::from(i32::MAX), cache: 5, cycles: true, ..own.options };
+    own.options =
+        Options { width: Width::Four, min: -7, max: i64::from(i32::MAX), cache: 5, cycles: true, ..own.options };
     own.grants = vec![("GRANT a".to_owned(), Oid(7)), ("GRANT b".to_owned(), Oid(8))];
     let plan = adopt(&facts, FIRST);
     assert_eq!(
@@ -307,7 +314,10 @@ fn defaults_of_heirs_stay() {
     let mut facts = serial(Width::Eight, Width::Eight);
     facts.relations.extend([relation(3, "same"), relation(4, "other"), relation(5, "none")]);
     facts.columns.extend([3, 4, 5].map(|oid| column(oid, "id", Width::Eight, &[2])));
-    assert_eq!(statements(&adopt(&facts, FIRST))[1], "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()");
+    assert_eq!(
+        statements(&adopt(&facts, FIRST))[1],
+        "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()"
+    );
     facts.columns[3].default = Some("7".to_owned());
     facts.columns[4].default = None;
     let plan = adopt(&facts, FIRST);
@@ -353,7 +363,8 @@ fn what_would_be_lost_or_never_work_is_an_obstacle() {
     let mut facts = serial(Width::Four, Width::Four);
     facts.foreign_keys[0].is_disabled = true;
     facts.refused_by = vec!["public.d: CHECK (VALUE < 9)".to_owned()];
-    let disabled = "foreign key u_t_id_fkey of u has triggers that are disabled, and would be made again with all of them enabled";
+    let disabled =
+        "foreign key u_t_id_fkey of u has triggers that are disabled, and would be made again with all of them enabled";
     let domain = "no new ID passes the constraint of the domain public.d: CHECK (VALUE < 9)";
     assert_eq!(adopt(&facts, FIRST).obstacles, [disabled, domain]);
     // The foreign key is not made again where nothing becomes wider.
@@ -468,7 +479,12 @@ fn the_sequence_of_an_identity_that_is_gone_stays_and_is_used_again() {
 
 fn recorded(said: &str) -> Vec<Sequence> {
     let comment = Some(format!("of the user\n[snowflake_adopt: {said}]"));
-    vec![Sequence { comment, is_default: false, position: Some(Position { last: 9, is_called: true }), ..sequence("s") }]
+    vec![Sequence {
+        comment,
+        is_default: false,
+        position: Some(Position { last: 9, is_called: true }),
+        ..sequence("s")
+    }]
 }
 
 #[test]
@@ -504,7 +520,10 @@ fn an_identity_comes_back_with_all_that_it_was() {
         assert_eq!(first, 12);
         assert_eq!(statements[4], "SELECT pg_catalog.setval('s'::pg_catalog.regclass, 9, true)");
     }
-    assert_eq!(released(&Release { is_not_null: false, ..wish }, values, &sequences).unwrap_err(), ReleaseError::Nullable);
+    assert_eq!(
+        released(&Release { is_not_null: false, ..wish }, values, &sequences).unwrap_err(),
+        ReleaseError::Nullable
+    );
 }
 
 #[test]
@@ -528,10 +547,14 @@ fn a_sequence_that_others_use_is_never_lowered() {
     used.users.clear();
     assert_eq!(of(None, &used), (8, String::new()));
     // It is widened only where it must be.
-    let narrow = Sequence { options: Options { width: Width::Four, max: i64::from(i32::MAX), ..Options::DEFAULT }, ..sequence("s") };
+    let narrow = Sequence {
+        options: Options { width: Width::Four, max: i64::from(i32::MAX), ..Options::DEFAULT },
+        ..sequence("s")
+    };
     assert_eq!(of(Some(99), &narrow).1, "ALTER SEQUENCE s RESTART WITH 99");
     assert_eq!(of(None, &narrow).1, format!("ALTER SEQUENCE s AS bigint RESTART WITH {}", FIRST + 1));
-    let small = Sequence { options: Options { width: Width::Two, min: 5, max: 100, ..Options::DEFAULT }, ..sequence("s") };
+    let small =
+        Sequence { options: Options { width: Width::Two, min: 5, max: 100, ..Options::DEFAULT }, ..sequence("s") };
     assert_eq!(of(None, &small).1, format!("ALTER SEQUENCE s AS bigint NO MAXVALUE RESTART WITH {}", FIRST + 1));
     assert_eq!(of(Some(1), &small).1, "ALTER SEQUENCE s AS bigint MINVALUE 1 RESTART WITH 1");
 }
@@ -552,7 +575,10 @@ fn what_is_on_record_is_put_back() {
     let (steps, first, found) = of("DEFAULT f('x')", None);
     assert_eq!((steps, first, found), (vec![default.clone(), comment.clone()], None, checked.clone()));
     let restart = "ALTER SEQUENCE s RESTART WITH 70".to_owned();
-    assert_eq!(of("DEFAULT f('x')", Some(70)), (vec![default.clone(), restart, comment.clone()], Some(70), checked.clone()));
+    assert_eq!(
+        of("DEFAULT f('x')", Some(70)),
+        (vec![default.clone(), restart, comment.clone()], Some(70), checked.clone())
+    );
     let none = "ALTER TABLE t ALTER COLUMN id DROP DEFAULT".to_owned();
     assert_eq!(of("no default", None), (vec![none.clone(), comment], None, None));
     // A sequence that was made for the record goes with it; a start is a wish for one of its own.

@@ -478,7 +478,8 @@ pub fn position(client: &SpiClient, sequence: &Sequence) -> Result<Option<Positi
         return Ok(None);
     }
     let query = POSITION.to_owned() + &sequence.name;
-    let read = |row: &SpiHeapTupleData| Ok(Position { last: row.get(1)?.unwrap_or_default(), is_called: flag(row, 2)? });
+    let read =
+        |row: &SpiHeapTupleData| Ok(Position { last: row.get(1)?.unwrap_or_default(), is_called: flag(row, 2)? });
     Ok(rows(client, &query, &[], read)?.pop())
 }
 
@@ -504,7 +505,8 @@ pub fn refused_by(client: &SpiClient, facts: &Facts, value: i64) -> Result<Vec<S
     let columns: Vec<&Column> = facts.columns.iter().filter(|column| column.width == Some(Width::Eight)).collect();
     let tables: Vec<pg_sys::Oid> = columns.iter().map(|column| column.relation.0.into()).collect();
     let numbers: Vec<i16> = columns.iter().map(|column| column.number).collect();
-    let checks = rows(client, DOMAIN_CHECKS, &[tables.into(), numbers.into()], |row| Ok((text(row, 1)?, text(row, 2)?)))?;
+    let checks =
+        rows(client, DOMAIN_CHECKS, &[tables.into(), numbers.into()], |row| Ok((text(row, 1)?, text(row, 2)?)))?;
     let mut refused_by = Vec::new();
     for (name, expression) in checks {
         // The word VALUE of a domain's constraint is the name of a column here.

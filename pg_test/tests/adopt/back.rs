@@ -130,7 +130,7 @@ fn the_schema_is_the_same_after_moving_in_and_out() {
             adopt(&mut client, name(table).0);
         }
         let adopted = "SELECT count(*) FROM pg_attrdef WHERE pg_get_expr(adbin, adrelid) = 'snowflake_next()'";
-        assert!(value::<i64>(&mut client, adopted) >= TABLES.len() as i64, "{round}");
+        assert!(value::<i64>(&mut client, adopted) >= i64::try_from(TABLES.len()).unwrap(), "{round}");
         for (table, _) in TABLES {
             let (table, start) = name(table);
             release(&mut client, table, start);
@@ -155,7 +155,9 @@ fn the_way_back_is_in_the_dump() {
     fresh.client().batch_execute(ROLES).unwrap();
     let copy = fresh.new_file("adopted.sql");
     std::fs::copy(&file, &copy).unwrap();
-    snowflake_test::run(fresh.program("psql").args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file"]).arg(copy));
+    snowflake_test::run(
+        fresh.program("psql").args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file"]).arg(copy),
+    );
     let mut client = fresh.client();
     for (table, _) in TABLES {
         let (table, start) = name(table);
@@ -180,7 +182,10 @@ fn narrow_keys_stay_wide_and_nothing_else_differs() {
         adopt(&mut client, table);
         run(&mut client, &format!("INSERT INTO {table} DEFAULT VALUES"));
         release(&mut client, table, Some(start));
-        assert_eq!(value::<i64>(&mut client, &format!("INSERT INTO {table} DEFAULT VALUES RETURNING id")).to_string(), start);
+        assert_eq!(
+            value::<i64>(&mut client, &format!("INSERT INTO {table} DEFAULT VALUES RETURNING id")).to_string(),
+            start
+        );
     }
     let (gone, new) = difference(&before, &schema(&cluster, "postgres"));
     assert_eq!(gone, ["id integer NOT NULL", "id integer NOT NULL", "id smallint NOT NULL"]);
@@ -211,7 +216,13 @@ fn an_identity_that_comes_back_knows_its_last_value() {
     // It is asked by a function, so it goes on from where it is, and is not lowered.
     release(&mut client, "t", Some("1"));
     assert_eq!(value::<i64>(&mut client, "INSERT INTO t DEFAULT VALUES RETURNING id"), 56);
-    assert_eq!(value::<String>(&mut client, "SELECT attidentity::text FROM pg_attribute WHERE attrelid = 't'::regclass AND attname = 'id'"), "a");
+    assert_eq!(
+        value::<String>(
+            &mut client,
+            "SELECT attidentity::text FROM pg_attribute WHERE attrelid = 't'::regclass AND attname = 'id'"
+        ),
+        "a"
+    );
 }
 
 /// Another table takes its numbers from the sequence of the one that moves.
@@ -284,8 +295,11 @@ fn a_default_that_does_not_work_any_more_is_said() {
              '[snowflake_adopt: DEFAULT 1; DROP TABLE untouched; SELECT 1; snowflake_release() drops this sequence]'",
     );
     assert!(client.batch_execute("SELECT snowflake_release('made')").is_err());
-    run(&mut client, "COMMENT ON SEQUENCE made_id_before_snowflake IS
-         '[snowflake_adopt: DEFAULT 1, DROP COLUMN id; snowflake_release() drops this sequence]'");
+    run(
+        &mut client,
+        "COMMENT ON SEQUENCE made_id_before_snowflake IS
+         '[snowflake_adopt: DEFAULT 1, DROP COLUMN id; snowflake_release() drops this sequence]'",
+    );
     assert!(client.batch_execute("SELECT snowflake_release('made')").is_err());
     // With a start, it gets a sequence of its own.
     assert_eq!(value::<i64>(&mut client, "SELECT snowflake_release('made', start => 5)"), 5);

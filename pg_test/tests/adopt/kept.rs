@@ -11,7 +11,9 @@ fn run(client: &mut Client, statements: &str) {
 }
 
 fn notes(client: &mut Client, kind: &str, plan: &str) -> String {
-    let query = format!("SELECT coalesce(string_agg(note, E'\\n'), '') FROM snowflake_adopt_plan({plan}) WHERE kind = '{kind}'");
+    let query = format!(
+        "SELECT coalesce(string_agg(note, E'\\n'), '') FROM snowflake_adopt_plan({plan}) WHERE kind = '{kind}'"
+    );
     value(client, &query)
 }
 
@@ -73,7 +75,10 @@ fn what_always_fails_stands_in_the_way() {
          CREATE TABLE takes (id integer DEFAULT nextval('own_id_seq'))",
     );
     for (table, obstacle) in [
-        ("called", "view public.halves cannot be created again because of function public.half(integer), which would be given"),
+        (
+            "called",
+            "view public.halves cannot be created again because of function public.half(integer), which would be given",
+        ),
         ("second", "function public.sum_of(text,integer), which would be given a bigint"),
         ("lasts", "function public.last(integer), which would be given a bigint"),
         ("owned", "its owner, viewer, who may not create objects in schema public"),
@@ -147,7 +152,10 @@ fn clients_are_told_of_what_they_meet() {
     run(&mut other, "PREPARE add AS INSERT INTO orders (note) VALUES ('a') RETURNING id");
     run(&mut other, "EXECUTE add");
     let notes = notes(&mut client, "note", "'orders'");
-    assert!(notes.contains("cached plan must not change result type") && notes.contains("GENERATED ALWAYS refused"), "{notes}");
+    assert!(
+        notes.contains("cached plan must not change result type") && notes.contains("GENERATED ALWAYS refused"),
+        "{notes}"
+    );
     run(&mut client, "SELECT snowflake_adopt('orders')");
     let error = refused(&mut other, "EXECUTE add", "0A000");
     assert_eq!(error.message(), "cached plan must not change result type");

@@ -19,7 +19,8 @@ fn pgbench_goes_on() {
     assert_eq!(rows(&cluster, "postgres"), rows_before);
     let (gone, mut new) = difference(&before, &schema(&cluster, "postgres"));
     // What says that there was no default.
-    let is_on_record = |line: &String| line.starts_with("--") || line.contains("_before_snowflake") || is_of_a_sequence(line);
+    let is_on_record =
+        |line: &String| line.starts_with("--") || line.contains("_before_snowflake") || is_of_a_sequence(line);
     assert_eq!(new.iter().filter(|line| line.contains("[snowflake_adopt: no default;")).count(), 3, "{new:#?}");
     new.retain(|line| !is_on_record(line));
     let narrow = ["aid integer NOT NULL,", "bid integer NOT NULL,", "tid integer NOT NULL,"];
@@ -41,8 +42,10 @@ fn pgbench_goes_on() {
     survives_a_restore(&cluster, "postgres");
 }
 
-fn is_of_a_sequence(line: &String) -> bool {
-    ["START WITH 1", "INCREMENT BY 1", "NO MINVALUE", "NO MAXVALUE", "CACHE 1"].iter().any(|text| line.starts_with(text))
+fn is_of_a_sequence(line: &str) -> bool {
+    ["START WITH 1", "INCREMENT BY 1", "NO MINVALUE", "NO MAXVALUE", "CACHE 1"]
+        .iter()
+        .any(|text| line.starts_with(text))
 }
 
 fn pgbench_run(cluster: &Cluster) {
@@ -108,7 +111,10 @@ fn djangos_own_applications_go_on() {
     }
     let (gone, new) = difference(&before, &schema(&cluster, "postgres"));
     let is_type = |line: &String, name: &str| line.contains(name) && !line.contains("DEFAULT");
-    assert!(gone.iter().all(|line| is_type(line, "integer")) && new.iter().all(|line| is_type(line, "bigint")), "{gone:#?} {new:#?}");
+    assert!(
+        gone.iter().all(|line| is_type(line, "integer")) && new.iter().all(|line| is_type(line, "bigint")),
+        "{gone:#?} {new:#?}"
+    );
 }
 
 /// The schema of pagila, with rows made here. It is not part of this repository; `PAGILA_SCHEMA` names the file

@@ -220,7 +220,10 @@ fn it_never_ends_half_way() {
     let mut psql = cluster.program("psql");
     let output = snowflake_test::programs::output(psql.args(["--no-psqlrc", "--quiet", "--file"]).arg(&pasted));
     let errors = output.errors;
-    assert!(errors.contains("lines.order_id has not been prepared") && errors.contains("the move is not finished"), "{errors}");
+    assert!(
+        errors.contains("lines.order_id has not been prepared") && errors.contains("the move is not finished"),
+        "{errors}"
+    );
     let write = "INSERT INTO orders (parent_id) VALUES (1); UPDATE orders SET parent_id = 2 WHERE id = 3;
                  INSERT INTO lines VALUES (3, 77); UPDATE lines SET extra = 1, order_id = 4 WHERE line = 77;
                  DELETE FROM lines WHERE line = 77";
@@ -300,7 +303,8 @@ fn identities_are_made_again_and_come_back() {
     assert_eq!(value::<i64>(&mut client, "SELECT snowflake_release('orders', 'id', start => 1000)"), 1000);
     let (gone, new) = difference(&before, &schema(&cluster, "postgres"));
     // The columns have changed their places, and with them the comma.
-    let of_columns = |lines: &[String]| lines.iter().map(|line| line.trim_end_matches(',').to_owned()).collect::<Vec<_>>();
+    let of_columns =
+        |lines: &[String]| lines.iter().map(|line| line.trim_end_matches(',').to_owned()).collect::<Vec<_>>();
     assert_eq!(of_columns(&gone), ["id integer NOT NULL", "parent_id integer NOT NULL"]);
     assert_eq!(of_columns(&new), ["id bigint NOT NULL", "parent_id bigint NOT NULL"]);
     let insert = "INSERT INTO orders VALUES (DEFAULT, DEFAULT) RETURNING id";

@@ -136,7 +136,8 @@ BEGIN
             CONTINUE;
         END IF;
         IF i.indexprs IS NOT NULL OR i.indpred IS NOT NULL OR i.indisexclusion OR i.amname <> 'btree'
-            OR 0 <> ANY (i.indoption::smallint[]) OR to_jsonb(i) ->> 'indnullsnotdistinct' = 'true' OR EXISTS (SELECT FROM unnest(i.indclass::oid[]) o JOIN pg_opclass ON oid = o
+            OR 0 <> ANY (i.indoption::smallint[])
+            OR to_jsonb(i) ->> 'indnullsnotdistinct' = 'true' OR EXISTS (SELECT FROM unnest(i.indclass::oid[]) o JOIN pg_opclass ON oid = o
                 WHERE NOT opcdefault) THEN
             RAISE EXCEPTION 'index % is more than a list of columns', i.index
                 USING HINT = 'Drop it, and create it again after the swap.';
@@ -313,7 +314,8 @@ BEGIN
                 relacl, obj_description(s.oid, 'pg_class')
             FROM pg_class s JOIN pg_namespace n ON n.oid = relnamespace JOIN pg_sequence ON seqrelid = s.oid WHERE s.oid = sequence;
             EXECUTE format('SELECT last_value, is_called FROM %s', sequence) INTO place;
-            UPDATE moving.identities SET last = place.last_value, is_called = place.is_called WHERE (identities.tbl, identities.col) = (c.tbl, c.col);
+            UPDATE moving.identities SET last = place.last_value, is_called = place.is_called
+            WHERE (identities.tbl, identities.col) = (c.tbl, c.col);
             EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', c.tbl, c.col);
         END IF;
         EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT, ALTER COLUMN %2$I DROP NOT NULL', c.tbl, c.col);

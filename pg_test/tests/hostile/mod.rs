@@ -62,7 +62,7 @@ const CALLS: [&str; 17] = [
     "SELECT count(*) FROM snowflake_preflight(keys => '{evil.orders,evil.events,evil.heirs,evil.lines}')",
     "SELECT count(*) FROM snowflake_create_partitions('evil.events', '1 day', '2026-01-01', '2026-01-04')",
     "SELECT count(*) FROM snowflake_adopt_plan('evil.orders')",
-    "SELECT count(*) FROM snowflake_adopt_plan('evil.orders', 'id', false, 'recreate')",
+    "SELECT count(*) FROM snowflake_adopt_plan('evil.orders', 'id', 'recreate')",
     "SELECT count(*) FROM snowflake_adopt('evil.orders')",
     "SELECT count(*) FROM snowflake_adopt('evil.orders', views => 'recreate')",
     "SELECT count(*) FROM snowflake_release_plan('evil.orders')",

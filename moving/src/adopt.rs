@@ -83,21 +83,28 @@ fn foreign_keys<'a>(facts: &'a Facts, columns: &[&Column]) -> Vec<&'a ForeignKey
             key.columns.iter().any(|(from, to)| {
                 (key.from == column.relation && *from == column.name)
                     || (key.to == column.relation && *to == column.name)
-            })
+            }) || is_included(key, column)
         })
     };
     facts.foreign_keys.iter().filter(is_touched).collect()
 }
 
+/// Whether the index that a foreign key depends on has the column, which it does not refer to.
+fn is_included(key: &ForeignKey, column: &Column) -> bool {
+    key.to == column.relation && key.included.contains(&column.name)
+}
+
 /// Those of them that PostgreSQL cannot make again by itself. Of one that refers to a partition, it refuses to change the type, as it
 /// depends on an index that belongs to the partitioned table's. One that refers to a partitioned table has a part for each partition,
-/// and the names that these get may be those of other foreign keys of the table, which are made again after it.
+/// and the names that these get may be those of other foreign keys of the table, which are made again after it. One that depends on an
+/// index for a column that it does not refer to is in the way of the index.
 fn by_hand<'a>(facts: &'a Facts, columns: &[&Column]) -> Vec<&'a ForeignKey> {
     let keys = foreign_keys(facts, columns);
     let is_by_hand = |key: &&ForeignKey| {
         facts.relation(key.to).is_some_and(|to| {
             let has_others = keys.iter().any(|other| other.from == key.from && other.name != key.name);
-            to.is_partition || !to.partitions.is_empty() && has_others
+            let is_in_the_way = columns.iter().any(|column| is_included(key, column));
+            is_in_the_way || to.is_partition || !to.partitions.is_empty() && has_others
         })
     };
     keys.iter().copied().filter(is_by_hand).collect()
@@ -106,8 +113,12 @@ fn by_hand<'a>(facts: &'a Facts, columns: &[&Column]) -> Vec<&'a ForeignKey> {
 fn drop_foreign_key(facts: &Facts, key: &ForeignKey) -> Step {
     let table = facts.name(key.from);
     let to_partition = facts.relation(key.to).is_some_and(|to| to.is_partition);
-    let what = if to_partition { "a partition" } else { "a partitioned table, and the table has others" };
-    let note = &format!("PostgreSQL would not make it again by itself, as it refers to {what}");
+    let why = match key {
+        _ if to_partition => "it refers to a partition",
+        _ if !key.included.is_empty() => "the index that it depends on has a column that becomes wider",
+        _ => "it refers to a partitioned table, and the table has others",
+    };
+    let note = &format!("PostgreSQL would not make it again by itself, as {why}");
     let step = Step::on(table, format!("ALTER TABLE {table} DROP CONSTRAINT {}", key.name), note);
     Step { locks: with_partitions(facts, &[key.from, key.to]), ..step }
 }
@@ -292,6 +303,7 @@ fn end_identity(plan: &mut Plan, facts: &Facts) {
         // What it gives until then is not given again.
         plan.locks.push(sequence.oid);
         plan.steps.extend(sequence.creation(table, key));
+        plan.check_position(sequence);
         for user in &sequence.users {
             plan.hinder(
                 format!("sequence {} is used by {user}, and is dropped and made again", sequence.name),

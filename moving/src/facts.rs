@@ -88,6 +88,8 @@ pub struct ForeignKey {
     pub to: Oid,
     /// Its columns, quoted: that which refers, and that which is referred to.
     pub columns: Vec<(String, String)>,
+    /// Other columns, quoted, that the index has which it depends on: those that are INCLUDEd.
+    pub included: Vec<String>,
     /// What makes it again, after `ADD CONSTRAINT` and the name.
     pub definition: String,
     /// Its comment.

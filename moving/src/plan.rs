@@ -1,6 +1,6 @@
 //! What comes out: statements, what they lock and rewrite, and what stands in their way.
 
-use crate::{Column, Facts, Oid};
+use crate::{Column, Facts, Oid, Sequence};
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +107,16 @@ impl Plan {
             self.steps.push(step("", &tables));
         } else {
             self.steps.extend(tables.chunks(1).map(|table| step("ONLY ", table)));
+        }
+    }
+
+    /// A sequence that is to go on where it is.
+    pub(crate) fn check_position(&mut self, sequence: &Sequence) {
+        if sequence.position.is_none() {
+            self.hinder(
+                format!("the last value of sequence {} cannot be read", sequence.name),
+                "Grant the owner of such sequences SELECT on them.",
+            );
         }
     }
 

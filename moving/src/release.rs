@@ -143,6 +143,7 @@ pub fn release(facts: &Facts, wish: &Release) -> Result<(Plan, Option<i64>), Rel
     match &back {
         Back::Default(default) => put_default_back(&mut plan, facts, &columns, default.as_deref(), first),
         Back::Sequence(sequence) => {
+            plan.check_position(sequence);
             restart(&mut plan, sequence, first);
             set_default(&mut plan, facts, &columns, &sequence.name);
         }
@@ -265,6 +266,7 @@ fn make_identity(
         }
         kept => kept,
     };
+    kept.iter().for_each(|sequence| plan.check_position(sequence));
     let Some(kept) = kept else {
         let statement = format!("{add} (START WITH {first} MINVALUE {})", first.min(1));
         plan.steps.push(Step::on(name, statement, ""));

@@ -82,6 +82,7 @@ fn foreign_key(name: &str, from: (u32, &str), to: (u32, &str)) -> ForeignKey {
         definition: format!("DEFINITION OF {name}"),
         comment: None,
         is_disabled: false,
+        included: Vec::new(),
     }
 }
 

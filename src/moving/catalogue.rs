@@ -132,7 +132,9 @@ const FOREIGN_KEYS: &str = "
         ARRAY(SELECT quote_ident(attname) FROM unnest(confkey) WITH ORDINALITY AS keys (number, place)
             JOIN pg_attribute ON attrelid = confrelid AND attnum = number ORDER BY place),
         pg_get_constraintdef(oid), obj_description(oid, 'pg_constraint'),
-        EXISTS (SELECT FROM pg_trigger WHERE tgconstraint = pg_constraint.oid AND tgenabled <> 'O')
+        EXISTS (SELECT FROM pg_trigger WHERE tgconstraint = pg_constraint.oid AND tgenabled <> 'O'),
+        ARRAY(SELECT quote_ident(attname) FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = ANY (indkey)
+            WHERE indexrelid = conindid AND attnum <> ALL (confkey))
     FROM pg_constraint WHERE contype = 'f' AND conparentid = 0 AND (conrelid = ANY ($1) OR confrelid = ANY ($1))
     ORDER BY conrelid, conname";
 
@@ -391,6 +393,7 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
             definition: text(row, 6)?,
             comment: maybe_text(row, 7)?,
             is_disabled: flag(row, 8)?,
+            included: texts(row, 9)?,
         })
     })?;
     let mentions = rows(client, MENTIONS, &[tables.clone().into()], |row| text(row, 1))?;
@@ -471,10 +474,13 @@ fn sequence(row: &SpiHeapTupleData) -> Result<Sequence> {
     })
 }
 
-/// Where a sequence is. On a standby, nobody can know that of an unlogged one.
+/// Where a sequence is, for a role that may know it. On a standby, nobody can know that of an unlogged one.
 pub fn position(client: &SpiClient, sequence: &Sequence) -> Result<Option<Position>> {
+    const MAY_READ: &str = "SELECT has_sequence_privilege($1::oid, 'SELECT')";
+    let oid = pg_sys::Oid::from(sequence.oid.0);
     // SAFETY: looks at shared memory.
-    if sequence.is_unlogged && unsafe { pg_sys::RecoveryInProgress() } {
+    let is_lost = sequence.is_unlogged && unsafe { pg_sys::RecoveryInProgress() };
+    if is_lost || rows(client, MAY_READ, &[oid.into()], |row| flag(row, 1))? != [true] {
         return Ok(None);
     }
     let query = POSITION.to_owned() + &sequence.name;

@@ -2,9 +2,12 @@
 
 mod back;
 mod encodings;
+mod foreign;
 mod kept;
 mod others;
 mod pgedge;
+mod random;
+mod round;
 mod schema;
 mod sessions;
 mod staged;

@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use std::env;
 use tables::Schema;
 
-fn number(name: &str) -> Option<u64> {
+pub fn number(name: &str) -> Option<u64> {
     env::var(name).ok().filter(|text| !text.is_empty()).map(|text| text.parse().unwrap())
 }
 

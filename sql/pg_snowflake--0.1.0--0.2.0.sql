@@ -183,6 +183,38 @@ CREATE FUNCTION snowflake_adopt(
 COMMENT ON FUNCTION snowflake_adopt(regclass, name, text) IS
     'gives an existing column the default snowflake_next(), and makes it and all columns that refer to it bigint; new IDs are at or above first_id, old numbers below it';
 
+CREATE FUNCTION snowflake_adopt_all_plan(
+    tables regclass[],
+    views text DEFAULT 'refuse'
+) RETURNS TABLE (
+    step integer,
+    kind text,
+    statement text,
+    locks text,
+    rewrites text,
+    bytes bigint,
+    note text
+)
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 100000 ROWS 100
+    AS 'MODULE_PATHNAME', 'snowflake_adopt_all_plan';
+COMMENT ON FUNCTION snowflake_adopt_all_plan(regclass[], text) IS
+    'what snowflake_adopt_all() would do: the statements with the tables that each locks in ACCESS EXCLUSIVE mode and rewrites; does nothing';
+
+CREATE FUNCTION snowflake_adopt_all(
+    tables regclass[],
+    views text DEFAULT 'refuse'
+) RETURNS TABLE (
+    tbl regclass,
+    col text,
+    first_id bigint,
+    adopted_at timestamptz,
+    highest_before bigint
+)
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000000 ROWS 10
+    AS 'MODULE_PATHNAME', 'snowflake_adopt_all';
+COMMENT ON FUNCTION snowflake_adopt_all(regclass[], text) IS
+    'does for several tables what snowflake_adopt() does for one, by one plan that locks and rewrites each table once; leaves out those that make snowflake IDs already';
+
 CREATE FUNCTION snowflake_release_plan(
     tbl regclass,
     col name DEFAULT NULL,

@@ -3,59 +3,82 @@
 use crate::record::{self, Record};
 use crate::{Before, Column, Facts, ForeignKey, Oid, Plan, Source, Step, Values, Width, literal, sequences, views};
 
-/// How a column is to get snowflake IDs.
+/// How columns are to get snowflake IDs.
 #[derive(Clone, Debug, Default)]
 pub struct Adoption {
     /// New IDs are at or above it.
     pub first_id: i64,
-    /// The name of a sequence for the record of what was before, as a statement writes it, where the column has no sequence.
-    pub marker: String,
+    /// For each column, the name of a sequence for the record of what was before, as a statement writes it, where the column has no
+    /// sequence.
+    pub markers: Vec<String>,
     /// Whether views that stand in the way are dropped and created again.
     pub recreate_views: bool,
 }
 
-/// How the column gets snowflake IDs. Where the plan has no steps and no obstacles, the column has them already.
+/// Whether a column has IDs, and all that refer to it are as wide.
+pub fn is_done(facts: &Facts) -> bool {
+    facts.source == Source::Snowflake && facts.columns.iter().all(|column| column.width == Some(Width::Eight))
+}
+
+/// How a column gets snowflake IDs. Where the plan has no steps and no obstacles, it has them already.
 pub fn adopt(facts: &Facts, wish: &Adoption) -> Plan {
-    let Adoption { first_id, recreate_views, .. } = *wish;
+    adopt_all(facts, std::slice::from_ref(facts), wish)
+}
+
+/// How several columns get them, by one plan: it locks and rewrites each table once. `all` is what is known of [all of
+/// them](Facts::of_all). Those that have IDs already are left alone.
+pub fn adopt_all(all: &Facts, keys: &[Facts], wish: &Adoption) -> Plan {
     let mut plan = Plan::default();
-    let widened: Vec<&Column> = facts.columns.iter().filter(|column| column.width != Some(Width::Eight)).collect();
-    if facts.source == Source::Snowflake && widened.is_empty() {
+    let (open, done): (Vec<_>, Vec<_>) = keys.iter().zip(&wish.markers).partition(|(key, _)| !is_done(key));
+    let names = done.iter().map(|(key, _)| key.column_name(key.key()));
+    plan.notes.extend(names.map(|name| format!("{name} makes snowflake IDs already")));
+    if open.is_empty() {
         return plan;
     }
-    plan.not_owned = not_owned(facts, &widened);
-    plan.check_owners(facts, &touched(facts, &widened));
-    find_obstacles(&mut plan, facts, &widened, wish);
-    let recreates = recreate_views && !widened.is_empty();
+    let widened: Vec<&Column> = all.columns.iter().filter(|column| column.width != Some(Width::Eight)).collect();
+    let heads: Vec<&Column> = open.iter().flat_map(|(key, _)| key.key_columns()).collect();
+    let changed = changed(all, &heads, &widened);
+    plan.not_owned = not_owned(all, &changed);
+    plan.check_owners(all, &touched(all, &changed, &widened));
+    find_obstacles(&mut plan, all, &widened, wish);
+    open.iter().for_each(|(key, _)| check_values(&mut plan, key, wish.first_id));
+    let recreates = wish.recreate_views && !widened.is_empty();
     if recreates {
-        views::find_obstacles(&mut plan, facts);
+        views::find_obstacles(&mut plan, all);
     }
 
-    plan.lock(locked(facts, &widened));
-    let partitions = with_partitions(facts, &plan.locks);
+    plan.lock(locked(all, &changed, &widened));
+    let partitions = with_partitions(all, &plan.locks);
     plan.steps.iter_mut().for_each(|step| step.locks.clone_from(&partitions));
     if recreates {
-        plan.locks.extend(views::locked(facts));
-        plan.steps.extend(views::drops(facts));
+        plan.locks.extend(views::locked(all));
+        plan.steps.extend(views::drops(all));
     }
-    end_identity(&mut plan, facts);
-    let by_hand = by_hand(facts, &widened);
-    plan.steps.extend(by_hand.iter().map(|key| drop_foreign_key(facts, key)));
-    plan.steps.extend(widenings(facts, &widened));
-    plan.steps.extend(by_hand.iter().flat_map(|key| add_foreign_key(facts, key)));
-    plan.steps.extend(facts.left_out.iter().filter(|_| !widened.is_empty()).map(|statement| left_out(statement)));
+    open.iter().for_each(|(key, _)| end_identity(&mut plan, key));
+    let by_hand = by_hand(all, &widened);
+    plan.steps.extend(by_hand.iter().map(|key| drop_foreign_key(all, key)));
+    plan.steps.extend(widenings(all, &widened));
+    plan.steps.extend(by_hand.iter().flat_map(|key| add_foreign_key(all, key)));
+    plan.steps.extend(all.left_out.iter().filter(|_| !widened.is_empty()).map(|statement| left_out(statement)));
     if recreates {
-        plan.steps.extend(views::creations(facts));
+        plan.steps.extend(views::creations(all));
     }
-    if facts.source != Source::Snowflake {
-        replace_default(&mut plan, facts);
-        put_on_record(&mut plan, facts, wish);
+    for (key, marker) in &open {
+        if key.source != Source::Snowflake {
+            replace_default(&mut plan, key);
+            put_on_record(&mut plan, key, marker);
+        }
+        note_sequences(&mut plan, key);
     }
-    note_sequences(&mut plan, facts);
     if recreates {
-        plan.steps.extend(views::fillings(facts));
+        plan.steps.extend(views::fillings(all));
     }
-    plan.notes.extend(notes(facts, &widened, first_id));
-    plan.note_actor(facts);
+    for (key, _) in &open {
+        plan.notes.extend(notes_of_key(key, wish.first_id));
+    }
+    let has_sequences = open.iter().any(|(key, _)| !key.sequences.is_empty());
+    plan.notes.extend(notes(all, &changed, &widened, has_sequences));
+    plan.note_actor(all);
     plan
 }
 
@@ -140,10 +163,9 @@ fn left_out(statement: &str) -> Step {
     Step { locks: Vec::new(), ..Step::on("", statement.to_owned(), "PostgreSQL makes it again without") }
 }
 
-/// The tables that change: that of the key, its partitions and heirs, and those with columns that become wider.
-fn changed(facts: &Facts, widened: &[&Column]) -> Vec<Oid> {
-    let mut tables: Vec<Oid> =
-        facts.key_columns().into_iter().chain(widened.iter().copied()).map(|column| column.relation).collect();
+/// The tables that change: those of the keys, their partitions and heirs, and those with columns that become wider.
+fn changed(facts: &Facts, heads: &[&Column], widened: &[&Column]) -> Vec<Oid> {
+    let mut tables: Vec<Oid> = heads.iter().chain(widened).map(|column| column.relation).collect();
     tables.extend(by_hand(facts, widened).into_iter().map(|key| key.from));
     tables.sort_unstable();
     tables.dedup();
@@ -152,29 +174,28 @@ fn changed(facts: &Facts, widened: &[&Column]) -> Vec<Oid> {
 
 /// These, and the tables at the other ends of their foreign keys, which PostgreSQL locks, too, and reads when it checks
 /// the foreign keys again.
-fn touched(facts: &Facts, widened: &[&Column]) -> Vec<Oid> {
+fn touched(facts: &Facts, changed: &[Oid], widened: &[&Column]) -> Vec<Oid> {
     let ends = foreign_keys(facts, widened).into_iter().flat_map(|key| [key.from, key.to]);
-    let mut tables: Vec<Oid> = changed(facts, widened).into_iter().chain(ends).collect();
+    let mut tables: Vec<Oid> = changed.iter().copied().chain(ends).collect();
     tables.sort_unstable();
     tables.dedup();
     tables
 }
 
 /// What is locked first. Not the tables of other owners: they may not be locked by a LOCK TABLE.
-fn locked(facts: &Facts, widened: &[&Column]) -> Vec<(Oid, String)> {
-    let changed = changed(facts, widened);
+fn locked(facts: &Facts, changed: &[Oid], widened: &[&Column]) -> Vec<(Oid, String)> {
     let is_owned = |&oid: &Oid| facts.relation(oid).is_some_and(|relation| relation.is_owned);
-    let tables = touched(facts, widened).into_iter().filter(|oid| changed.contains(oid) || is_owned(oid));
+    let tables = touched(facts, changed, widened).into_iter().filter(|oid| changed.contains(oid) || is_owned(oid));
     tables.map(|oid| (oid, facts.name(oid).to_owned())).collect()
 }
 
-fn not_owned(facts: &Facts, widened: &[&Column]) -> Vec<String> {
-    let foreign = |&oid: &Oid| facts.relation(oid).is_none_or(|relation| !relation.is_owned);
-    changed(facts, widened).into_iter().filter(foreign).map(|oid| facts.name(oid).to_owned()).collect()
+fn not_owned(facts: &Facts, changed: &[Oid]) -> Vec<String> {
+    let foreign = |&&oid: &&Oid| facts.relation(oid).is_none_or(|relation| !relation.is_owned);
+    changed.iter().filter(foreign).map(|&oid| facts.name(oid).to_owned()).collect()
 }
 
 fn find_obstacles(plan: &mut Plan, facts: &Facts, widened: &[&Column], wish: &Adoption) {
-    let Adoption { first_id, recreate_views, .. } = *wish;
+    let recreate_views = wish.recreate_views;
     let is_view = |text: &String| facts.views.iter().any(|view| view.description == *text);
     for column in widened {
         let name = facts.column_name(column);
@@ -214,6 +235,10 @@ fn find_obstacles(plan: &mut Plan, facts: &Facts, widened: &[&Column], wish: &Ad
             "Drop such a constraint, or change the type of the column to bigint.",
         );
     }
+}
+
+/// All values must be below the new IDs.
+fn check_values(plan: &mut Plan, facts: &Facts, first_id: i64) {
     if let Some(values) = facts.values.filter(|values| values.highest >= first_id) {
         let (name, highest) = (facts.column_name(facts.key()), values.highest);
         plan.hinder(
@@ -333,7 +358,7 @@ fn replace_default(plan: &mut Plan, facts: &Facts) {
 }
 
 /// Writes down what [`crate::release`] is to put back, where a sequence that belongs to the column does not say it by being there.
-fn put_on_record(plan: &mut Plan, facts: &Facts, wish: &Adoption) {
+fn put_on_record(plan: &mut Plan, facts: &Facts, marker: &str) {
     let Some(table) = facts.table() else { return };
     let mut owned: Vec<_> = facts.sequences.iter().filter(|sequence| sequence.is_owned_by_key).collect();
     let has_identity = matches!(facts.source, Source::Identity { .. });
@@ -347,7 +372,7 @@ fn put_on_record(plan: &mut Plan, facts: &Facts, wish: &Adoption) {
     };
     let Some(sequence) = owned.first() else {
         let record = Record { comment: None, before: before.unwrap_or(Before::Nothing), is_marker: true };
-        let (name, column) = (&wish.marker, &facts.key().name);
+        let (name, column) = (marker, &facts.key().name);
         let note = "for the way back: its comment says what was before, and it goes with the column";
         plan.steps.extend(sequences::new(name, &format!("CREATE SEQUENCE {name}"), note, table));
         plan.steps.push(Step::on(name, format!("ALTER SEQUENCE {name} OWNED BY {}.{column}", table.name), ""));
@@ -389,7 +414,7 @@ fn note_sequences(plan: &mut Plan, facts: &Facts) {
     }
 }
 
-fn notes(facts: &Facts, widened: &[&Column], first_id: i64) -> Vec<String> {
+fn notes_of_key(facts: &Facts, first_id: i64) -> Vec<String> {
     let mut notes = Vec::new();
     let name = facts.column_name(facts.key());
     match facts.values {
@@ -429,6 +454,11 @@ fn notes(facts: &Facts, widened: &[&Column], first_id: i64) -> Vec<String> {
              (...) ON {table} TO ..."
         ));
     }
+    notes
+}
+
+fn notes(facts: &Facts, changed: &[Oid], widened: &[&Column], has_sequences: bool) -> Vec<String> {
+    let mut notes = Vec::new();
     if !facts.checks.is_empty() {
         notes.push(format!("new IDs must pass the constraints {}", facts.checks.join(", ")));
     }
@@ -445,7 +475,7 @@ fn notes(facts: &Facts, widened: &[&Column], first_id: i64) -> Vec<String> {
         ));
     }
     if !widened.is_empty() {
-        let tables: Vec<String> = changed(facts, widened).into_iter().map(|oid| facts.name(oid).to_owned()).collect();
+        let tables: Vec<String> = changed.iter().map(|&oid| facts.name(oid).to_owned()).collect();
         notes.push(
             "sessions that have prepared a statement which returns a widened column get \"cached plan must not change result type\" \
              until it is prepared again: some clients do that by themselves, others must connect again"
@@ -453,7 +483,7 @@ fn notes(facts: &Facts, widened: &[&Column], first_id: i64) -> Vec<String> {
         );
         notes.push(format!("statistics of widened columns are gone: ANALYZE {} afterwards", tables.join(", ")));
     }
-    if !facts.sequences.is_empty() {
+    if has_sequences {
         notes.push("lastval() and currval() know nothing of IDs: clients must use INSERT ... RETURNING".to_owned());
     }
     notes

@@ -155,7 +155,40 @@ pub struct Facts {
     pub publications: Vec<String>,
 }
 
+/// Adds what is not there yet.
+fn add<T: Clone, K: PartialEq>(all: &mut Vec<T>, more: &[T], key: impl Fn(&T) -> K) {
+    for item in more {
+        if !all.iter().any(|known| key(known) == key(item)) {
+            all.push(item.clone());
+        }
+    }
+}
+
 impl Facts {
+    /// What is known of several columns, as one: the first of them comes first, and what concerns each alone is left to its own facts.
+    ///
+    /// # Panics
+    /// Where there are none.
+    pub fn of_all(keys: &[Self]) -> Self {
+        let mut all = keys[0].clone();
+        for key in &keys[1..] {
+            add(&mut all.relations, &key.relations, |it| it.oid);
+            add(&mut all.columns, &key.columns, |it| (it.relation, it.number));
+            add(&mut all.foreign_keys, &key.foreign_keys, |it| (it.from, it.name.clone()));
+            add(&mut all.views, &key.views, |it| it.oid);
+            for (texts, more) in [
+                (&mut all.mentions, &key.mentions),
+                (&mut all.checks, &key.checks),
+                (&mut all.refused_by, &key.refused_by),
+                (&mut all.left_out, &key.left_out),
+                (&mut all.publications, &key.publications),
+            ] {
+                add(texts, more, String::clone);
+            }
+        }
+        all
+    }
+
     /// The column that is to get IDs, or to lose them.
     ///
     /// # Panics

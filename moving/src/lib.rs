@@ -15,7 +15,7 @@ mod sequences;
 pub mod target;
 mod views;
 
-pub use adopt::{Adoption, adopt};
+pub use adopt::{Adoption, adopt, adopt_all, is_done};
 pub use facts::{Column, Facts, ForeignKey, Oid, Relation, Role, Source, Values, Width};
 pub use plan::{Actor, Plan, Step, literal};
 pub use record::Before;

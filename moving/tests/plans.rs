@@ -2,13 +2,13 @@
 
 use snowflake_moving::{
     Actor, Adoption, Column, Facts, ForeignKey, Oid, Options, Plan, Position, Relation, Release, ReleaseError, Role,
-    Sequence, Source, Values, View, Width, begins_at, literal, put_back, release,
+    Sequence, Source, Values, View, Width, begins_at, is_done, literal, put_back, release,
 };
 
 const FIRST: i64 = 1 << 60;
 
 fn adopt(facts: &Facts, first_id: i64) -> Plan {
-    snowflake_moving::adopt(facts, &Adoption { first_id, marker: "m".to_owned(), recreate_views: false })
+    snowflake_moving::adopt(facts, &Adoption { first_id, markers: vec!["m".to_owned()], recreate_views: false })
 }
 
 fn relation(oid: u32, name: &str) -> Relation {
@@ -356,7 +356,8 @@ fn what_is_half_done_is_finished_and_what_is_done_needs_nothing() {
     let plan = adopt(&facts, FIRST);
     assert_eq!(statements(&plan)[1..], ["ALTER TABLE u ALTER COLUMN t_id TYPE bigint"]);
     facts.columns[1].width = Some(Width::Eight);
-    assert_eq!(adopt(&facts, FIRST), Plan::default());
+    let done = adopt(&facts, FIRST);
+    assert!(done.steps.is_empty() && done.obstacles.is_empty() && is_done(&facts), "{done:?}");
 }
 
 #[test]
@@ -618,7 +619,7 @@ fn with_views(views: Vec<View>) -> Facts {
 }
 
 fn recreating(facts: &Facts) -> Plan {
-    snowflake_moving::adopt(facts, &Adoption { first_id: FIRST, marker: "m".to_owned(), recreate_views: true })
+    snowflake_moving::adopt(facts, &Adoption { first_id: FIRST, markers: vec!["m".to_owned()], recreate_views: true })
 }
 
 #[test]
@@ -691,8 +692,10 @@ fn statements_are_run_as_the_owners_of_tables_and_views() {
     facts.columns[0].dependents.remove(0);
     facts.views[0].is_materialized = true;
     facts.views[0].is_populated = true;
-    let plan =
-        snowflake_moving::adopt(&facts, &Adoption { recreate_views: true, first_id: FIRST, ..Adoption::default() });
+    let plan = snowflake_moving::adopt(
+        &facts,
+        &Adoption { recreate_views: true, first_id: FIRST, markers: vec![String::new()] },
+    );
     let others: Vec<_> = plan.steps.iter().filter(|step| step.actor != Actor::Owner).collect();
     let shown: Vec<_> = others.iter().map(|step| (&*step.statement, step.actor, step.fills_view)).collect();
     let viewer = Actor::Role(Oid(8));
@@ -716,8 +719,10 @@ fn statements_are_run_as_the_owners_of_tables_and_views() {
 fn views_are_filled_when_all_of_them_are_there() {
     let mut facts = with_views(vec![view(10, &[]), view(11, &[10])]);
     facts.views.iter_mut().for_each(|view| (view.is_materialized, view.is_populated) = (true, true));
-    let plan =
-        snowflake_moving::adopt(&facts, &Adoption { recreate_views: true, first_id: FIRST, ..Adoption::default() });
+    let plan = snowflake_moving::adopt(
+        &facts,
+        &Adoption { recreate_views: true, first_id: FIRST, markers: vec![String::new()] },
+    );
     let created: Vec<_> =
         statements(&plan).into_iter().filter(|it| it.contains("v1") && !it.contains("DROP")).collect();
     assert_eq!(
@@ -783,4 +788,103 @@ fn partitions_of_another_owner_at_the_other_end_of_a_foreign_key_are_an_obstacle
     let plan = adopt(&facts, FIRST);
     assert!(plan.obstacles[0].starts_with("t belongs to role_7, and p to role_9"), "{:?}", plan.obstacles);
     assert!(facts.has_one_owner());
+}
+
+/// `t`, to which `u.t_id` refers, and `u` itself, whose key is `id`.
+fn two() -> [Facts; 2] {
+    let first = serial(Width::Four, Width::Four);
+    let mut second = serial(Width::Four, Width::Four);
+    second.relations = vec![relation(1, "u")];
+    second.columns = vec![column(1, "id", Width::Four, &[])];
+    second.columns[0].number = 2;
+    second.foreign_keys.clear();
+    second.sequences[0].name = "s_of_u".to_owned();
+    [first, second]
+}
+
+fn adopt_all(keys: &[Facts]) -> Plan {
+    let markers = vec!["m".to_owned(); keys.len()];
+    let wish = Adoption { first_id: FIRST, markers, recreate_views: false };
+    snowflake_moving::adopt_all(&Facts::of_all(keys), keys, &wish)
+}
+
+#[test]
+fn several_tables_are_locked_and_rewritten_once() {
+    let plan = adopt_all(&two());
+    assert_eq!(
+        statements(&plan),
+        [
+            "LOCK TABLE u, t IN ACCESS EXCLUSIVE MODE",
+            "ALTER TABLE t ALTER COLUMN id TYPE bigint",
+            "ALTER TABLE u ALTER COLUMN t_id TYPE bigint, ALTER COLUMN id TYPE bigint",
+            "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()",
+            "ALTER TABLE u ALTER COLUMN id SET DEFAULT public.snowflake_next()",
+        ]
+    );
+    assert_eq!(plan.obstacles, [""; 0]);
+    let said = |text: &str| plan.notes.iter().filter(|note| note.contains(text)).count();
+    assert_eq!(["sequence s stays", "sequence s_of_u stays", "lastval()", "ANALYZE u, t"].map(said), [1, 1, 1, 1]);
+}
+
+#[test]
+fn what_is_in_the_way_of_one_of_several_tables_is_in_the_way() {
+    let [first, mut second] = two();
+    second.values = Some(Values { lowest: 1, highest: FIRST });
+    second.columns[0].dependents = vec!["rule r".to_owned()];
+    let plan = adopt_all(&[first, second]);
+    assert!(plan.obstacles[0].contains("u.id cannot change its type because of rule r"), "{plan:?}");
+    assert!(plan.obstacles[1].contains("u.id has the value") && plan.obstacles.len() == 2, "{plan:?}");
+}
+
+#[test]
+fn of_several_tables_those_with_ids_are_left_alone() {
+    let [first, second] = two();
+    let [mut first, second] = [moved_in(first), second];
+    first.columns.iter_mut().for_each(|column| column.width = Some(Width::Eight));
+    let plan = adopt_all(&[first.clone(), second.clone()]);
+    assert_eq!(
+        statements(&plan),
+        [
+            "LOCK TABLE u IN ACCESS EXCLUSIVE MODE",
+            "ALTER TABLE u ALTER COLUMN id TYPE bigint",
+            "ALTER TABLE u ALTER COLUMN id SET DEFAULT public.snowflake_next()",
+        ]
+    );
+    assert_eq!(plan.notes[0], "t.id makes snowflake IDs already");
+    assert_eq!(adopt_all(&[first.clone(), first]).steps, []);
+}
+
+/// A foreign key depends on the index of the key, which has another column that becomes wider.
+#[test]
+fn a_key_that_includes_a_wider_column_lets_go_of_its_foreign_keys() {
+    let mut facts = serial(Width::Four, Width::Four);
+    facts.relations.push(relation(3, "v"));
+    facts
+        .foreign_keys
+        .push(ForeignKey { included: vec!["t_id".to_owned()], ..foreign_key("v_u_id_fkey", (3, "u_id"), (1, "id")) });
+    let plan = adopt(&facts, FIRST);
+    assert_eq!(
+        statements(&plan),
+        [
+            "LOCK TABLE u, t, v IN ACCESS EXCLUSIVE MODE",
+            "ALTER TABLE v DROP CONSTRAINT v_u_id_fkey",
+            "ALTER TABLE t ALTER COLUMN id TYPE bigint",
+            "ALTER TABLE u ALTER COLUMN t_id TYPE bigint",
+            "ALTER TABLE v ADD CONSTRAINT v_u_id_fkey DEFINITION OF v_u_id_fkey",
+            "ALTER TABLE t ALTER COLUMN id SET DEFAULT public.snowflake_next()",
+        ]
+    );
+    assert!(plan.steps[1].note.contains("the index that it depends on has a column that becomes wider"), "{plan:?}");
+}
+
+#[test]
+fn a_sequence_that_nobody_may_read_is_an_obstacle() {
+    let mut facts = serial(Width::Eight, Width::Eight);
+    facts.source = Source::Identity { is_always: true };
+    (facts.sequences[0].is_identity, facts.sequences[0].position) = (true, None);
+    assert_eq!(adopt(&facts, FIRST).obstacles, ["the last value of sequence s cannot be read"]);
+    let mut facts = moved_in(serial(Width::Eight, Width::Eight));
+    facts.sequences[0].position = None;
+    let (plan, _) = release(&facts, &Release::default()).unwrap();
+    assert_eq!(plan.obstacles, ["the last value of sequence s cannot be read"]);
 }

@@ -16,8 +16,8 @@ pub enum MovingError {
     NoSuchTable(u32),
     /// The table, by name, or its column does not fit.
     Unfit(String, Unfit),
-    /// The column makes IDs already.
-    AlreadyAdopted(String),
+    /// These columns make IDs already.
+    AlreadyAdopted(Vec<String>),
     /// The caller does not own these tables.
     NotOwner(Vec<String>),
     /// The table, its partitions and the tables that inherit from it belong to several roles.
@@ -26,9 +26,9 @@ pub enum MovingError {
     NotReadable(String, String),
     /// Something stands in the way.
     Obstacles {
-        /// Of this column.
-        column: String,
-        /// Whether it is to lose its IDs, rather than to get them.
+        /// Of these columns.
+        columns: Vec<String>,
+        /// Whether they are to lose their IDs, rather than to get them.
         is_release: bool,
         /// The obstacles.
         obstacles: Vec<String>,
@@ -67,10 +67,17 @@ impl MovingError {
             Self::NoSuchTable(oid) => error(ERRCODE_UNDEFINED_TABLE, &format!("there is no table with OID {oid}"))
                 .set_hint("Give a table, for example 'orders'."),
             Self::Unfit(table, unfit) => report_unfit(&table, unfit),
-            Self::AlreadyAdopted(column) => {
-                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &format!("column {column} makes snowflake IDs already"))
-                    .set_detail("Its default is snowflake_next(), and all columns that refer to it are bigint.")
-            }
+            Self::AlreadyAdopted(columns) => match &*columns {
+                [column] => {
+                    let problem = format!("column {column} makes snowflake IDs already");
+                    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &problem)
+                        .set_detail("Its default is snowflake_next(), and all columns that refer to it are bigint.")
+                }
+                columns => {
+                    let problem = format!("columns {} make snowflake IDs already", columns.join(", "));
+                    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &problem)
+                }
+            },
             Self::NotOwner(tables) => {
                 let noun = if tables.len() == 1 { "table" } else { "tables" };
                 error(ERRCODE_INSUFFICIENT_PRIVILEGE, &format!("must be owner of {noun} {}", tables.join(", ")))
@@ -90,9 +97,14 @@ impl MovingError {
                 &format!("the values of column {column} of table {table} may not be read"),
             )
             .set_hint("This takes the privilege SELECT on the column, and no row-level security that concerns the role."),
-            Self::Obstacles { column, is_release, obstacles, hints } => error(
+            Self::Obstacles { columns, is_release, obstacles, hints } => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                &format!("column {column} cannot {} yet", if is_release { "be released" } else { "get snowflake IDs" }),
+                &format!(
+                    "column{} {} cannot {} yet",
+                    if columns.len() == 1 { "" } else { "s" },
+                    columns.join(", "),
+                    if is_release { "be released" } else { "get snowflake IDs" }
+                ),
             )
             .set_detail(format!("{}.", obstacles.join(".\n")))
             .set_hint(format!("Nothing was changed. {}", hints.join(" "))),
@@ -198,9 +210,13 @@ fn report_unfit(table: &str, unfit: Unfit) -> ErrorReport {
                 [] => "It has no column of an integer type.".to_owned(),
                 _ => format!("These are of an integer type: {}.", candidates.join(", ")),
             };
+            let hint = match &*candidates {
+                [] => "Add a bigint column for the IDs, with DEFAULT snowflake_next().",
+                _ => "Give the column, for example: SELECT * FROM snowflake_adopt_plan('orders', 'id');",
+            };
             error(ERRCODE_AMBIGUOUS_COLUMN, &format!("it is not clear which column of \"{table}\" is to get the IDs"))
                 .set_detail(detail)
-                .set_hint("Give the column, for example: SELECT * FROM snowflake_adopt_plan('orders', 'id');")
+                .set_hint(hint)
         }
         Unfit::Type(column, of_type) => {
             error(ERRCODE_DATATYPE_MISMATCH, &format!("column \"{column}\" of \"{table}\" is of type {of_type}"))

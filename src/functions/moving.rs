@@ -6,16 +6,18 @@ use crate::encoding::{self, Text};
 use crate::errors::Error;
 use crate::errors::moving::MovingError;
 use crate::given::Given;
-use crate::moving::{self, Done, Way, Wish};
+use crate::moving::{self, Changed, Done, Wanted, Way, Wish};
 use pgrx::iter::TableIterator;
-use pgrx::name;
 use pgrx::prelude::*;
+use pgrx::{Array, name};
 use snowflake_moving::Plan;
 use std::ffi::CStr;
 
 export!(
     snowflake_adopt_plan_wrapper as snowflake_adopt_plan,
     snowflake_adopt_wrapper as snowflake_adopt,
+    snowflake_adopt_all_plan_wrapper as snowflake_adopt_all_plan,
+    snowflake_adopt_all_wrapper as snowflake_adopt_all,
     snowflake_release_plan_wrapper as snowflake_release_plan,
     snowflake_release_wrapper as snowflake_release,
 );
@@ -71,8 +73,63 @@ fn snowflake_adopt(
     views: Option<Given>,
 ) -> TableIterator<'static, (name!(first_id, i64), name!(adopted_at, Option<i64>), name!(highest_before, Option<i64>))>
 {
-    let Done { first, at, highest } = done(tbl, col, way_in(views));
-    TableIterator::once((first.unwrap_or_default(), at, highest))
+    let Done { first, at, keys } = done(tbl, col, way_in(views));
+    TableIterator::once((first.unwrap_or_default(), at, keys.first().and_then(|key| key.highest)))
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_adopt_all_plan(
+    tables: Option<Array<pg_sys::Oid>>,
+    views: Option<Given>,
+) -> TableIterator<
+    'static,
+    (
+        name!(step, Option<i32>),
+        name!(kind, &'static str),
+        name!(statement, Option<Text>),
+        name!(locks, Option<Text>),
+        name!(rewrites, Option<Text>),
+        name!(bytes, Option<i64>),
+        name!(note, Option<Text>),
+    ),
+> {
+    let plan = wish_of_all(tables, views).map_or_else(|| Ok(Plan::default()), |wish| moving::plan(&wish));
+    TableIterator::new(plan.map_or_else(|error| error.raise(), rows))
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_adopt_all(
+    tables: Option<Array<pg_sys::Oid>>,
+    views: Option<Given>,
+) -> TableIterator<
+    'static,
+    (
+        name!(tbl, pg_sys::Oid),
+        name!(col, Text),
+        name!(first_id, Option<i64>),
+        name!(adopted_at, Option<i64>),
+        name!(highest_before, Option<i64>),
+    ),
+> {
+    let Some(wish) = wish_of_all(tables, views) else { return TableIterator::empty() };
+    let Done { first, at, keys } = moving::carry_out(&wish).unwrap_or_else(|error| error.raise());
+    let row = move |Changed { table, column, highest }| (table, Text(column), first, at, highest);
+    TableIterator::new(keys.into_iter().map(row))
+}
+
+/// Each table once; `None` where there is none.
+fn wish_of_all(tables: Option<Array<pg_sys::Oid>>, views: Option<Given>) -> Option<Wish> {
+    let null = |argument| Error::from(MovingError::Null(argument)).raise();
+    let mut all: Vec<pg_sys::Oid> = Vec::new();
+    for table in tables.unwrap_or_else(|| null("tables")).iter() {
+        let table = table.unwrap_or_else(|| null("an element of tables"));
+        if !all.contains(&table) {
+            all.push(table);
+        }
+    }
+    let tables: Vec<Wanted> = all.into_iter().map(|table| Wanted { table, column: None }).collect();
+    let wish = Wish { tables, way: way_in(views) };
+    (!wish.tables.is_empty()).then_some(wish)
 }
 
 /// Returns the next value, where it is known.
@@ -99,7 +156,7 @@ fn way_in(views: Option<Given>) -> Way {
 /// A `name` is passed as a pointer to its NUL-terminated bytes.
 fn wish(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, way: Way) -> Wish {
     let table = tbl.unwrap_or_else(|| Error::from(MovingError::Null("tbl")).raise());
-    Wish { table, column: col.map(encoding::read_name), way }
+    Wish { tables: vec![Wanted { table, column: col.map(encoding::read_name) }], way }
 }
 
 fn shown(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, way: Way) -> Vec<Shown> {

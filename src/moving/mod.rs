@@ -18,17 +18,23 @@ use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::Layout;
 use snowflake_moving::{
-    Actor, Adoption, Column, Facts, Plan, Release, Source, Step, Values, Width, adopt, begins_at, put_back, release,
-    target,
+    Actor, Adoption, Column, Facts, Plan, Release, Source, Step, Values, Width, adopt_all, begins_at, is_done,
+    put_back, release, target,
 };
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 /// A table, and what its caller says of it.
-pub struct Wish {
+pub struct Wanted {
     /// The table.
     pub table: pg_sys::Oid,
     /// The column, not quoted; `None` where it is to be found.
     pub column: Option<String>,
+}
+
+/// What the caller wants.
+pub struct Wish {
+    /// The tables: one for the way out, several where they are to get IDs by one plan.
+    pub tables: Vec<Wanted>,
     /// What is to be done.
     pub way: Way,
 }
@@ -54,16 +60,29 @@ pub enum Way {
 pub struct Done {
     /// The lowest new ID; or the next value, where it is known.
     pub first: Option<i64>,
-    /// The highest value from before.
-    pub highest: Option<i64>,
     /// The time of the lowest new ID, as a `timestamptz`.
     pub at: Option<i64>,
+    /// The columns that were changed.
+    pub keys: Vec<Changed>,
 }
 
-/// A plan, with what it begins at.
+/// A column that was changed.
+pub struct Changed {
+    /// Its table.
+    pub table: pg_sys::Oid,
+    /// Its name, as a statement writes it.
+    pub column: String,
+    /// The highest value from before.
+    pub highest: Option<i64>,
+}
+
+/// A plan, with what it rests on and what it begins at.
 struct Drawn {
     plan: Plan,
-    facts: Facts,
+    /// Of all columns together.
+    all: Facts,
+    /// Of each.
+    keys: Vec<Facts>,
     first: Option<i64>,
 }
 
@@ -84,9 +103,10 @@ pub struct Key {
 /// # Errors
 /// Where there is no such table or column, or it is not clear which column is meant.
 pub fn key(table: pg_sys::Oid, column: Option<String>) -> Result<Key, Error> {
-    let wish = Wish { table, column, way: Way::In { recreate_views: false } };
+    let table_number = table;
+    let wanted = Wanted { table, column };
     Spi::connect(|client| {
-        let (chosen, facts) = read(client, &wish)?;
+        let (chosen, facts) = look(|| read(client, &wanted))?;
         let (table, column) = facts.key_names();
         if !facts.has_one_owner() {
             return Err(MovingError::SeveralOwners(table.to_owned()).into());
@@ -94,7 +114,7 @@ pub fn key(table: pg_sys::Oid, column: Option<String>) -> Result<Key, Error> {
         if !look(|| catalogue::may_read(client, &chosen)).map_err(query)? {
             return Err(MovingError::NotReadable(table.to_owned(), column.to_owned()).into());
         }
-        let values = values(client, wish.table, &facts)?;
+        let values = values(client, table_number, &facts)?;
         Ok(Key {
             names: (table.to_owned(), column.to_owned()),
             width: facts.key().width,
@@ -149,24 +169,40 @@ pub fn carry_out(wish: &Wish) -> Result<Done, Error> {
         let drawn = draw(client, wish, first)?;
         check(wish, &drawn)?;
         let (prepared, fill_views) = drawn.plan.steps.iter().partition::<Vec<_>, _>(|step| !step.fills_view);
-        run(client, wish.table, &prepared)?;
+        let owner = owner_of(wish)?;
+        run(client, owner, &prepared)?;
         if matches!(wish.way, Way::In { recreate_views: true, .. }) {
-            check_views(client, &drawn.facts)?;
+            check_views(client, &drawn.all)?;
         }
-        run(client, wish.table, &fill_views)?;
-        check_default(client, wish, &drawn.facts)?;
-        Ok(Done { first: drawn.first, highest: drawn.facts.values.map(|values| values.highest), at })
+        run(client, owner, &fill_views)?;
+        let mut keys = Vec::new();
+        for (wanted, facts) in wish.tables.iter().zip(&drawn.keys) {
+            check_default(client, wanted, wish.way, facts)?;
+            if matches!(wish.way, Way::Out { .. }) || !is_done(facts) {
+                let highest = facts.values.map(|values| values.highest);
+                keys.push(Changed { table: wanted.table, column: facts.key().name.clone(), highest });
+            }
+        }
+        Ok(Done { first: drawn.first, at, keys })
     })
 }
 
+/// The role whose code the tables run. A plan for several of different roles has obstacles.
+fn owner_of(wish: &Wish) -> Result<Owner, Error> {
+    let owners: Vec<Owner> = wish.tables.iter().map(|wanted| owner(wanted.table)).collect::<Result<_, _>>()?;
+    let is_temporary = owners.iter().all(|owner| owner.is_temporary);
+    let first = owners.first().copied().ok_or(MovingError::Null("tables"))?;
+    Ok(Owner { is_temporary, ..first })
+}
+
 /// Runs statements, each as the role that its [`Actor`] says.
-fn run(client: &mut SpiClient, table: pg_sys::Oid, steps: &[&Step]) -> Result<(), Error> {
+fn run(client: &mut SpiClient, owner: Owner, steps: &[&Step]) -> Result<(), Error> {
     for step in steps {
         let mut statement = || client.update(&*encoding::statement(&step.statement), None, &[]).map(drop);
         let mut defined = || if step.by_definition { look(&mut statement) } else { statement() };
         match step.actor {
             Actor::Caller => defined(),
-            Actor::Owner => owner(table)?.run(defined),
+            Actor::Owner => owner.run(defined),
             Actor::Role(role) => Owner { role: role.0.into(), is_temporary: false }.run(defined),
         }
         .map_err(query)?;
@@ -175,9 +211,9 @@ fn run(client: &mut SpiClient, table: pg_sys::Oid, steps: &[&Step]) -> Result<()
 }
 
 /// The default calls the function that was meant, or else nothing is done.
-fn check_default(client: &SpiClient, wish: &Wish, facts: &Facts) -> Result<(), Error> {
-    let chosen = look(|| choose(client, wish))?;
-    if (chosen.source == Source::Snowflake) == matches!(wish.way, Way::In { .. }) {
+fn check_default(client: &SpiClient, wanted: &Wanted, way: Way, facts: &Facts) -> Result<(), Error> {
+    let chosen = look(|| choose(client, wanted))?;
+    if (chosen.source == Source::Snowflake) == matches!(way, Way::In { .. }) {
         return Ok(());
     }
     let (table, column) = facts.key_names();
@@ -199,7 +235,7 @@ fn values(client: &SpiClient, table: pg_sys::Oid, facts: &Facts) -> Result<Optio
 fn lock(client: &SpiClient, wish: &Wish) -> Result<(), Error> {
     let mut held = Vec::new();
     loop {
-        let (chosen, facts) = read(client, wish)?;
+        let (chosen, facts) = read_all(client, wish)?;
         let Drawn { plan, .. } = draw_from(client, wish, &chosen, facts, i64::MAX)?;
         // Nobody can lock the tables of others.
         if !plan.not_owned.is_empty() {
@@ -226,76 +262,107 @@ fn first_id() -> Result<(i64, Option<i64>), Error> {
 }
 
 fn draw(client: &SpiClient, wish: &Wish, first: i64) -> Result<Drawn, Error> {
-    let (chosen, mut facts) = read(client, wish)?;
+    let (chosen, mut keys) = read_all(client, wish)?;
+    for (wanted, facts) in wish.tables.iter().zip(&mut keys) {
+        add_values(client, wanted.table, wish.way, facts, first)?;
+    }
+    draw_from(client, wish, &chosen, keys, first)
+}
+
+/// What stands in the rows and the sequences.
+fn add_values(client: &SpiClient, table: pg_sys::Oid, way: Way, facts: &mut Facts, first: i64) -> Result<(), Error> {
     // Not to be read by others, nor before anything else is clear.
-    let may_read = facts.relations.iter().all(|table| table.is_owned || table.oid.0 != wish.table.to_u32());
+    let may_read = facts.relations.iter().all(|relation| relation.is_owned || relation.oid.0 != table.to_u32());
     if may_read && facts.has_one_owner() {
-        facts.values = values(client, wish.table, &facts)?;
+        facts.values = values(client, table, facts)?;
         for sequence in facts.sequences.iter_mut().filter(|sequence| sequence.is_owned_by_key) {
             // The owner may have revoked it from himself. To read it runs nobody's code.
-            let of_owner = owner(wish.table)?.run(|| look(|| catalogue::position(client, sequence))).map_err(query)?;
+            let of_owner = owner(table)?.run(|| look(|| catalogue::position(client, sequence))).map_err(query)?;
             sequence.position = match of_owner {
                 None => look(|| catalogue::position(client, sequence)).map_err(query)?,
                 known => known,
             };
         }
-        if matches!(wish.way, Way::In { .. }) {
-            let refused_by = owner(wish.table)?.run(|| look(|| catalogue::refused_by(client, &facts, first)));
+        if matches!(way, Way::In { .. }) {
+            let refused_by = owner(table)?.run(|| look(|| catalogue::refused_by(client, facts, first)));
             facts.refused_by = refused_by.map_err(query)?;
         }
     }
-    draw_from(client, wish, &chosen, facts, first)
+    Ok(())
 }
 
 /// The column that is meant.
-fn choose(client: &SpiClient, wish: &Wish) -> Result<Chosen, Error> {
-    let choice = catalogue::choice(client, wish.table).map_err(query)?;
-    let mut choice = choice.ok_or(MovingError::NoSuchTable(wish.table.to_u32()))?;
-    let index = target::choose(&choice.table, wish.column.as_deref())
-        .map_err(|unfit| MovingError::Unfit(name_of(wish.table), unfit))?;
+fn choose(client: &SpiClient, wanted: &Wanted) -> Result<Chosen, Error> {
+    let choice = catalogue::choice(client, wanted.table).map_err(query)?;
+    let mut choice = choice.ok_or(MovingError::NoSuchTable(wanted.table.to_u32()))?;
+    let index = target::choose(&choice.table, wanted.column.as_deref())
+        .map_err(|unfit| MovingError::Unfit(name_of(wanted.table), unfit))?;
     Ok(choice.columns.swap_remove(index))
 }
 
-fn read(client: &SpiClient, wish: &Wish) -> Result<(Chosen, Facts), Error> {
+/// All of a column but the views.
+fn read(client: &SpiClient, wanted: &Wanted) -> Result<(Chosen, Facts), Error> {
+    let chosen = choose(client, wanted)?;
+    let facts = catalogue::facts(client, &chosen).map_err(query)?;
+    Ok((chosen, facts))
+}
+
+/// The views depend on columns of any of the tables, and are with the first.
+fn read_all(client: &SpiClient, wish: &Wish) -> Result<(Vec<Chosen>, Vec<Facts>), Error> {
     look(|| {
-        let chosen = choose(client, wish)?;
-        let mut facts = catalogue::facts(client, &chosen).map_err(query)?;
-        let widened: Vec<&Column> = facts.columns.iter().filter(|it| it.width != Some(Width::Eight)).collect();
-        facts.views = views::views(client, &widened).map_err(query)?;
-        Ok((chosen, facts))
+        let read: Vec<_> = wish.tables.iter().map(|wanted| read(client, wanted)).collect::<Result<_, _>>()?;
+        let (chosen, mut keys): (Vec<Chosen>, Vec<Facts>) = read.into_iter().unzip();
+        let all = Facts::of_all(&keys);
+        let widened: Vec<&Column> = all.columns.iter().filter(|it| it.width != Some(Width::Eight)).collect();
+        keys[0].views = views::views(client, &widened).map_err(query)?;
+        Ok((chosen, keys))
     })
 }
 
-fn draw_from(client: &SpiClient, wish: &Wish, chosen: &Chosen, facts: Facts, first: i64) -> Result<Drawn, Error> {
-    let column = facts.key_names().0.to_owned() + "." + facts.key_names().1;
+fn draw_from(client: &SpiClient, wish: &Wish, chosen: &[Chosen], keys: Vec<Facts>, first: i64) -> Result<Drawn, Error> {
+    let all = Facts::of_all(&keys);
     match wish.way {
         Way::In { recreate_views } => {
-            let marker = new_sequence(chosen, c"before_snowflake");
-            let plan = adopt(&facts, &Adoption { first_id: first, marker, recreate_views });
-            if plan.steps.is_empty() {
-                return Err(MovingError::AlreadyAdopted(column).into());
+            let mut markers: Vec<String> = Vec::new();
+            for chosen in chosen {
+                // Of long names, only the beginning counts.
+                let labels = (0..).map(|count| CString::new(format!("before_snowflake{}", digits(count))));
+                let names = labels.map(|label| new_sequence(chosen, &label.unwrap_or_default()));
+                markers.extend(names.into_iter().find(|name| !markers.contains(name)));
             }
-            Ok(Drawn { plan, facts, first: Some(first) })
+            let plan = adopt_all(&all, &keys, &Adoption { first_id: first, markers, recreate_views });
+            if plan.steps.is_empty() {
+                let columns = keys.iter().map(|facts| facts.key_names().0.to_owned() + "." + facts.key_names().1);
+                return Err(MovingError::AlreadyAdopted(columns.collect()).into());
+            }
+            Ok(Drawn { plan, all, keys, first: Some(first) })
         }
         Way::Out { start, identity } => {
-            if let Some(default) = put_back(&facts, start, identity) {
-                check_recorded(client, wish.table, &column, &default)?;
+            let (facts, chosen, table) = (&all, &chosen[0], wish.tables[0].table);
+            let column = facts.key_names().0.to_owned() + "." + facts.key_names().1;
+            if let Some(default) = put_back(facts, start, identity) {
+                check_recorded(client, table, &column, &default)?;
             }
             // Before all is locked, it is not known where sequences are.
             let is_known = facts.sequences.iter().all(|it| it.position.is_some() || !it.is_owned_by_key);
             let is_readable = facts.source == Source::Snowflake && facts.has_one_owner() && is_known;
-            let next_above = match begins_at(&facts, start, identity).filter(|_| is_readable) {
+            let next_above = match begins_at(facts, start, identity).filter(|_| is_readable) {
                 Some(first) => {
-                    owner(wish.table)?.run(|| look(|| catalogue::next_above(client, &facts, first))).map_err(query)?
+                    owner(table)?.run(|| look(|| catalogue::next_above(client, facts, first))).map_err(query)?
                 }
                 None => None,
             };
             let sequence = new_sequence(chosen, c"seq");
             let wish = Release { start, next_above, identity, is_not_null: chosen.is_not_null, sequence };
-            let (plan, first) = release(&facts, &wish).map_err(|error| MovingError::Release(column, error))?;
-            Ok(Drawn { plan, facts, first })
+            let (plan, first) = release(facts, &wish).map_err(|error| MovingError::Release(column, error))?;
+            Ok(Drawn { plan, all, keys, first })
         }
     }
+}
+
+/// A number at the end of a name; none for the first.
+fn digits(count: u32) -> String {
+    if count == 0 { String::new() } else { count.to_string() }
 }
 
 /// A default that is on record as text works, or nothing is done.
@@ -304,7 +371,7 @@ fn check_recorded(client: &SpiClient, table: pg_sys::Oid, column: &str, default:
     checked.map_err(|problem| {
         let obstacle = format!("the default that is on record, {default}, cannot be put back: {problem}");
         let obstacles = MovingError::Obstacles {
-            column: column.to_owned(),
+            columns: vec![column.to_owned()],
             is_release: true,
             obstacles: vec![obstacle],
             hints: vec![
@@ -317,14 +384,14 @@ fn check_recorded(client: &SpiClient, table: pg_sys::Oid, column: &str, default:
 }
 
 fn check(wish: &Wish, drawn: &Drawn) -> Result<(), Error> {
-    let Drawn { plan, facts, .. } = drawn;
+    let Drawn { plan, keys, .. } = drawn;
     if !plan.not_owned.is_empty() {
         return Err(MovingError::NotOwner(plan.not_owned.clone()).into());
     }
     if !plan.obstacles.is_empty() {
-        let (table, column) = facts.key_names();
+        let names = keys.iter().map(|facts| facts.key_names().0.to_owned() + "." + facts.key_names().1);
         return Err(MovingError::Obstacles {
-            column: format!("{table}.{column}"),
+            columns: names.collect(),
             is_release: matches!(wish.way, Way::Out { .. }),
             obstacles: plan.obstacles.clone(),
             hints: plan.hints.clone(),

@@ -16,7 +16,7 @@ fn schemas_of_others_move_in_and_out() {
     files.extend(std::env::var("SCHEMAS").into_iter().flat_map(|directory| scripts(Path::new(&directory))));
     let cluster = Cluster::options().start();
     for file in &files {
-        for calls in [Calls::Each] {
+        for calls in [Calls::Each, Calls::Together] {
             one(&cluster, file, calls, file.starts_with(&own));
         }
     }

@@ -11,3 +11,4 @@ mod round;
 mod schema;
 mod sessions;
 mod staged;
+mod together;

@@ -23,7 +23,7 @@ fn random_schemas_move_in_and_out() {
             client.batch_execute(&statement).unwrap_or_else(|error| panic!("SEED={seed}: {statement}: {error:?}"));
         }
         drop(client);
-        let calls = Calls::Each;
+        let calls = if seed % 2 == 0 { Calls::Each } else { Calls::Together };
         let round = there_and_back(&cluster, &database, calls);
         all.moved.extend(round.moved);
         all.hindered.extend(round.hindered);
@@ -82,7 +82,7 @@ impl Draft {
              CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
         );
         for number in 0..draft.random.usize(6..12) {
-            draft.table(number);
+            draft.table(number, seed % 2 == 1);
         }
         for number in 0..draft.random.usize(2..5) {
             draft.view(number);
@@ -125,7 +125,7 @@ impl Draft {
         )
     }
 
-    fn table(&mut self, number: usize) {
+    fn table(&mut self, number: usize, is_one_owner: bool) {
         let name = self.name(number);
         let key = self.one_of(&KEYS);
         let mut kind = self.one_of(&["integer", "integer", "bigint", "bigint", "smallint", "wide"]);
@@ -160,7 +160,7 @@ impl Draft {
         let is_identity = of_key.contains("IDENTITY");
         let has_default = of_key.contains("DEFAULT ");
         let is_unique = !is_partitioned && !self.once_in(6);
-        let third = self.once_in(5);
+        let third = !is_one_owner && self.once_in(5);
         let mut columns = vec![
             format!("{key} {of_key}{}", if is_unique { " PRIMARY KEY" } else { " NOT NULL" }),
             "note text".to_owned(),

@@ -23,6 +23,8 @@ pub struct Round {
 pub enum Calls {
     /// One call for each.
     Each,
+    /// One call for all.
+    Together,
 }
 
 const TABLES: &str = "
@@ -52,6 +54,14 @@ pub fn there_and_back(cluster: &Cluster, database: &str, calls: Calls) -> Round 
     let first: i64 = value(&mut client, "SELECT snowflake_next()");
     let mut wrong = Vec::new();
     match calls {
+        Calls::Together if fit.is_empty() => {}
+        Calls::Together => {
+            let all: Vec<String> = fit.iter().map(|table| text(table)).collect();
+            let all =
+                format!("SELECT count(*) FROM snowflake_adopt_all(ARRAY[{}]::regclass[], 'recreate')", all.join(", "));
+            assert_eq!(value::<i64>(&mut client, &all), i64::try_from(fit.len()).unwrap(), "{database}");
+            round.moved.extend(fit);
+        }
         Calls::Each => {
             for table in &fit {
                 // What hinders one may have come by another.

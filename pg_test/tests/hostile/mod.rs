@@ -58,11 +58,12 @@ fn ran(cluster: &Cluster, kind: &str) -> bool {
 }
 
 /// All calls that concern tables.
-const CALLS: [&str; 17] = [
+const CALLS: [&str; 21] = [
     "SELECT count(*) FROM snowflake_preflight(keys => '{evil.orders,evil.events,evil.heirs,evil.lines}')",
     "SELECT count(*) FROM snowflake_create_partitions('evil.events', '1 day', '2026-01-01', '2026-01-04')",
     "SELECT count(*) FROM snowflake_adopt_plan('evil.orders')",
     "SELECT count(*) FROM snowflake_adopt_plan('evil.orders', 'id', 'recreate')",
+    "SELECT count(*) FROM snowflake_adopt_all_plan('{evil.orders, evil.plain}', 'recreate')",
     "SELECT count(*) FROM snowflake_adopt('evil.orders')",
     "SELECT count(*) FROM snowflake_adopt('evil.orders', views => 'recreate')",
     "SELECT count(*) FROM snowflake_release_plan('evil.orders')",
@@ -75,6 +76,9 @@ const CALLS: [&str; 17] = [
     "SELECT count(*) FROM snowflake_adopt('evil.events')",
     "SELECT snowflake_release('evil.plain', identity => true)",
     "SELECT count(*) FROM snowflake_adopt('evil.plain')",
+    "SELECT count(*) FROM snowflake_release_plan('evil.plain')",
+    "SELECT snowflake_release('evil.plain')",
+    "SELECT count(*) FROM snowflake_adopt_all('{evil.orders, evil.plain}', 'recreate')",
     "SELECT snowflake_rewind(0)",
 ];
 

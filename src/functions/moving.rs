@@ -119,10 +119,10 @@ fn snowflake_adopt_all(
 
 /// Each table once; `None` where there is none.
 fn wish_of_all(tables: Option<Array<pg_sys::Oid>>, views: Option<Given>) -> Option<Wish> {
-    let null = |argument| Error::from(MovingError::Null(argument)).raise();
+    let null = |argument| Error::from(MovingError::Null(argument));
     let mut all: Vec<pg_sys::Oid> = Vec::new();
-    for table in tables.unwrap_or_else(|| null("tables")).iter() {
-        let table = table.unwrap_or_else(|| null("an element of tables"));
+    for table in tables.unwrap_or_else(|| null("tables").raise()).iter() {
+        let table = table.unwrap_or_else(|| null("an element of tables").raise());
         if !all.contains(&table) {
             all.push(table);
         }

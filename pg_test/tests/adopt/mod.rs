@@ -12,3 +12,4 @@ mod schema;
 mod sessions;
 mod staged;
 mod together;
+mod uuid;

@@ -8,8 +8,8 @@ const TABLES: &str = "
     CREATE TABLE orders (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, customer_id integer REFERENCES customers);
     CREATE TABLE lines (id serial PRIMARY KEY, order_id integer REFERENCES orders, customer_id integer REFERENCES customers);
     CREATE TABLE codes (code text PRIMARY KEY);
-    CREATE VIEW both AS SELECT o.id, c.id AS customer FROM orders o JOIN customers c ON c.id = customer_id;
-    CREATE VIEW below AS SELECT l.id, customer FROM lines l JOIN both b ON b.id = order_id;
+    CREATE VIEW orders_of AS SELECT o.id, c.id AS customer FROM orders o JOIN customers c ON c.id = customer_id;
+    CREATE VIEW below AS SELECT l.id, customer FROM lines l JOIN orders_of b ON b.id = order_id;
     INSERT INTO customers DEFAULT VALUES; INSERT INTO orders (customer_id) VALUES (1); INSERT INTO lines VALUES (7, 1, 1)";
 
 const ALL: &str = "'{lines, orders, customers}'";
@@ -45,7 +45,7 @@ fn several_tables_by_one_plan() {
         [
             ("LOCK TABLE public.customers, public.orders, public.lines IN ACCESS EXCLUSIVE MODE;", ""),
             ("DROP VIEW public.below;", ""),
-            ("DROP VIEW public.both;", ""),
+            ("DROP VIEW public.orders_of;", ""),
         ]
     );
     assert_eq!(
@@ -76,7 +76,7 @@ fn several_tables_by_one_plan() {
     client.batch_execute("INSERT INTO lines (order_id) SELECT max(id) FROM orders").unwrap();
     assert!(value::<bool>(
         &mut client,
-        &format!("SELECT bool_and(id >= {first} = (id > 7)) AND count(*) = 2 FROM below")
+        &format!("SELECT bool_and((id >= {first}) = (id > 7)) AND count(*) = 2 FROM below")
     ));
     // Once more: those that have IDs are left alone, and where all have, it says so.
     client.batch_execute("CREATE TABLE later (id serial PRIMARY KEY)").unwrap();

@@ -68,7 +68,7 @@ const CALLS: [&str; 21] = [
     "SELECT count(*) FROM snowflake_adopt('evil.orders', views => 'recreate')",
     "SELECT count(*) FROM snowflake_release_plan('evil.orders')",
     "SELECT snowflake_release('evil.orders', start => 1000)",
-    "SELECT count(*) FROM snowflake_adopt('evil.orders')",
+    "SELECT count(*) FROM snowflake_adopt('evil.orders', 'id')",
     "SELECT snowflake_release('evil.orders')",
     "SELECT count(*) FROM snowflake_release_plan('evil.events', start => 1)",
     "SELECT snowflake_release('evil.events')",

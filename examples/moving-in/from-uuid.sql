@@ -1,0 +1,119 @@
+-- Gives tables whose keys are uuid or text keys of snowflake_next(). Read docs/moving-in.md first.
+--
+--   \i from-uuid.sql
+--   CALL from_uuid.move('users', keep_as => 'uuid', order_by => 'created_at');
+--   DROP SCHEMA from_uuid CASCADE;
+--
+-- The key keeps its name, its place, its indexes and what refers to it, and becomes bigint; so do all columns that refer to it. The old
+-- key stays as a column beside it, with its default, UNIQUE and NOT NULL: what clients know of rows, they still find. Old rows get IDs of
+-- now, in the order of a column that says when they were made. A call is one transaction: it locks all these tables and rewrites them.
+
+\set ON_ERROR_STOP on
+
+CREATE SCHEMA from_uuid;
+
+-- Which ID a key has got.
+CREATE FUNCTION from_uuid.id_of(key text) RETURNS bigint LANGUAGE plpgsql STABLE STRICT AS $$
+DECLARE
+    found bigint;
+BEGIN
+    SELECT id INTO found FROM from_uuid_ids i WHERE i.key = id_of.key;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'no row has the key %', key;
+    END IF;
+    RETURN found;
+END $$;
+
+-- The primary key of the table, and all columns that hold its values: those of foreign keys, and of those that refer to these.
+CREATE FUNCTION from_uuid.columns(tbl regclass) RETURNS TABLE (of regclass, number smallint, col name) LANGUAGE sql STABLE AS $$
+    WITH RECURSIVE reached (relation, number) AS (
+        SELECT conrelid, conkey[1] FROM pg_constraint WHERE conrelid = tbl AND contype = 'p' AND cardinality(conkey) = 1
+        UNION
+        SELECT conrelid, own FROM reached r JOIN pg_constraint ON contype = 'f' AND confrelid = r.relation
+        CROSS JOIN unnest(conkey, confkey) AS k (own, other) WHERE other = r.number
+    )
+    SELECT relation::regclass, r.number, attname FROM reached r JOIN pg_attribute ON attrelid = relation AND attnum = r.number $$;
+
+-- What would be lost, or would silently mean the old key.
+CREATE FUNCTION from_uuid.obstacles(tbl regclass) RETURNS SETOF text LANGUAGE sql STABLE AS $$
+    SELECT format('table %s has no primary key of one column that is uuid or text', tbl) WHERE NOT EXISTS (
+        SELECT FROM from_uuid.columns(tbl) c JOIN pg_attribute ON attrelid = of AND attnum = number
+        WHERE of = tbl AND atttypid IN ('uuid'::regtype, 'text'::regtype, 'varchar'::regtype, 'bpchar'::regtype))
+    UNION ALL
+    SELECT format('table %s is partitioned, a partition, or part of an inheritance tree', of) FROM from_uuid.columns(tbl)
+    JOIN pg_class c ON c.oid = of WHERE relkind <> 'r' OR EXISTS (SELECT FROM pg_inherits WHERE of IN (inhrelid, inhparent))
+    UNION ALL
+    SELECT format('foreign key %I of %s has several columns', conname, conrelid::regclass) FROM pg_constraint f
+    WHERE contype = 'f' AND cardinality(conkey) > 1 AND EXISTS (SELECT FROM from_uuid.columns(tbl) c
+        WHERE of = conrelid AND number = ANY (conkey) OR of = confrelid AND number = ANY (confkey))
+    UNION ALL
+    SELECT format('%s.%I refers to %s, too', c.of, c.col, confrelid::regclass) FROM from_uuid.columns(tbl) c
+    JOIN pg_constraint ON contype = 'f' AND conrelid = of AND number = ANY (conkey)
+    WHERE NOT EXISTS (SELECT FROM from_uuid.columns(tbl) o WHERE o.of = confrelid AND o.number = ANY (confkey))
+    UNION ALL
+    SELECT DISTINCT format('%s depends on %s.%I', CASE WHEN classid = 'pg_rewrite'::regclass
+        THEN (SELECT pg_describe_object('pg_class'::regclass, ev_class, 0) FROM pg_rewrite w WHERE w.oid = objid)
+        ELSE pg_describe_object(classid, objid, objsubid) END, of, col)
+    FROM from_uuid.columns(tbl) JOIN pg_depend ON refclassid = 'pg_class'::regclass AND refobjid = of AND refobjsubid = number
+    WHERE classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_proc'::regclass,
+        'pg_publication_rel'::regclass) AND deptype <> 'i'
+    UNION ALL
+    SELECT format('CHECK constraint %I of %s depends on %I', conname, of, col) FROM from_uuid.columns(tbl)
+    JOIN pg_constraint ON contype = 'c' AND conrelid = of AND number = ANY (conkey)
+    UNION ALL
+    SELECT format('%s.%I has a default', of, col) FROM from_uuid.columns(tbl)
+    JOIN pg_attribute ON attrelid = of AND attnum = number AND atthasdef WHERE NOT EXISTS (
+        SELECT FROM pg_constraint WHERE conrelid = of AND contype = 'p' AND of = tbl AND conkey = ARRAY[number]) $$;
+
+CREATE PROCEDURE from_uuid.move(tbl regclass, keep_as name, order_by name DEFAULT NULL) LANGUAGE plpgsql AS $$
+DECLARE
+    key record;
+    f record;
+    problems text;
+    tables text;
+BEGIN
+    SELECT string_agg(of::text, ', ' ORDER BY of::oid) INTO tables FROM (SELECT DISTINCT of FROM from_uuid.columns(tbl)) t;
+    IF tables IS NOT NULL THEN
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', tables);
+    END IF;
+    SELECT string_agg(o, '; ') INTO problems FROM from_uuid.obstacles(tbl) o;
+    IF problems IS NOT NULL THEN
+        RAISE EXCEPTION 'table % cannot get other keys yet', tbl USING DETAIL = problems;
+    END IF;
+    SELECT col, format_type(atttypid, atttypmod) AS type, pg_get_expr(adbin, adrelid) AS "default" INTO key
+    FROM from_uuid.columns(tbl) JOIN pg_attribute ON attrelid = of AND attnum = number
+    LEFT JOIN pg_attrdef ON adrelid = of AND adnum = number WHERE of = tbl AND number =
+        (SELECT conkey[1] FROM pg_constraint WHERE conrelid = tbl AND contype = 'p');
+
+    CREATE TEMPORARY TABLE from_uuid_ids (key text PRIMARY KEY, id bigint NOT NULL) ON COMMIT DROP;
+    EXECUTE format('INSERT INTO from_uuid_ids SELECT key, snowflake_next() FROM (SELECT %I::text AS key FROM %s ORDER BY %I) k',
+        key.col, tbl, coalesce(order_by, key.col));
+    ANALYZE from_uuid_ids;
+
+    CREATE TEMPORARY TABLE from_uuid_keys ON COMMIT DROP AS
+    SELECT DISTINCT conrelid::regclass AS of, conname, pg_get_constraintdef(k.oid) AS definition, obj_description(k.oid, 'pg_constraint') AS comment
+    FROM from_uuid.columns(tbl) c JOIN pg_constraint k ON contype = 'f'
+        AND (conrelid = c.of AND c.number = ANY (conkey) OR confrelid = c.of AND c.number = ANY (confkey));
+    FOR f IN SELECT * FROM from_uuid_keys LOOP
+        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', f.of, f.conname);
+    END LOOP;
+    EXECUTE format('ALTER TABLE %s ADD COLUMN %I %s', tbl, keep_as, key.type);
+    -- What stands in USING is what the row had before, so that no trigger runs, and no row is visited twice.
+    FOR f IN SELECT of, string_agg(format('ALTER COLUMN %1$I DROP DEFAULT, ALTER COLUMN %1$I TYPE bigint USING from_uuid.id_of(%1$I::text)', col), ', ') AS changes
+        FROM from_uuid.columns(tbl) GROUP BY of ORDER BY of = tbl
+    LOOP
+        EXECUTE format('ALTER TABLE %s %s%s', f.of, f.changes,
+            CASE WHEN f.of = tbl THEN format(', ALTER COLUMN %I TYPE %s USING %I', keep_as, key.type, key.col) ELSE '' END);
+    END LOOP;
+    EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT snowflake_next(), ALTER COLUMN %I SET NOT NULL, ADD UNIQUE (%3$I)',
+        tbl, key.col, keep_as);
+    IF key."default" IS NOT NULL THEN
+        EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', tbl, keep_as, key."default");
+    END IF;
+    FOR f IN SELECT * FROM from_uuid_keys LOOP
+        EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I %s', f.of, f.conname, f.definition);
+        EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', f.conname, f.of, f.comment);
+    END LOOP;
+    DROP TABLE from_uuid_keys;
+    DROP TABLE from_uuid_ids;
+END $$;

@@ -21,7 +21,7 @@ STAGE = $(TARGET)/install
 TOOLS = $(shell . scripts/tools && echo $$tools)
 
 .PHONY: help deps deps-test deps-clients build install uninstall demo test test-all test-assertions test-clients test-clusters \
-	test-extensions random-queries soak check-history model simulation \
+	test-extensions test-schemas random-queries soak check-history model simulation \
 	evidence bench microbench lint advisories versions docs dist deb test-packages clean
 .NOTPARALLEL:
 
@@ -64,6 +64,9 @@ test-clients: deps-clients install ## the examples of clients, in examples/, wit
 
 test-clusters: ## Patroni, active-active, cascades, PgBouncer, on PostgreSQL 17 or later; FAILOVERS=20 for as many, ONLY=patroni for some
 	@FAILOVERS='$(FAILOVERS)' ONLY='$(ONLY)' scripts/test-clusters
+
+test-schemas: deps-test install ## schemas of others and SCHEMA_COUNT=100 random ones, from SEED, moved in and out; SCHEMAS=directory for more
+	@SCHEMAS='$(SCHEMAS)' SCHEMA_COUNT='$(SCHEMA_COUNT)' SEED='$(SEED)' scripts/test-schemas
 
 random-queries: deps-test install ## rows, work and truth of QUERIES=20000 random queries for each of SEEDS="1 2 3", which takes hours
 	@for seed in $(or $(SEEDS),1 2 3); do \

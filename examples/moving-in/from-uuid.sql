@@ -15,13 +15,13 @@ CREATE SCHEMA from_uuid;
 -- Which ID a key has got.
 CREATE FUNCTION from_uuid.id_of(key text) RETURNS bigint LANGUAGE plpgsql STABLE STRICT AS $$
 DECLARE
-    found bigint;
+    new_id bigint;
 BEGIN
-    SELECT id INTO found FROM from_uuid_ids i WHERE i.key = id_of.key;
+    SELECT id INTO new_id FROM from_uuid_ids i WHERE i.key = id_of.key;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no row has the key %', key;
     END IF;
-    RETURN found;
+    RETURN new_id;
 END $$;
 
 -- The primary key of the table, and all columns that hold its values: those of foreign keys, and of those that refer to these.
@@ -85,6 +85,8 @@ BEGIN
     LEFT JOIN pg_attrdef ON adrelid = of AND adnum = number WHERE of = tbl AND number =
         (SELECT conkey[1] FROM pg_constraint WHERE conrelid = tbl AND contype = 'p');
 
+    -- The foreign keys say which columns these are, and go first.
+    CREATE TEMPORARY TABLE from_uuid_columns ON COMMIT DROP AS SELECT * FROM from_uuid.columns(tbl);
     CREATE TEMPORARY TABLE from_uuid_ids (key text PRIMARY KEY, id bigint NOT NULL) ON COMMIT DROP;
     EXECUTE format('INSERT INTO from_uuid_ids SELECT key, snowflake_next() FROM (SELECT %I::text AS key FROM %s ORDER BY %I) k',
         key.col, tbl, coalesce(order_by, key.col));
@@ -92,7 +94,7 @@ BEGIN
 
     CREATE TEMPORARY TABLE from_uuid_keys ON COMMIT DROP AS
     SELECT DISTINCT conrelid::regclass AS of, conname, pg_get_constraintdef(k.oid) AS definition, obj_description(k.oid, 'pg_constraint') AS comment
-    FROM from_uuid.columns(tbl) c JOIN pg_constraint k ON contype = 'f'
+    FROM from_uuid_columns c JOIN pg_constraint k ON contype = 'f'
         AND (conrelid = c.of AND c.number = ANY (conkey) OR confrelid = c.of AND c.number = ANY (confkey));
     FOR f IN SELECT * FROM from_uuid_keys LOOP
         EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', f.of, f.conname);
@@ -100,7 +102,7 @@ BEGIN
     EXECUTE format('ALTER TABLE %s ADD COLUMN %I %s', tbl, keep_as, key.type);
     -- What stands in USING is what the row had before, so that no trigger runs, and no row is visited twice.
     FOR f IN SELECT of, string_agg(format('ALTER COLUMN %1$I DROP DEFAULT, ALTER COLUMN %1$I TYPE bigint USING from_uuid.id_of(%1$I::text)', col), ', ') AS changes
-        FROM from_uuid.columns(tbl) GROUP BY of ORDER BY of = tbl
+        FROM from_uuid_columns GROUP BY of ORDER BY of = tbl
     LOOP
         EXECUTE format('ALTER TABLE %s %s%s', f.of, f.changes,
             CASE WHEN f.of = tbl THEN format(', ALTER COLUMN %I TYPE %s USING %I', keep_as, key.type, key.col) ELSE '' END);
@@ -114,6 +116,5 @@ BEGIN
         EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I %s', f.of, f.conname, f.definition);
         EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', f.conname, f.of, f.comment);
     END LOOP;
-    DROP TABLE from_uuid_keys;
-    DROP TABLE from_uuid_ids;
+    DROP TABLE from_uuid_columns, from_uuid_ids, from_uuid_keys;
 END $$;

@@ -2,12 +2,13 @@
 
 use snowflake_test::{Cluster, run};
 
-/// The schema of a database, without the tools of `staged.sql`, as lines.
+/// The schema of a database, without the tools of `staged.sql` and `from-uuid.sql`, as lines.
 pub fn schema(cluster: &Cluster, database: &str) -> Vec<String> {
     let dump = run(cluster.program("pg_dump").args([
         "--schema-only",
         "--no-owner",
         "--exclude-schema=moving",
+        "--exclude-schema=from_uuid",
         "--dbname",
         database,
     ]));

@@ -60,7 +60,7 @@ CREATE FUNCTION snowflake_adopt_all(
     adopted_at timestamptz,
     highest_before bigint
 )
-    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000000 ROWS 10
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 100000 ROWS 10
     AS 'MODULE_PATHNAME', 'snowflake_adopt_all';
 COMMENT ON FUNCTION snowflake_adopt_all(regclass[], text) IS
     'does for several tables what snowflake_adopt() does for one, by one plan that locks and rewrites each table once; leaves out those that make snowflake IDs already';

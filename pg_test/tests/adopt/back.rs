@@ -166,6 +166,47 @@ fn the_way_back_is_in_the_dump() {
     assert_eq!(difference(&before, &schema(&fresh, "postgres")), (Vec::new(), Vec::new()));
 }
 
+/// The record belongs to the column, whatever anything is called.
+#[test]
+fn the_record_survives_renames() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    run(
+        &mut client,
+        "CREATE SCHEMA elsewhere; CREATE SEQUENCE shared;
+         CREATE TABLE one (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
+         CREATE TABLE two (id bigint PRIMARY KEY DEFAULT nextval('shared'));
+         CREATE TABLE three (id bigserial PRIMARY KEY);
+         SELECT * FROM snowflake_adopt_all('{one, two, three}')",
+    );
+    for table in ["one", "two", "three"] {
+        run(
+            &mut client,
+            &format!(
+                "ALTER TABLE {table} RENAME id TO number; ALTER TABLE {table} RENAME TO {table}_more;
+                 ALTER TABLE {table}_more SET SCHEMA elsewhere"
+            ),
+        );
+    }
+    run(&mut client, "ALTER SEQUENCE elsewhere.one_id_seq RENAME TO numbers");
+    // A copy has no sequence of its own, and so no record.
+    run(&mut client, "CREATE TABLE copied (LIKE elsewhere.two_more INCLUDING ALL)");
+    for (table, start) in [("elsewhere.one_more", "7"), ("elsewhere.two_more", "NULL"), ("elsewhere.three_more", "8")] {
+        run(&mut client, &format!("SELECT snowflake_release('{table}', start => {start})"));
+    }
+    let now = "SELECT string_agg(concat_ws(' ', attidentity, pg_get_serial_sequence(attrelid::regclass::text, attname),
+            pg_get_expr(adbin, adrelid)), ', ' ORDER BY attrelid)
+        FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+        WHERE attname = 'number' AND attrelid::regclass::text LIKE 'elsewhere.%more'";
+    assert_eq!(
+        value::<String>(&mut client, now),
+        "a elsewhere.numbers,  nextval('shared'::regclass),  elsewhere.three_id_seq nextval('elsewhere.three_id_seq'::regclass)"
+    );
+    let next = "INSERT INTO elsewhere.one_more DEFAULT VALUES RETURNING number";
+    assert_eq!(value::<i64>(&mut client, next), 7);
+    assert_eq!(value::<i64>(&mut client, "SELECT snowflake_release('copied', start => 3)"), 3);
+}
+
 /// What becomes wider is all that differs; and the sequence, where the numbers do not fit into it.
 #[test]
 fn narrow_keys_stay_wide_and_nothing_else_differs() {

@@ -56,10 +56,7 @@ struct Table {
     kind: &'static str,
     /// Whether others can refer to the key.
     is_unique: bool,
-    is_partitioned: bool,
     is_unlogged: bool,
-    /// The sequence that belongs to the key, if there is one.
-    sequence: Option<String>,
 }
 
 const NAMES: [&str; 4] = [
@@ -139,14 +136,14 @@ impl Draft {
         let mut sequence = None;
         let options = self.options(width);
         let of_key = match source {
-            0 | 1 | 2 => {
+            0..=2 => {
                 let own = format!("numbers_{number}");
                 let options = if self.once_in(2) { options } else { String::new() };
                 self.add(format!("CREATE SEQUENCE {own} AS {width} {options}"));
                 sequence = Some(own.clone());
                 format!("{kind} DEFAULT nextval('{own}')")
             }
-            3 | 4 if width == kind && !is_partitioned => {
+            3..=4 if width == kind && !is_partitioned => {
                 let ways = self.one_of(&["ALWAYS", "BY DEFAULT"]);
                 let own = format!("identity_{number}");
                 sequence = Some(own.clone());
@@ -219,7 +216,7 @@ impl Draft {
         }
         self.of_sequence(sequence.as_deref(), &name, key, is_identity, third);
         self.around(number, &name, key, is_partitioned, is_unique);
-        self.tables.push(Table { name, key, kind, is_unique, is_partitioned, is_unlogged, sequence });
+        self.tables.push(Table { name, key, kind, is_unique, is_unlogged });
     }
 
     /// Options of a sequence.
@@ -363,6 +360,5 @@ impl Draft {
                 self.add(statement);
             }
         }
-        let _ = (&one.sequence, one.is_partitioned);
     }
 }

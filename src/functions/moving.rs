@@ -6,7 +6,7 @@ use crate::encoding::{self, Text};
 use crate::errors::Error;
 use crate::errors::moving::MovingError;
 use crate::given::Given;
-use crate::moving::{self, Changed, Done, Wanted, Way, Wish};
+use crate::moving::{self, Changed, Done, Named, Way, Wish};
 use pgrx::iter::TableIterator;
 use pgrx::prelude::*;
 use pgrx::{Array, name};
@@ -127,7 +127,7 @@ fn wish_of_all(tables: Option<Array<pg_sys::Oid>>, views: Option<Given>) -> Opti
             all.push(table);
         }
     }
-    let tables: Vec<Wanted> = all.into_iter().map(|table| Wanted { table, column: None }).collect();
+    let tables: Vec<Named> = all.into_iter().map(|table| Named { table, column: None }).collect();
     let wish = Wish { tables, way: way_in(views) };
     (!wish.tables.is_empty()).then_some(wish)
 }
@@ -156,7 +156,7 @@ fn way_in(views: Option<Given>) -> Way {
 /// A `name` is passed as a pointer to its NUL-terminated bytes.
 fn wish(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, way: Way) -> Wish {
     let table = tbl.unwrap_or_else(|| Error::from(MovingError::Null("tbl")).raise());
-    Wish { tables: vec![Wanted { table, column: col.map(encoding::read_name) }], way }
+    Wish { tables: vec![Named { table, column: col.map(encoding::read_name) }], way }
 }
 
 fn shown(tbl: Option<pg_sys::Oid>, col: Option<&CStr>, way: Way) -> Vec<Shown> {

@@ -24,7 +24,7 @@ use snowflake_moving::{
 use std::ffi::{CStr, CString};
 
 /// A table, and what its caller says of it.
-pub struct Wanted {
+pub struct Named {
     /// The table.
     pub table: pg_sys::Oid,
     /// The column, not quoted; `None` where it is to be found.
@@ -34,7 +34,7 @@ pub struct Wanted {
 /// What the caller wants.
 pub struct Wish {
     /// The tables: one for the way out, several where they are to get IDs by one plan.
-    pub tables: Vec<Wanted>,
+    pub tables: Vec<Named>,
     /// What is to be done.
     pub way: Way,
 }
@@ -104,7 +104,7 @@ pub struct Key {
 /// Where there is no such table or column, or it is not clear which column is meant.
 pub fn key(table: pg_sys::Oid, column: Option<String>) -> Result<Key, Error> {
     let table_number = table;
-    let wanted = Wanted { table, column };
+    let wanted = Named { table, column };
     Spi::connect(|client| {
         let (chosen, facts) = look(|| read(client, &wanted))?;
         let (table, column) = facts.key_names();
@@ -211,7 +211,7 @@ fn run(client: &mut SpiClient, owner: Owner, steps: &[&Step]) -> Result<(), Erro
 }
 
 /// The default calls the function that was meant, or else nothing is done.
-fn check_default(client: &SpiClient, wanted: &Wanted, way: Way, facts: &Facts) -> Result<(), Error> {
+fn check_default(client: &SpiClient, wanted: &Named, way: Way, facts: &Facts) -> Result<(), Error> {
     let chosen = look(|| choose(client, wanted))?;
     if (chosen.source == Source::Snowflake) == matches!(way, Way::In { .. }) {
         return Ok(());
@@ -292,7 +292,7 @@ fn add_values(client: &SpiClient, table: pg_sys::Oid, way: Way, facts: &mut Fact
 }
 
 /// The column that is meant.
-fn choose(client: &SpiClient, wanted: &Wanted) -> Result<Chosen, Error> {
+fn choose(client: &SpiClient, wanted: &Named) -> Result<Chosen, Error> {
     let choice = catalogue::choice(client, wanted.table).map_err(query)?;
     let mut choice = choice.ok_or(MovingError::NoSuchTable(wanted.table.to_u32()))?;
     let index = target::choose(&choice.table, wanted.column.as_deref())
@@ -301,7 +301,7 @@ fn choose(client: &SpiClient, wanted: &Wanted) -> Result<Chosen, Error> {
 }
 
 /// All of a column but the views.
-fn read(client: &SpiClient, wanted: &Wanted) -> Result<(Chosen, Facts), Error> {
+fn read(client: &SpiClient, wanted: &Named) -> Result<(Chosen, Facts), Error> {
     let chosen = choose(client, wanted)?;
     let facts = catalogue::facts(client, &chosen).map_err(query)?;
     Ok((chosen, facts))

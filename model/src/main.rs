@@ -48,7 +48,7 @@ fn simulations(seed: u64) -> bool {
     for scenario in simulation::long() {
         let report = simulation::run(&scenario, seed);
         println!("{report}");
-        is_right &= report.repeated == 0 && report.leases() > 0;
+        is_right &= report.repeated == 0 && report.ranges > 0;
     }
     is_right
 }

@@ -1,0 +1,117 @@
+-- What takes the place of the library's functions: after the name of a symbol, what stands after the result in CREATE FUNCTION. The
+-- declarations and comments are those of sql/parts. A function that is not here is left out.
+
+--- snowflake_timestamp
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 5
+    RETURN _snowflake.time_of(id, _snowflake.layout())
+--- snowflake_timestamp_in
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 5
+    RETURN _snowflake.time_of(id, _snowflake.layout(layout))
+--- snowflake_datacenter
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 5
+    RETURN _snowflake.part_of(id, 6, _snowflake.layout())
+--- snowflake_datacenter_in
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 5
+    RETURN _snowflake.part_of(id, 6, _snowflake.layout(layout))
+--- snowflake_worker
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 5
+    RETURN _snowflake.part_of(id, 8, _snowflake.layout())
+--- snowflake_worker_in
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 5
+    RETURN _snowflake.part_of(id, 8, _snowflake.layout(layout))
+--- snowflake_sequence
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 5
+    RETURN _snowflake.part_of(id, 10, _snowflake.layout())
+--- snowflake_sequence_in
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 5
+    RETURN _snowflake.part_of(id, 10, _snowflake.layout(layout))
+--- snowflake_encode
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 20
+    RETURN CASE WHEN sequence IS NOT NULL THEN
+        _snowflake.encode("timestamp", worker_id, sequence, datacenter_id, _snowflake.layout()) END
+--- snowflake_encode_in
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 20
+    RETURN _snowflake.encode("timestamp", worker_id, sequence, datacenter_id, _snowflake.layout(layout))
+--- snowflake_min_id
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 5
+    RETURN _snowflake.lowest(at, _snowflake.layout())
+--- snowflake_min_id_in
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 5
+    RETURN _snowflake.lowest(at, _snowflake.layout(layout))
+--- snowflake_max_id
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 5
+    RETURN _snowflake.highest(at, _snowflake.layout())
+--- snowflake_max_id_in
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 5
+    RETURN _snowflake.highest(at, _snowflake.layout(layout))
+--- snowflake_max_id_before
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 5
+    RETURN _snowflake.highest_before(at, _snowflake.layout())
+--- snowflake_max_id_before_in
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 5
+    RETURN _snowflake.highest_before(at, _snowflake.layout(layout))
+--- snowflake_next
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT SECURITY DEFINER PARALLEL UNSAFE COST 20
+    AS $$
+DECLARE
+    base bigint := pg_catalog.pg_sequence_last_value('_snowflake.base');
+    floor bigint := _snowflake.clock();
+    number bigint := pg_catalog.nextval('_snowflake.number');
+    place bigint := _snowflake.place(base, number, pg_catalog.pg_sequence_last_value('_snowflake.base'));
+    worker bigint := pg_catalog.pg_sequence_last_value('_snowflake.worker');
+BEGIN
+    IF _snowflake.is_open(place, floor, pg_catalog.pg_sequence_last_value('_snowflake.end'), worker) THEN
+        RETURN _snowflake.id(place, worker);
+    END IF;
+    RETURN _snowflake.next_slowly(place);
+END $$
+--- snowflake_next_many
+    LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE COST 20 ROWS 1000
+    AS $$
+DECLARE
+    base bigint;
+    floor bigint;
+    number bigint;
+    place bigint;
+    worker bigint;
+BEGIN
+    IF pg_catalog.int4lt(count, 0) THEN
+        RAISE invalid_parameter_value USING MESSAGE = pg_catalog.format('count must not be negative: %s', count),
+            HINT = 'Ask for 0 or more IDs.';
+    END IF;
+    FOR i IN 1..count LOOP
+        base := pg_catalog.pg_sequence_last_value('_snowflake.base');
+        floor := _snowflake.clock();
+        number := pg_catalog.nextval('_snowflake.number');
+        place := _snowflake.place(base, number, pg_catalog.pg_sequence_last_value('_snowflake.base'));
+        worker := pg_catalog.pg_sequence_last_value('_snowflake.worker');
+        IF _snowflake.is_open(place, floor, pg_catalog.pg_sequence_last_value('_snowflake.end'), worker) THEN
+            RETURN NEXT _snowflake.id(place, worker);
+        ELSE
+            RETURN NEXT _snowflake.next_slowly(place);
+        END IF;
+    END LOOP;
+END $$
+--- snowflake_database_layout
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE COST 10
+    RETURN _snowflake.notation(_snowflake.layout())
+--- snowflake_layouts
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE COST 100 ROWS 16
+    BEGIN ATOMIC
+        SELECT b.name, b.layout, l[1] * interval '1 microsecond', _snowflake.instant(l[2], l),
+            _snowflake.instant(l[2] + l[4] * l[1], l), 1::bigint << l[15]::integer, (l[11] + 1) * 1000000 / l[1],
+            l[9] > 0 AND l[11] > 0 AND pg_catalog.clock_timestamp() < _snowflake.instant(l[2] + (l[4] + 1) * l[1], l),
+            l[5] < 9007199254740992, b.source
+        FROM _snowflake.built_in() AS b, _snowflake.layout(b.layout) AS l;
+    END
+--- snowflake_to_text
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 20
+    RETURN _snowflake.to_text(id, form)
+--- snowflake_from_text
+    LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 20
+    RETURN _snowflake.from_text("text", form)
+--- snowflake_create_partitions
+    LANGUAGE sql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 ROWS 12
+    BEGIN ATOMIC
+        SELECT _snowflake.create_partitions(parent, every, since, until, _snowflake.layout());
+    END

@@ -1,0 +1,95 @@
+-- The numbers that the record begins with: the default layout, no IDs. A second run leaves them alone.
+DO $$
+DECLARE
+    l CONSTANT bigint[] := _snowflake.layout('default');
+BEGIN
+    IF pg_catalog.pg_sequence_last_value('_snowflake.layout') IS NULL THEN
+        PERFORM pg_catalog.setval('_snowflake.layout', l[14]), pg_catalog.setval('_snowflake.epoch', l[2]);
+    END IF;
+    IF pg_catalog.pg_sequence_last_value('_snowflake.base') IS NULL THEN
+        PERFORM pg_catalog.setval('_snowflake.base', 0), pg_catalog.setval('_snowflake.end', 0),
+            pg_catalog.setval('_snowflake.worker', 0);
+    END IF;
+END $$;
+
+CREATE FUNCTION snowflake_configure(worker_id integer, datacenter_id integer DEFAULT NULL, layout text DEFAULT NULL) RETURNS text
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000 SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    l bigint[] := _snowflake.recorded_layout(pg_sequence_last_value('_snowflake.layout'), pg_sequence_last_value('_snowflake.epoch'));
+    wanted CONSTANT bigint[] := coalesce(_snowflake.layout(layout), l, _snowflake.layout());
+    used CONSTANT boolean := pg_sequence_last_value('_snowflake.reservation') IS NOT NULL;
+    of_layout regprocedure;
+BEGIN
+    IF wanted[9] = 0 OR wanted[11] = 0 THEN
+        RAISE invalid_parameter_value USING MESSAGE = 'IDs cannot be made in this layout',
+            DETAIL = format('Field %s is missing.', CASE WHEN wanted[11] = 0 THEN 'sequence' ELSE 'worker' END);
+    ELSIF wanted[15] > 31 THEN
+        RAISE feature_not_supported USING MESSAGE = 'IDs cannot be made in this layout here',
+            DETAIL = 'Its datacenter and worker have more than 31 bits together.', HINT = 'The library makes them.';
+    END IF;
+    PERFORM _snowflake.place_worker(datacenter_id, worker_id, wanted);
+    -- Until the transaction ends, no other session opens a tick.
+    PERFORM pg_advisory_xact_lock(1936617062, 1);
+    IF wanted IS DISTINCT FROM l THEN
+        IF used THEN
+            RAISE object_not_in_prerequisite_state USING MESSAGE = 'IDs were made in this database already',
+                DETAIL = 'In another layout, new IDs could repeat them, and they would be misread.',
+                HINT = 'Leave out the layout, or give what snowflake_database_layout() says.';
+        END IF;
+        PERFORM setval('_snowflake.layout', wanted[14]), setval('_snowflake.epoch', wanted[2]);
+        PERFORM setval('_snowflake.base', 0), setval('_snowflake.end', 0);
+        -- Plans have the layout as a constant. Those of all sessions are made again when a function changes that is in them.
+        FOR of_layout IN
+            SELECT objid FROM pg_depend WHERE classid = 'pg_proc'::regclass AND refclassid = 'pg_proc'::regclass
+                AND refobjid = '_snowflake.layout()'::regprocedure
+        LOOP
+            EXECUTE format('ALTER FUNCTION %s PARALLEL SAFE', of_layout);
+        END LOOP;
+        DISCARD PLANS;
+    END IF;
+    PERFORM setval('_snowflake.worker',
+        _snowflake.home() << 31 | coalesce(datacenter_id, 0)::bigint * (wanted[9] + 1) | worker_id);
+    RETURN _snowflake.notation(wanted);
+END $$;
+REVOKE ALL ON FUNCTION snowflake_configure(integer, integer, text) FROM PUBLIC;
+COMMENT ON FUNCTION snowflake_configure(integer, integer, text) IS
+    'sets the worker ID of this database, which no other may have that makes snowflake IDs; and, before the first ID, their layout';
+
+-- The columns of the library's snowflake_status() that mean something here.
+CREATE FUNCTION snowflake_status() RETURNS TABLE (
+    worker_id integer,
+    datacenter_id integer,
+    layout text,
+    epoch timestamptz,
+    layout_end timestamptz,
+    last_time timestamptz,
+    lead interval,
+    reserved_until timestamptz
+)
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE COST 100 ROWS 1 SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    l CONSTANT bigint[] := _snowflake.layout();
+    worker CONSTANT bigint := pg_sequence_last_value('_snowflake.worker');
+    reservation CONSTANT bigint := pg_sequence_last_value('_snowflake.reservation');
+BEGIN
+    IF worker >> 31 = _snowflake.home() THEN
+        worker_id := worker & l[9];
+        datacenter_id := CASE WHEN l[7] > 0 THEN (worker & 2147483647) / (l[9] + 1) END;
+    END IF;
+    layout := _snowflake.notation(l);
+    epoch := _snowflake.instant(l[2], l);
+    layout_end := _snowflake.instant(l[2] + (l[4] + 1) * l[1], l);
+    IF reservation IS NOT NULL THEN
+        reserved_until := _snowflake.instant(reservation * 1000, l);
+        last_time := _snowflake.instant(l[2] + l[1] * (pg_sequence_last_value('_snowflake.base')
+            + coalesce(pg_sequence_last_value('_snowflake.number'), 0) >> l[12]::integer), l);
+        lead := greatest(last_time - clock_timestamp(), '0');
+    END IF;
+    RETURN NEXT;
+END $$;
+REVOKE ALL ON FUNCTION snowflake_status() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION snowflake_status() TO pg_monitor;
+COMMENT ON FUNCTION snowflake_status() IS
+    'state of the snowflake IDs of this database; does not make an ID';

@@ -1,0 +1,276 @@
+-- Making IDs. A position is tick << bits of the sequence | sequence, as in the library. Two sequences make it:
+--
+--   position = base + next number
+--
+-- nextval() draws the number. Whoever draws reads the base before and after, and discards the number where the two differ. So the base
+-- was the same when the number was drawn; as numbers and bases only rise, a position that was drawn later is higher. There is nothing
+-- to lock for that.
+--
+-- To go on with the clock's tick, the base is raised, by one session at a time, under an advisory lock. The lock belongs to a
+-- subtransaction that is always rolled back, which sequences ignore: it ends with the function, and with every error, cancel and
+-- termination. The same session writes the reservation: positions from `end` on are not given out before it covers them.
+
+CREATE SEQUENCE _snowflake.number AS bigint START 1 NO CYCLE CACHE 1;
+COMMENT ON SEQUENCE _snowflake.number IS
+    'internal: numbers that are added to _snowflake.base, each drawn once';
+
+CREATE SEQUENCE _snowflake.base AS bigint MINVALUE 0 START 0 NO CYCLE;
+COMMENT ON SEQUENCE _snowflake.base IS
+    'internal: what a drawn number is added to, so that the sum is a position in the clock''s tick; only rises';
+
+CREATE SEQUENCE _snowflake."end" AS bigint MINVALUE 0 START 0 NO CYCLE;
+COMMENT ON SEQUENCE _snowflake."end" IS
+    'internal: the first position that _snowflake.reservation does not cover; another reservation comes from elsewhere';
+
+CREATE SEQUENCE _snowflake.worker AS bigint MINVALUE 0 START 0 NO CYCLE;
+COMMENT ON SEQUENCE _snowflake.worker IS
+    'internal: OID of the database << 31 | datacenter and worker; see snowflake_configure()';
+
+-- The OID of this database. A copy by CREATE DATABASE or by a dump has another one.
+CREATE FUNCTION _snowflake.home() RETURNS bigint
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE COST 1 SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN (SELECT oid::bigint FROM pg_database WHERE datname = current_database());
+END $$;
+
+-- The first position of the clock's tick.
+CREATE FUNCTION _snowflake.clock(l bigint[]) RETURNS bigint
+    LANGUAGE sql VOLATILE PARALLEL SAFE
+    RETURN pg_catalog.floor(((pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 1000000)::bigint - l[2])
+        / l[1]::double precision)::bigint << l[12]::integer;
+
+CREATE FUNCTION _snowflake.clock() RETURNS bigint
+    LANGUAGE sql VOLATILE PARALLEL SAFE
+    RETURN _snowflake.clock(_snowflake.layout());
+
+-- The first position that a reservation, in milliseconds since 1970, does not cover.
+CREATE FUNCTION _snowflake.end_of(reservation bigint, l bigint[]) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN greatest(0, least(l[4] + 1, pg_catalog.ceil((reservation * 1000 - l[2]) / l[1]::numeric)::bigint)) << l[12]::integer;
+
+-- max_burst, 100 ms, as positions.
+CREATE FUNCTION _snowflake.burst(l bigint[]) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN 100000 / l[1] << l[12]::integer;
+
+CREATE FUNCTION _snowflake.id(place bigint, worker bigint, l bigint[]) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 5
+    RETURN (place >> l[12]::integer << l[3]::integer) | ((place & l[11]) << l[10]::integer)
+        | ((worker & 2147483647) / (l[9] + 1) << l[6]::integer) | ((worker & l[9]) << l[8]::integer);
+
+CREATE FUNCTION _snowflake.id(place bigint, worker bigint) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 5
+    RETURN _snowflake.id(place, worker, _snowflake.layout());
+
+-- The position of a number that was drawn while the base was known; NULL where it may have changed meanwhile.
+CREATE FUNCTION _snowflake.place(before bigint, number bigint, after bigint) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 1
+    RETURN CASE WHEN after = before THEN before + number END;
+
+-- Whether a position can be given out at once; NULL or false where next_slowly() must look at it.
+CREATE FUNCTION _snowflake.is_open(place bigint, floor bigint, "end" bigint, worker bigint) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 5
+    RETURN place >= floor AND place < "end" AND place <= floor + _snowflake.burst(_snowflake.layout())
+        AND worker >> 31 = _snowflake.home();
+
+-- Ends the call with the errors of the library.
+
+-- A length of time, as messages write it.
+CREATE FUNCTION _snowflake.duration(micros bigint) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    seconds CONSTANT bigint := micros / 1000000;
+    millis CONSTANT bigint := micros / 1000 % 1000;
+BEGIN
+    RETURN CASE WHEN seconds = 0 THEN millis || ' ms' WHEN millis = 0 THEN seconds || ' s'
+        ELSE format('%s.%s s', seconds, lpad(millis::text, 3, '0')) END;
+END $$;
+
+CREATE FUNCTION _snowflake.refuse_lead(behind bigint) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RAISE object_not_in_prerequisite_state USING
+        MESSAGE = format('the clock is %s behind the last ID', _snowflake.duration(behind)),
+        DETAIL = 'IDs go on while it is at most 600 s behind.',
+        HINT = 'If the clock is wrong, set it right. If it is right, IDs were made or reserved while it was ahead: wait.';
+END $$;
+
+CREATE FUNCTION _snowflake.refuse_end(l bigint[]) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    is_past CONSTANT boolean := clock_timestamp() >= _snowflake.instant(l[2] + (l[4] + 1) * l[1], l);
+    ending CONSTANT text := format('The layout "%s" ends at %s', _snowflake.notation(l),
+        _snowflake.written(l[2] + (l[4] + 1) * l[1]));
+BEGIN
+    IF is_past THEN
+        RAISE sequence_generator_limit_exceeded USING MESSAGE = 'the layout is exhausted',
+            DETAIL = ending || ', and the clock is past it.',
+            HINT = 'Check the system''s clock. If it is right, a layout with a later end is needed.';
+    END IF;
+    RAISE sequence_generator_limit_exceeded USING MESSAGE = 'the layout is used up to its end',
+        DETAIL = ending || '. The clock is not there yet, but IDs were made or reserved up to then.';
+END $$;
+
+-- Waits while a position is too far ahead of the clock. At most one session in a tick is let through where that is longer than twice the
+-- burst, as after the clock went back; so the lead hardly grows.
+CREATE FUNCTION _snowflake.wait_for(place bigint, l bigint[]) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    burst CONSTANT bigint := 100000 / l[1];
+    tick CONSTANT bigint := place >> l[12]::integer;
+    lead bigint := tick - (_snowflake.clock(l) >> l[12]::integer);
+    before CONSTANT timestamptz := clock_timestamp();
+    reads integer := 0;
+BEGIN
+    IF lead * l[1]::numeric > 600000000 THEN
+        PERFORM _snowflake.refuse_lead(least(lead::numeric * l[1], 9000000000000000000)::bigint);
+    END IF;
+    -- pg_sleep() would never end.
+    WHILE clock_timestamp() = before LOOP
+        reads := reads + 1;
+        IF reads = 1000000 THEN
+            RAISE object_not_in_prerequisite_state USING MESSAGE = 'the clock stands still', HINT = 'Check the system''s clock.';
+        END IF;
+    END LOOP;
+    IF lead > 2 * burst + 1 THEN
+        IF place & l[11] = 0 THEN
+            PERFORM pg_sleep(l[1] / 1000000::double precision);
+        END IF;
+        RETURN;
+    END IF;
+    WHILE lead > burst LOOP
+        PERFORM pg_sleep(least((lead - burst) * l[1], 10000) / 1000000::double precision);
+        lead := tick - (_snowflake.clock(l) >> l[12]::integer);
+    END LOOP;
+END $$;
+
+-- Opens the tick of the clock, where the next position is below it, and reserves up to beyond a position. Returns false where another
+-- session is just doing it.
+CREATE FUNCTION _snowflake.open(needs bigint, l bigint[]) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    bits CONSTANT integer := l[12];
+    alone boolean := false;
+    reserved bigint;
+    "end" bigint;
+    covered bigint;
+    number bigint;
+    lowest bigint;
+    floor bigint;
+    first bigint;
+    needed bigint;
+    until bigint;
+BEGIN
+    BEGIN
+        alone := pg_try_advisory_xact_lock(1936617062, 1);
+        IF alone THEN
+            reserved := coalesce(pg_sequence_last_value('_snowflake.reservation'), 0);
+            "end" := coalesce(pg_sequence_last_value('_snowflake.end'), 0);
+            covered := _snowflake.end_of(reserved, l);
+            number := coalesce(pg_sequence_last_value('_snowflake.number'), 0);
+            lowest := coalesce(pg_sequence_last_value('_snowflake.base'), 0) + number + 1;
+            floor := _snowflake.clock(l);
+            -- A reservation that is not the one written here came with a dump: IDs up to there may be in use.
+            IF covered > "end" AND covered > lowest THEN
+                IF ((covered >> bits) - (floor >> bits)) * l[1]::numeric > 600000000 THEN
+                    PERFORM _snowflake.refuse_lead(((covered >> bits) - (floor >> bits)) * l[1]);
+                END IF;
+                floor := greatest(floor, covered);
+            END IF;
+            -- As in the library, ticks begin with different sequence numbers, so that rare IDs are not all multiples of one number.
+            first := CASE WHEN lowest < floor THEN floor | (lowest & least(63, l[11])) ELSE lowest END;
+            needed := greatest(first, needs);
+            IF needed >> bits > l[4] THEN
+                PERFORM _snowflake.refuse_end(l);
+            END IF;
+            IF needed >= "end" OR covered <> "end" THEN
+                until := greatest(reserved, ceil((l[2] + (needed >> bits) * l[1] + 1000000) / 1000::numeric)::bigint);
+                -- In one statement, as a cancel takes effect between statements.
+                PERFORM setval('_snowflake.reservation', until), setval('_snowflake.end', _snowflake.end_of(until, l));
+            END IF;
+            -- From the number that was read above, or the base might not rise.
+            IF first > lowest THEN
+                PERFORM setval('_snowflake.base', first - number - 1);
+            END IF;
+        END IF;
+        -- The end of the subtransaction, and of the lock.
+        RAISE SQLSTATE 'SNOWF';
+    EXCEPTION
+        WHEN SQLSTATE 'SNOWF' THEN
+            NULL;
+    END;
+    RETURN alone;
+END $$;
+REVOKE ALL ON FUNCTION _snowflake.open(bigint, bigint[]) FROM PUBLIC;
+
+-- An ID, in all but the ordinary case: that of a position which was drawn, or of another one.
+CREATE FUNCTION _snowflake.next_slowly(place bigint) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    l bigint[];
+    form bigint;
+    epoch bigint;
+    base bigint;
+    number bigint;
+    floor bigint;
+    worker bigint;
+    tries integer := 0;
+    since timestamptz;
+BEGIN
+    LOOP
+        form := pg_sequence_last_value('_snowflake.layout');
+        epoch := pg_sequence_last_value('_snowflake.epoch');
+        l := _snowflake.layout();
+        IF (l[14], l[2]) IS DISTINCT FROM (form, epoch) THEN
+            -- A restore has set another layout since this session made its plans.
+            DISCARD PLANS;
+            CONTINUE;
+        END IF;
+        worker := pg_sequence_last_value('_snowflake.worker');
+        IF worker >> 31 IS DISTINCT FROM _snowflake.home() THEN
+            RAISE object_not_in_prerequisite_state USING MESSAGE = 'this database has no worker ID',
+                DETAIL = CASE WHEN worker > 0 THEN 'It is a copy of a database that has one. '
+                    'Two databases with the same number would make the same IDs.' ELSE
+                    'Every database that makes IDs needs a worker ID different from all others''.' END,
+                HINT = 'As the owner of the extension''s functions: SELECT snowflake_configure(1);';
+        END IF;
+        IF place IS NULL THEN
+            base := pg_sequence_last_value('_snowflake.base');
+            number := nextval('_snowflake.number');
+            place := _snowflake.place(base, number, pg_sequence_last_value('_snowflake.base'));
+            CONTINUE WHEN place IS NULL;
+        END IF;
+        floor := _snowflake.clock(l);
+        IF place >= floor AND place < pg_sequence_last_value('_snowflake.end') THEN
+            IF place > floor + _snowflake.burst(l) THEN
+                PERFORM _snowflake.wait_for(place, l);
+            END IF;
+            RETURN _snowflake.id(place, worker, l);
+        END IF;
+        IF place < floor THEN
+            place := NULL;
+        END IF;
+        IF NOT _snowflake.open(coalesce(place, floor), l) THEN
+            tries := tries + 1;
+            IF tries > 2 THEN
+                PERFORM pg_sleep(0.0005);
+            END IF;
+            since := coalesce(since, clock_timestamp());
+            IF clock_timestamp() - since > interval '5 s' THEN
+                RAISE lock_not_available USING MESSAGE = 'the lock that opens ticks is not released',
+                    DETAIL = format('It is the advisory lock (1936617062, 1), of process %s.', (SELECT string_agg(pid::text, ', ')
+                        FROM pg_locks WHERE locktype = 'advisory' AND (classid, objid, objsubid) = (1936617062, 1, 2)
+                            AND database = _snowflake.home() AND granted)),
+                    HINT = 'Nothing here holds it for longer than a moment: end that session.';
+            END IF;
+        END IF;
+    END LOOP;
+END $$;
+REVOKE ALL ON FUNCTION _snowflake.next_slowly(bigint) FROM PUBLIC;

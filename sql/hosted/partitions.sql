@@ -1,0 +1,242 @@
+-- Partitions by ID time. Unlike the library, this creates them as the caller, as CREATE TABLE does, and then gives them to the owner
+-- of the table.
+
+-- The instant k steps after another one, in microseconds since 1970, by the calendar of UTC; a number beyond all layouts where the
+-- year is too high.
+CREATE FUNCTION _snowflake.after(since bigint, months bigint, days bigint, micros bigint, k bigint) RETURNS numeric
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    at CONSTANT timestamp := timestamp '1970-01-01' + make_interval(hours => (since / 3600000000)::integer);
+    of_day CONSTANT bigint := since % 86400000000;
+    month CONSTANT numeric := extract(year FROM at) * 12 + extract(month FROM at) - 1 + months::numeric * k;
+    first date;
+BEGIN
+    IF month >= 120000 THEN
+        RETURN 9999999999999999999;
+    END IF;
+    first := make_date(div(month, 12)::integer, mod(month, 12)::integer + 1, 1);
+    RETURN (first - date '1970-01-01' + least(extract(day FROM at), extract(day FROM first + interval '1 month' - interval '1 day')) - 1
+        + days::numeric * k) * 86400000000 + of_day + micros::numeric * k;
+END $$;
+
+-- IDs of a partition, in messages.
+CREATE FUNCTION _snowflake.range("from" text, "to" text, l bigint[]) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN format('from %s to before %s', "from" || CASE WHEN "from" ~ '^\d+$' THEN
+        format(' (%s)', _snowflake.time_of("from"::bigint, l)) ELSE '' END, "to" || CASE WHEN "to" ~ '^\d+$' THEN
+        format(' (%s)', _snowflake.time_of("to"::bigint, l)) ELSE '' END);
+END $$;
+
+CREATE FUNCTION _snowflake.create_partitions(
+    parent regclass, every interval, since timestamptz, until timestamptz, l bigint[]
+) RETURNS SETOF regclass
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    months bigint := extract(year FROM every) * 12 + extract(month FROM every);
+    days bigint := extract(day FROM every);
+    micros bigint := (extract(hour FROM every) * 3600 + extract(minute FROM every) * 60) * 1000000
+        + extract(microseconds FROM every);
+    t record;
+    key_type text;
+    key_def text;
+    col name;
+    shortest numeric;
+    first bigint;
+    high bigint;
+    low bigint := 1;
+    middle bigint;
+    starts bigint[] := '{}';
+    names text[] := '{}';
+    missing integer[] := '{}';
+    at numeric;
+    p record;
+    lower bigint;
+    upper bigint;
+    lowest bigint;
+    statement text;
+    locked boolean := false;
+    fallback regclass;
+    made regclass;
+BEGIN
+    IF parent IS NULL THEN
+        RAISE null_value_not_allowed USING MESSAGE = 'parent must not be NULL',
+            HINT = 'For example: SELECT snowflake_create_partitions(''orders'', ''1 month'', ''2026-01-01'', ''2027-01-01'');';
+    END IF;
+    SELECT c.relname, n.nspname, c.relnamespace, c.relowner, c.relpersistence, format('%s.%s', quote_ident(n.nspname),
+            quote_ident(c.relname)) AS quoted
+        INTO t FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = parent;
+    IF NOT FOUND THEN
+        RAISE undefined_table USING MESSAGE = format('there is no table with OID %s', parent::oid),
+            HINT = 'Give the partitioned table, for example ''orders''.';
+    ELSIF NOT pg_has_role(t.relowner, 'USAGE') THEN
+        RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', t.relname),
+            HINT = 'Only its owner can give a table partitions.';
+    ELSIF current_setting('transaction_read_only') = 'on' THEN
+        RAISE read_only_sql_transaction USING
+            MESSAGE = 'cannot execute snowflake_create_partitions() in a read-only transaction';
+    END IF;
+    SELECT a.attname INTO col FROM pg_partitioned_table AS d JOIN pg_opclass AS o ON o.oid = d.partclass[0]
+        JOIN pg_attribute AS a ON a.attrelid = d.partrelid AND a.attnum = d.partattrs[0]
+        JOIN pg_type AS y ON y.oid = a.atttypid
+        WHERE d.partrelid = parent AND d.partattrs[0] > 0 AND o.opcdefault AND d.partstrat = 'r' AND d.partnatts = 1
+            AND 'bigint'::regtype IN (y.oid, y.typbasetype);
+    IF NOT FOUND THEN
+        SELECT format_type(a.atttypid, NULL) INTO key_type FROM pg_partitioned_table AS d
+            JOIN pg_opclass AS o ON o.oid = d.partclass[0]
+            JOIN pg_attribute AS a ON a.attrelid = d.partrelid AND a.attnum = d.partattrs[0]
+            WHERE d.partrelid = parent AND d.partattrs[0] > 0 AND o.opcdefault AND d.partstrat = 'r' AND d.partnatts = 1;
+        key_def := pg_get_partkeydef(parent);
+        RAISE wrong_object_type USING
+            MESSAGE = format('table "%s" is not partitioned by a range of a bigint column', t.relname),
+            DETAIL = CASE WHEN key_def IS NULL THEN 'It is not partitioned.' WHEN key_type IS NULL
+                THEN format('Its partition key is %s.', key_def)
+                ELSE format('Its partition key is %s, of type %s.', key_def, key_type) END,
+            HINT = 'Create the table with PARTITION BY RANGE (id), where id is the bigint column of its IDs.';
+    END IF;
+    IF every IS NULL OR since IS NULL OR until IS NULL THEN
+        RAISE null_value_not_allowed USING MESSAGE = format('%s must not be NULL',
+                CASE WHEN every IS NULL THEN 'every' WHEN since IS NULL THEN 'since' ELSE 'until' END),
+            HINT = 'For example: SELECT snowflake_create_partitions(''orders'', ''1 month'', ''2026-01-01'', ''2027-01-01'');';
+    END IF;
+    shortest := (months::numeric * 28 + days) * 86400000000 + micros;
+    IF months < 0 OR days < 0 OR micros < 0 OR shortest < 1000000 OR micros % 1000000 <> 0 THEN
+        RAISE invalid_parameter_value USING MESSAGE = CASE WHEN months < 0 OR days < 0 OR micros < 0
+                THEN 'every must be positive in all of its parts' ELSE 'every must be one or more whole seconds' END,
+            DETAIL = format('It is "%s".', every),
+            HINT = 'Use a step such as ''1 month'', ''1 day'' or ''6 hours''; the smallest is ''1 second''.';
+    ELSIF NOT isfinite(since) OR NOT isfinite(until) THEN
+        RAISE datetime_field_overflow USING
+            MESSAGE = format('%s must be finite', CASE WHEN NOT isfinite(since) THEN 'since' ELSE 'until' END),
+            HINT = 'A partition without a lower or upper bound is made by CREATE TABLE ... PARTITION OF, with MINVALUE or MAXVALUE.';
+    ELSIF since < _snowflake.instant(l[2], l) OR since > _snowflake.instant(l[2] + l[4] * l[1], l) THEN
+        PERFORM _snowflake.outside(since, l, 'Give a since within that time.');
+    ELSIF until < _snowflake.instant(l[2], l) OR until > _snowflake.instant(l[2] + l[4] * l[1], l) THEN
+        PERFORM _snowflake.outside(until, l, 'Give an until within that time.');
+    ELSIF since >= until THEN
+        RAISE invalid_parameter_value USING MESSAGE = 'since must be before until',
+            DETAIL = format('since is %s, until is %s.', since, until),
+            HINT = 'until is the first instant that needs no partition any more.';
+    ELSIF shortest < l[1] THEN
+        RAISE invalid_parameter_value USING MESSAGE = 'every is shorter than a tick of the layout',
+            DETAIL = format('A tick of the layout "%s" is the shortest time that IDs tell.', _snowflake.notation(l)),
+            HINT = format('Use a step of at least %s.', _snowflake.duration(l[1]));
+    END IF;
+    first := _snowflake.micros(since);
+    high := div(_snowflake.micros(until) - first, shortest) + 1;
+    WHILE low < high LOOP
+        middle := (low + high) / 2;
+        IF _snowflake.after(first, months, days, micros, middle) < _snowflake.micros(until) THEN
+            low := middle + 1;
+        ELSE
+            high := middle;
+        END IF;
+    END LOOP;
+    IF low > 1000 THEN
+        RAISE program_limit_exceeded USING MESSAGE = format('that would be %s partitions', low),
+            DETAIL = format('The range is from %s to before %s. One call makes at most 1000 partitions.', since, until),
+            HINT = 'Give a longer step, or a shorter range.';
+    END IF;
+    FOR k IN 0..low LOOP
+        at := _snowflake.after(first, months, days, micros, k);
+        IF at > l[2] + l[4] * l[1] THEN
+            RAISE datetime_field_overflow USING MESSAGE = 'the last partition would end after the last snowflake IDs',
+                DETAIL = format('The range is from %s to before %s. %s', since, until, _snowflake.times(l)),
+                HINT = 'The last partition is a whole one. Give an earlier until or a shorter step, and make the very last by '
+                    'CREATE TABLE ... PARTITION OF, with MAXVALUE.';
+        END IF;
+        starts := starts || CASE WHEN at <= l[2] THEN 0
+            ELSE ceil((at - l[2]) / l[1])::bigint << l[3]::integer END;
+        names := names || (t.relname || to_char(timestamp '1970-01-01' + make_interval(hours => div(at, 3600000000)::integer,
+            secs => mod(at, 3600000000)::double precision / 1000000), CASE WHEN first % 86400000000 = 0
+            AND micros % 86400000000 = 0 THEN '_YYYYMMDD' ELSE '_YYYYMMDD_HH24MISS' END));
+    END LOOP;
+
+    -- First without a lock: usually all partitions exist.
+    LOOP
+        missing := '{}';
+        FOR i IN 1..low LOOP
+            lower := starts[i];
+            upper := starts[i + 1];
+            SELECT * INTO p FROM (
+                SELECT c.relname, CASE b[1] WHEN 'MINVALUE' THEN '-Infinity' ELSE b[1] END::numeric AS lower,
+                    CASE b[2] WHEN 'MAXVALUE' THEN 'Infinity' ELSE b[2] END::numeric AS upper, b[1] AS "from", b[2] AS "to"
+                FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid,
+                    regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''?([^'')]*)''?\) TO \(''?([^'')]*)''?\)') AS b
+                WHERE inhparent = parent AND b IS NOT NULL
+            ) AS existing WHERE existing.lower < starts[i + 1] AND starts[i] < existing.upper ORDER BY existing.lower LIMIT 1;
+            CONTINUE WHEN FOUND AND p.lower = lower AND p.upper = upper;
+            IF FOUND THEN
+                RAISE invalid_object_definition USING
+                    MESSAGE = format('new partition "%s" would overlap partition "%s"', names[i], p.relname),
+                    DETAIL = format('The new one would hold IDs %s. The existing one holds those %s.',
+                        _snowflake.range(lower::text, upper::text, l), _snowflake.range(p."from", p."to", l)),
+                    HINT = 'Choose since and until so that the range leaves out the existing partition, or since and every so '
+                        'that a new partition has its bounds.';
+            END IF;
+            missing := missing || i;
+        END LOOP;
+        FOREACH middle IN ARRAY missing LOOP
+            IF octet_length(names[middle]) > 63 THEN
+                RAISE name_too_long USING
+                    MESSAGE = format('the name of partition "%s" would be too long', names[middle]),
+                    DETAIL = format('It would have %s bytes; PostgreSQL''s names have at most 63.', octet_length(names[middle])),
+                    HINT = format('Give the table a shorter name, or create its partitions under names of your own: CREATE TABLE ... '
+                        'PARTITION OF %s FOR VALUES FROM (%s) TO (%s);', t.quoted, starts[middle], starts[middle + 1]);
+            ELSIF EXISTS (SELECT FROM pg_class WHERE relname = names[middle] AND relnamespace = t.relnamespace) THEN
+                RAISE duplicate_table USING MESSAGE = format('relation "%s" already exists', names[middle]),
+                    DETAIL = format('It has the name of a partition that is to be made, of IDs %s, and is not that partition.',
+                        _snowflake.range(starts[middle]::text, starts[middle + 1]::text, l)),
+                    HINT = format('Rename it; or, if it holds the rows of that time, make it the partition: ALTER TABLE %s '
+                        'ATTACH PARTITION ... FOR VALUES FROM (%s) TO (%s);', t.quoted, starts[middle], starts[middle + 1]);
+            END IF;
+        END LOOP;
+        EXIT WHEN locked OR missing = '{}';
+        -- As strong as the lock of CREATE TABLE ... PARTITION OF. Two sessions that held a weaker one would deadlock.
+        EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', t.quoted);
+        locked := true;
+    END LOOP;
+    IF missing = '{}' THEN
+        RETURN;
+    ELSIF t.relpersistence <> 't' AND NOT has_schema_privilege(t.relowner, t.relnamespace, 'CREATE') THEN
+        RAISE insufficient_privilege USING MESSAGE = format('role %I may not create partitions in schema %I',
+                pg_get_userbyid(t.relowner), t.nspname),
+            DETAIL = format('Partitions belong to the owner of their table, %s, and are created as that role.', t.quoted),
+            HINT = format('For example: GRANT CREATE ON SCHEMA %I TO %I;', t.nspname, pg_get_userbyid(t.relowner));
+    END IF;
+    SELECT c.oid::regclass INTO fallback FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
+        WHERE inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT';
+    IF FOUND THEN
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', fallback);
+        FOREACH middle IN ARRAY missing LOOP
+            EXECUTE format('SELECT min(%1$I) FROM %2$s WHERE %1$I >= $1 AND %1$I < $2', col, fallback)
+                INTO lowest USING starts[middle], starts[middle + 1];
+            CONTINUE WHEN lowest IS NULL;
+            SELECT c.relname, format('%I.%I', n.nspname, c.relname) AS quoted INTO p
+                FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = fallback;
+            RAISE check_violation USING
+                MESSAGE = format('default partition "%s" has rows of a partition that is to be made', p.relname),
+                DETAIL = format('The first has the ID %s. It belongs to "%s", of IDs %s.', lowest, names[middle],
+                    _snowflake.range(starts[middle]::text, starts[middle + 1]::text, l)),
+                HINT = format('Move such rows, for example in one transaction: ALTER TABLE %1$s DETACH PARTITION %2$s; then this '
+                    'call again; then WITH moved AS (DELETE FROM %2$s WHERE %3$I >= %4$s AND %3$I < %5$s RETURNING *) INSERT INTO '
+                    '%1$s SELECT * FROM moved; then ALTER TABLE %1$s ATTACH PARTITION %2$s DEFAULT;',
+                    t.quoted, p.quoted, col, starts[1], starts[low + 1]);
+        END LOOP;
+    END IF;
+    FOREACH middle IN ARRAY missing LOOP
+        EXECUTE format('CREATE TABLE %I.%I PARTITION OF %s FOR VALUES FROM (%s) TO (%s)', t.nspname, names[middle], t.quoted,
+            starts[middle], starts[middle + 1]);
+        made := format('%I.%I', t.nspname, names[middle])::regclass;
+        IF (SELECT relowner FROM pg_class WHERE oid = made) <> t.relowner THEN
+            EXECUTE format('ALTER TABLE %s OWNER TO %I', made, pg_get_userbyid(t.relowner));
+        END IF;
+        FOR statement IN SELECT s FROM _snowflake.privileges(parent, made) AS s LOOP
+            EXECUTE statement;
+        END LOOP;
+        RETURN NEXT made;
+    END LOOP;
+END $$;

@@ -22,7 +22,7 @@ TOOLS = $(shell . scripts/tools && echo $$tools)
 
 .PHONY: help deps deps-test deps-clients build install uninstall demo test test-all test-assertions test-clients test-clusters \
 	test-extensions test-schemas random-queries soak check-history model simulation \
-	evidence bench microbench lint advisories versions docs dist deb test-packages clean
+	evidence hosted test-hosted bench microbench lint advisories versions docs dist deb test-packages clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -52,6 +52,9 @@ uninstall: ## remove what install put there
 	@sudo=; [ -w '$(LIBDIR)' ] || sudo=sudo; set -ex; \
 	$$sudo rm -f '$(LIBDIR)/pg_snowflake.so' '$(EXTENSIONDIR)/pg_snowflake.control' \
 		'$(EXTENSIONDIR)'/pg_snowflake--*.sql
+
+hosted: ## the extension in SQL and PL/pgSQL, for servers where no library can be installed, in target/hosted
+	@mkdir -p $(TARGET)/hosted && scripts/hosted > $(TARGET)/hosted/pg_snowflake--hosted--$(VERSION).sql
 
 demo: install ## a throw-away cluster, pgbench writing to it, and what can be read off its IDs
 	@scripts/demo

@@ -13,6 +13,7 @@ pub mod directories;
 pub mod dump;
 pub mod given;
 pub mod history;
+pub mod hosted;
 pub mod links;
 pub mod load;
 pub mod packages;

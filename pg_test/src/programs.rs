@@ -42,6 +42,11 @@ impl Installation {
         self.ask("--bindir").into()
     }
 
+    /// One of its directories, by the option of `pg_config` that says it.
+    pub fn directory(&self, option: &str) -> PathBuf {
+        self.ask(option).into()
+    }
+
     /// A program that it has for extensions, by its path below `pgxs`.
     pub fn pgxs(&self, path: &str) -> PathBuf {
         PathBuf::from(self.ask("--pkglibdir")).join("pgxs").join(path)

@@ -15,6 +15,7 @@ mod dumps;
 mod estimates;
 mod failover;
 mod held;
+mod hosted;
 mod hostile;
 mod house;
 mod javascript;

@@ -1,25 +1,12 @@
--- The numbers that the record begins with: the default layout, no IDs. A second run leaves them alone.
-DO $$
-DECLARE
-    l CONSTANT bigint[] := _snowflake.layout('default');
-BEGIN
-    IF pg_catalog.pg_sequence_last_value('_snowflake.layout') IS NULL THEN
-        PERFORM pg_catalog.setval('_snowflake.layout', l[14]), pg_catalog.setval('_snowflake.epoch', l[2]);
-    END IF;
-    IF pg_catalog.pg_sequence_last_value('_snowflake.base') IS NULL THEN
-        PERFORM pg_catalog.setval('_snowflake.base', 0), pg_catalog.setval('_snowflake.end', 0),
-            pg_catalog.setval('_snowflake.worker', 0);
-    END IF;
-END $$;
-
 CREATE FUNCTION snowflake_configure(worker_id integer, datacenter_id integer DEFAULT NULL, layout text DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000 SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    l bigint[] := _snowflake.recorded_layout(pg_sequence_last_value('_snowflake.layout'), pg_sequence_last_value('_snowflake.epoch'));
-    wanted CONSTANT bigint[] := coalesce(_snowflake.layout(layout), l, _snowflake.layout());
+    r CONSTANT record := _snowflake.record();
+    l CONSTANT bigint[] := _snowflake.recorded_layout(r.form, r.epoch);
+    wanted CONSTANT bigint[] := coalesce(_snowflake.layout(layout), l, _snowflake.layout('default'));
     used CONSTANT boolean := pg_sequence_last_value('_snowflake.reservation') IS NOT NULL;
-    of_layout regprocedure;
+    touch text;
 BEGIN
     IF wanted[9] = 0 OR wanted[11] = 0 THEN
         RAISE invalid_parameter_value USING MESSAGE = 'IDs cannot be made in this layout',
@@ -32,21 +19,26 @@ BEGIN
     -- Until the transaction ends, no other session opens a tick.
     PERFORM pg_advisory_xact_lock(1936617062, 1);
     IF wanted IS DISTINCT FROM l THEN
-        IF used THEN
+        IF used AND l IS NOT NULL THEN
             RAISE object_not_in_prerequisite_state USING MESSAGE = 'IDs were made in this database already',
                 DETAIL = 'In another layout, new IDs could repeat them, and they would be misread.',
                 HINT = 'Leave out the layout, or give what snowflake_database_layout() says.';
         END IF;
         PERFORM setval('_snowflake.layout', wanted[14]), setval('_snowflake.epoch', wanted[2]);
-        PERFORM setval('_snowflake.base', 0), setval('_snowflake.end', 0);
+        EXECUTE format('ALTER SEQUENCE _snowflake.layout START %s', wanted[14]);
+        EXECUTE format('ALTER SEQUENCE _snowflake.epoch START %s', wanted[2]);
         -- Plans have the layout as a constant. Those of all sessions are made again when a function changes that is in them.
-        FOR of_layout IN
-            SELECT objid FROM pg_depend WHERE classid = 'pg_proc'::regclass AND refclassid = 'pg_proc'::regclass
-                AND refobjid = '_snowflake.layout()'::regprocedure
+        FOR touch IN
+            SELECT format('ALTER FUNCTION %s COST %s', p.oid::regprocedure, p.procost) FROM pg_depend AS d
+                JOIN pg_proc AS p ON p.oid = d.objid WHERE d.classid = 'pg_proc'::regclass
+                AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = '_snowflake.layout()'::regprocedure
         LOOP
-            EXECUTE format('ALTER FUNCTION %s PARALLEL SAFE', of_layout);
+            EXECUTE touch;
         END LOOP;
         DISCARD PLANS;
+    END IF;
+    IF wanted IS DISTINCT FROM l OR pg_sequence_last_value('_snowflake.base') IS NULL THEN
+        PERFORM setval('_snowflake.base', 0), setval('_snowflake.end', 0);
     END IF;
     PERFORM setval('_snowflake.worker',
         _snowflake.home() << 31 | coalesce(datacenter_id, 0)::bigint * (wanted[9] + 1) | worker_id);

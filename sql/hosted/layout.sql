@@ -93,21 +93,34 @@ BEGIN
     RETURN CASE WHEN found[14] = form THEN found END;
 END $$;
 
+-- The two numbers of the record. A dump that has the sequences themselves sets their values only after the rows of tables, which may have
+-- generated columns; so they begin with the same numbers.
+CREATE FUNCTION _snowflake.record(OUT form bigint, OUT epoch bigint)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    form := pg_sequence_last_value('_snowflake.layout');
+    epoch := pg_sequence_last_value('_snowflake.epoch');
+    IF form IS NULL OR epoch IS NULL THEN
+        SELECT seqstart INTO form FROM pg_sequence WHERE seqrelid = '_snowflake.layout'::regclass;
+        SELECT seqstart INTO epoch FROM pg_sequence WHERE seqrelid = '_snowflake.epoch'::regclass;
+    END IF;
+END $$;
+
 -- The layout of this database. It is not really immutable, as a restore sets it. Where the generator finds another one on record than
 -- the plans of its session have, it discards those.
 CREATE FUNCTION _snowflake.layout() RETURNS bigint[]
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE COST 1 SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    form bigint := pg_sequence_last_value('_snowflake.layout');
-    epoch bigint := pg_sequence_last_value('_snowflake.epoch');
-    found bigint[] := _snowflake.recorded_layout(form, epoch);
+    r CONSTANT record := _snowflake.record();
+    found CONSTANT bigint[] := _snowflake.recorded_layout(r.form, r.epoch);
 BEGIN
     IF found IS NULL THEN
         RAISE object_not_in_prerequisite_state USING MESSAGE = 'the layout of this database is not on record',
             DETAIL = format('The sequences _snowflake.layout and _snowflake.epoch hold %s and %s, which is no layout that this '
-                'version knows.', coalesce(form, 0), coalesce(epoch, 0)),
-            HINT = 'Restore both from a dump.';
+                'version knows.', r.form, r.epoch),
+            HINT = 'Call snowflake_configure() as the owner of these functions, before rows are restored into this database.';
     END IF;
     RETURN found;
 END $$;
@@ -309,6 +322,10 @@ CREATE FUNCTION _snowflake.outside(at timestamptz, l bigint[], hint text DEFAULT
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
+    IF hint = '' THEN
+        RAISE datetime_field_overflow USING MESSAGE = format('%s is outside the time of snowflake IDs', at),
+            DETAIL = _snowflake.times(l);
+    END IF;
     RAISE datetime_field_overflow USING MESSAGE = format('%s is outside the time of snowflake IDs', at),
         DETAIL = _snowflake.times(l), HINT = hint;
 END $$;

@@ -26,7 +26,7 @@ CREATE SEQUENCE _snowflake.worker AS bigint MINVALUE 0 START 0 NO CYCLE;
 COMMENT ON SEQUENCE _snowflake.worker IS
     'internal: OID of the database << 31 | datacenter and worker; see snowflake_configure()';
 
--- The OID of this database. A copy by CREATE DATABASE or by a dump has another one.
+-- The OID of this database. A copy by CREATE DATABASE has another one, and mostly the restore of a dump; pg_upgrade keeps it.
 CREATE FUNCTION _snowflake.home() RETURNS bigint
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE COST 1 SET search_path = pg_catalog, pg_temp
     AS $$
@@ -215,8 +215,7 @@ CREATE FUNCTION _snowflake.next_slowly(place bigint) RETURNS bigint
     AS $$
 DECLARE
     l bigint[];
-    form bigint;
-    epoch bigint;
+    r record;
     base bigint;
     number bigint;
     floor bigint;
@@ -225,10 +224,9 @@ DECLARE
     since timestamptz;
 BEGIN
     LOOP
-        form := pg_sequence_last_value('_snowflake.layout');
-        epoch := pg_sequence_last_value('_snowflake.epoch');
         l := _snowflake.layout();
-        IF (l[14], l[2]) IS DISTINCT FROM (form, epoch) THEN
+        r := _snowflake.record();
+        IF l[14] <> r.form OR l[2] <> r.epoch THEN
             -- A restore has set another layout since this session made its plans.
             DISCARD PLANS;
             CONTINUE;

@@ -1,0 +1,107 @@
+//! The extension in SQL and PL/pgSQL, as `scripts/hosted` prints it: servers with it, and none of the library.
+
+use crate::directories::server_directory;
+use crate::dump::psql;
+use crate::programs::run;
+use crate::{Cluster, Installation, Options};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// The database of [`server`].
+pub const DATABASE: &str = "shop";
+
+/// The script.
+pub fn script() -> &'static str {
+    static SCRIPT: OnceLock<String> = OnceLock::new();
+    SCRIPT.get_or_init(|| run(&mut Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/hosted"))))
+}
+
+/// Options of a server that does not load the library, and has a clock.
+pub fn options() -> Options {
+    Cluster::options().not_preloaded().with_clock()
+}
+
+/// Creates a role `owner`, and a database that it owns.
+pub fn create_database(cluster: &Cluster, name: &str) {
+    let role = "DO $$ BEGIN CREATE ROLE owner LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$";
+    cluster.client().batch_execute(role).unwrap();
+    cluster.client().batch_execute(&format!("CREATE DATABASE {name} OWNER owner")).unwrap();
+}
+
+/// Runs the script as the owner of a database, who has no other rights.
+pub fn run_script(cluster: &Cluster, database: &str) {
+    let file = cluster.new_file("hosted.sql");
+    fs::write(&file, script()).unwrap();
+    let mut command = psql(cluster, "owner", database);
+    run(command.args(["--set=ON_ERROR_STOP=1", "--single-transaction", "--file"]).arg(&file));
+}
+
+/// A running server with the database [`DATABASE`], of which a role `owner` has installed the script. Its worker ID is 1, and its
+/// layout this one.
+pub fn server_of(options: Options, layout: &str) -> Cluster {
+    let cluster = options.create();
+    cluster.start();
+    create_database(&cluster, DATABASE);
+    run_script(&cluster, DATABASE);
+    let configure = format!("SELECT snowflake_configure(1, layout => '{layout}')");
+    cluster.client_of("owner", DATABASE).batch_execute(&configure).unwrap();
+    cluster
+}
+
+/// The same with the default layout.
+pub fn server() -> Cluster {
+    server_of(options(), "default")
+}
+
+/// A copy of the PostgreSQL under test in which the extension `pg_snowflake` is the one in SQL, in these versions; without the library.
+///
+/// # Panics
+/// Where its directories have no common parent.
+pub fn installation() -> Installation {
+    static COPY: OnceLock<TempDir> = OnceLock::new();
+    let original = Installation::under_test();
+    let [bin, share, library] = [original.bin(), original.directory("--sharedir"), original.directory("--pkglibdir")];
+    let common: PathBuf =
+        bin.components().zip(share.components()).take_while(|(a, b)| a == b).map(|(a, _)| a).collect();
+    let below = |directory: &Path| directory.strip_prefix(&common).unwrap().to_owned();
+    let root = COPY.get_or_init(|| {
+        let root = server_directory("hosted-");
+        let place = |directory: &Path| {
+            let place = root.path().join(below(directory));
+            fs::create_dir_all(place.parent().unwrap()).unwrap();
+            place
+        };
+        // Programs look for the rest from where they are, so no links.
+        run(Command::new("cp").args(["-rL"]).arg(&bin).arg(place(&bin)));
+        link_all(&library, &place(&library), "pg_snowflake");
+        link_all(&share, &place(&share), "extension");
+        let extensions = place(&share).join("extension");
+        link_all(&share.join("extension"), &extensions, "pg_snowflake");
+        let libraries = original.directory("--libdir");
+        if !bin.starts_with(&libraries) && !root.path().join(below(&libraries)).exists() {
+            symlink(&libraries, place(&libraries)).unwrap();
+        }
+        let control = "default_version = '2'\nrelocatable = false\nsuperuser = false\n";
+        fs::write(extensions.join("pg_snowflake.control"), control).unwrap();
+        for version in ["1", "2", "1--2"] {
+            fs::write(extensions.join(format!("pg_snowflake--{version}.sql")), script()).unwrap();
+        }
+        root
+    });
+    Installation::of(root.path().join(below(&bin)).join("pg_config").to_str().unwrap())
+}
+
+/// Links to what a directory has, but for what begins with a name.
+fn link_all(from: &Path, to: &Path, left_out: &str) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        if !entry.file_name().to_string_lossy().starts_with(left_out) {
+            symlink(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Over to the library and back: a dump of either is restored into the other, and IDs go on above.
+
+use snowflake_test::dump::{pg_restore, psql};
+use snowflake_test::hosted::{self, DATABASE, create_database, run_script};
+use snowflake_test::programs::{output, run};
+use snowflake_test::{Cluster, Options, check, ids, value};
+use std::path::{Path, PathBuf};
+
+/// What stands in the tables of contents of dumps for the script's own objects, but for the record; and the record. The page
+/// docs/hosted.md has both.
+const FROM_SCRIPT: &str =
+    "/SEQUENCE SET _snowflake (reservation|layout|epoch) / || !/ (FUNCTION|TYPE) ([^ ]+ )?snowflake_| _snowflake /";
+/// All but the extension.
+const WITHOUT_EXTENSION: &str = "!/EXTENSION (- )?pg_snowflake/";
+
+/// Rows, defaults, views, partitions, indexes.
+const OBJECTS: &str = "
+    CREATE TABLE stored (id bigint PRIMARY KEY DEFAULT snowflake_next(), note text);
+    CREATE TABLE events (id bigint DEFAULT snowflake_next(), at timestamptz GENERATED ALWAYS AS (snowflake_timestamp(id)) STORED,
+        CHECK (snowflake_worker(id) >= 0)) PARTITION BY RANGE (id);
+    SELECT snowflake_create_partitions('events', '1 year', '2026-01-01', '2036-01-01');
+    CREATE VIEW decoded AS SELECT id, (snowflake_decode(id)).*, snowflake_to_text(id, 'base62') AS short
+        FROM stored WHERE snowflake_between(id, '2025-01-01', '2100-01-01');
+    CREATE INDEX by_time ON stored (snowflake_timestamp(id));";
+
+const FILL: &str = "INSERT INTO stored (note) SELECT 'n' FROM generate_series(1, 500); INSERT INTO events SELECT FROM generate_series(1, 500)";
+
+fn library(clock: &str) -> Cluster {
+    let cluster = Cluster::options().patient().create();
+    cluster.step_clock(clock);
+    cluster.start();
+    create_database(&cluster, DATABASE);
+    cluster
+}
+
+fn hosted_in(options: Options, clock: &str) -> Cluster {
+    let cluster = options.create();
+    cluster.step_clock(clock);
+    cluster.start();
+    create_database(&cluster, DATABASE);
+    cluster
+}
+
+/// A server where the extension in SQL is an ordinary extension.
+fn extension(clock: &str) -> Cluster {
+    hosted_in(hosted::options().on(hosted::installation()), clock)
+}
+
+fn script(clock: &str) -> Cluster {
+    hosted_in(hosted::options(), clock)
+}
+
+fn owner(cluster: &Cluster, statements: &str) {
+    cluster.client_of("owner", DATABASE).batch_execute(statements).unwrap();
+}
+
+fn stored(cluster: &Cluster) -> Vec<i64> {
+    let query = "SELECT id FROM stored UNION ALL SELECT id FROM events ORDER BY id";
+    ids(&cluster.client_of("owner", DATABASE).query(query, &[]).unwrap())
+}
+
+fn dump(cluster: &Cluster) -> PathBuf {
+    let file = cluster.new_file("dump");
+    run(cluster
+        .program("pg_dump")
+        .args(["--username=owner", "--format=custom", "--dbname", DATABASE, "--file"])
+        .arg(&file));
+    file
+}
+
+/// Restores what a condition of awk leaves of the table of contents, as the owner of the database.
+fn restore(cluster: &Cluster, file: &Path, condition: &str) {
+    let list = cluster.new_file("list");
+    let all = run(cluster.program("pg_restore").arg("--list").arg(file));
+    std::fs::write(&list, all).unwrap();
+    let some = output(std::process::Command::new("awk").arg(condition).arg(&list));
+    assert!(some.success, "{some:?}");
+    std::fs::write(&list, some.output).unwrap();
+    run(pg_restore(cluster, "owner", DATABASE).arg("--exit-on-error").arg("--use-list").arg(&list).arg(file));
+}
+
+/// All that is there is read by the same layout, and what is made is above it.
+fn goes_on(cluster: &Cluster, before: &[i64], worker: i32) {
+    assert_eq!(stored(cluster), before);
+    owner(cluster, FILL);
+    let mut client = cluster.client_of("owner", DATABASE);
+    let all = stored(cluster);
+    assert_eq!(all.len(), before.len() + 1000);
+    check::distinct(&[all.clone()]);
+    assert_eq!(&all[..before.len()], before, "new IDs are above");
+    let is_new = format!("id > {}", before[before.len() - 1]);
+    assert_eq!(
+        value::<i64>(&mut client, &format!("SELECT count(*) FROM decoded WHERE worker_id = {worker} AND {is_new}")),
+        500
+    );
+    for query in [
+        "SELECT count(*) = (SELECT count(*) FROM stored) AND min(timestamp) > now() - interval '1 hour' \
+         AND max(timestamp) < now() + interval '1 hour' FROM decoded",
+        "SELECT bool_and(at = snowflake_timestamp(id) AND tableoid::regclass::text LIKE 'events\\_20%') FROM events",
+        "SELECT bool_and(snowflake_from_text(short, 'base62') = id) FROM decoded",
+    ] {
+        assert!(value::<bool>(&mut client, query), "{query}");
+    }
+    let plan = "EXPLAIN SELECT * FROM events WHERE snowflake_between(id, '2026-01-01', '2026-02-01')";
+    let plan: Vec<String> = client.query(plan, &[]).unwrap().iter().map(|row| row.get(0)).collect();
+    assert!(plan.concat().contains("events_20260101") && !plan.concat().contains("events_20270101"), "{plan:?}");
+}
+
+fn there_and_back(layout: &str) {
+    let (settings, epoch) = match layout {
+        "default" => ("default", "2024-01-01T00:00:00Z"),
+        _ => ("timestamp=39 sequence=8 worker=16 tick=10ms", "2014-09-01T00:00:00Z"),
+    };
+    for is_extension in [true, false] {
+        let make = if is_extension { extension } else { script };
+        let first = make("+0s");
+        if is_extension {
+            owner(&first, "CREATE EXTENSION pg_snowflake")
+        } else {
+            run_script(&first, DATABASE)
+        }
+        owner(&first, &format!("SELECT snowflake_configure(3, layout => '{layout}')"));
+        owner(&first, OBJECTS);
+        owner(&first, FILL);
+        let before = stored(&first);
+
+        // A clock that is behind: the reservation is what keeps IDs above.
+        let second = Cluster::options()
+            .patient()
+            .set(&format!("pg_snowflake.layout = '{settings}'"))
+            .set(&format!("pg_snowflake.epoch = '{epoch}'"))
+            .create();
+        second.step_clock("-20s");
+        second.start();
+        create_database(&second, DATABASE);
+        let condition = if is_extension { "1" } else { FROM_SCRIPT };
+        if !is_extension {
+            owner(&second, "CREATE EXTENSION pg_snowflake");
+        }
+        restore(&second, &dump(&first), condition);
+        second.step_clock("-0.5s");
+        goes_on(&second, &before, 1);
+
+        let before = stored(&second);
+        let third = make("-30s");
+        // Before the rows, as generated columns and constraints need the layout.
+        if is_extension {
+            owner(&third, "CREATE EXTENSION pg_snowflake")
+        } else {
+            run_script(&third, DATABASE)
+        }
+        owner(&third, &format!("SELECT snowflake_configure(4, layout => '{layout}')"));
+        restore(&third, &dump(&second), WITHOUT_EXTENSION);
+        goes_on(&third, &before, 4);
+    }
+}
+
+#[test]
+fn to_the_library_and_back() {
+    there_and_back("default");
+}
+
+#[test]
+fn to_the_library_and_back_in_another_layout() {
+    there_and_back("sonyflake");
+}
+
+/// A dump sets the layout after the rows. Rows of tables that need it before are refused, and not misread.
+#[test]
+fn a_restore_before_the_layout_is_known() {
+    let first = extension("+0s");
+    owner(&first, "CREATE EXTENSION pg_snowflake");
+    owner(&first, "SELECT snowflake_configure(3, layout => 'sonyflake')");
+    owner(&first, OBJECTS);
+    owner(&first, FILL);
+    let second = extension("+0s");
+    let mut command = pg_restore(&second, "owner", DATABASE);
+    let said = output(command.arg(dump(&first)));
+    assert!(said.errors.contains("the layout of this database is not on record"), "{said:?}");
+    let mut client = second.client_of("owner", DATABASE);
+    assert!(value::<bool>(&mut client, "SELECT to_regclass('events') IS NULL"));
+    assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM stored"), 500);
+    assert!(value::<bool>(&mut client, "SELECT snowflake_database_layout() LIKE '% tick=10ms %'"));
+}
+
+/// Within the edition: the whole dump of a database with the script, in plain SQL.
+#[test]
+fn a_dump_of_a_script_has_all_of_it() {
+    let first = script("+0s");
+    run_script(&first, DATABASE);
+    owner(&first, "SELECT snowflake_configure(3)");
+    owner(&first, OBJECTS);
+    owner(&first, FILL);
+    let before = stored(&first);
+    let file = first.new_file("sql");
+    run(first.program("pg_dump").args(["--username=owner", "--dbname", DATABASE, "--file"]).arg(&file));
+    let second = hosted::options().create();
+    second.step_clock("-30s");
+    second.start();
+    // So that the database has another OID.
+    second.client().batch_execute("CREATE DATABASE before").unwrap();
+    create_database(&second, DATABASE);
+    let mut command = psql(&second, "owner", DATABASE);
+    run(command.args(["--set=ON_ERROR_STOP=1", "--file"]).arg(&file));
+    let error = check::refused(&mut second.client_of("owner", DATABASE), "SELECT snowflake_next()", "55000");
+    assert_eq!(error.message(), "this database has no worker ID");
+    owner(&second, "SELECT snowflake_configure(4)");
+    goes_on(&second, &before, 4);
+}
+
+/// The reservation of a dump that is further ahead than the clock may be behind.
+#[test]
+fn a_dump_of_an_hour_ahead() {
+    let first = script("+3600s");
+    run_script(&first, DATABASE);
+    owner(&first, "SELECT snowflake_configure(3)");
+    owner(&first, OBJECTS);
+    owner(&first, FILL);
+    let second = library("+0s");
+    owner(&second, "CREATE EXTENSION pg_snowflake");
+    restore(&second, &dump(&first), FROM_SCRIPT);
+    let third = script("+0s");
+    run_script(&third, DATABASE);
+    owner(&third, "SELECT snowflake_configure(4)");
+    restore(&third, &dump(&second), WITHOUT_EXTENSION);
+    let error = check::refused(&mut third.client_of("owner", DATABASE), "SELECT snowflake_next()", "55000");
+    assert!(
+        error.message().starts_with("the clock is 3") && error.message().ends_with(" s behind the last ID"),
+        "{error:?}"
+    );
+    third.step_clock("+3300s");
+    owner(&third, FILL);
+    check::distinct(&[stored(&third)]);
+}

@@ -1,0 +1,8 @@
+//! The extension in SQL and PL/pgSQL, on servers without the library.
+
+mod differences;
+mod dumps;
+mod generator;
+mod plans;
+mod rights;
+mod versions;

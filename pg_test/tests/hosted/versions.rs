@@ -1,0 +1,63 @@
+//! Installing and updating: as a script, and as an extension. The script of an update is the script itself.
+
+use postgres::Client;
+use snowflake_test::hosted::{self, DATABASE, create_database, run_script, server};
+use snowflake_test::{check, query, value};
+
+/// The functions, sequences and types, with all that the catalog says of them; and the numbers on record.
+fn objects(client: &mut Client) -> Vec<String> {
+    let query = "
+        SELECT concat_ws(' | ', pg_get_functiondef(p.oid), proacl, proowner::regrole, obj_description(p.oid, 'pg_proc'))
+        FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = pronamespace WHERE nspname = '_snowflake' OR proname LIKE 'snowflake\\_%'
+        UNION ALL SELECT concat_ws(' | ', c.oid::regclass, relacl, relowner::regrole, obj_description(c.oid, 'pg_class'))
+        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace WHERE nspname = '_snowflake' OR relname LIKE 'snowflake\\_%'
+        UNION ALL SELECT concat_ws(' | ', schemaname, sequencename, max_value, min_value, increment_by, cache_size) FROM pg_sequences
+        ORDER BY 1";
+    client.query(query, &[]).unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+#[test]
+fn the_script_runs_again() {
+    let cluster = server();
+    let mut client = cluster.client_of("owner", DATABASE);
+    client.batch_execute(query::ORDERS).unwrap();
+    let mut list = query::batch(&mut client, 100);
+    let before = objects(&mut client);
+    assert!(before.len() > 50, "{before:#?}");
+    run_script(&cluster, DATABASE);
+    assert_eq!(objects(&mut client), before);
+    list.extend(query::batch(&mut client, 100));
+    check::rising(&list);
+    assert_eq!(value::<i32>(&mut client, "SELECT snowflake_worker(snowflake_next())"), 1);
+}
+
+#[test]
+fn an_extension_is_created_updated_and_dropped() {
+    let cluster = hosted::options().on(hosted::installation()).create();
+    cluster.start();
+    create_database(&cluster, DATABASE);
+    let mut client = cluster.client_of("owner", DATABASE);
+    client.batch_execute("CREATE EXTENSION pg_snowflake VERSION '1'; SELECT snowflake_configure(7)").unwrap();
+    let mut list = query::batch(&mut client, 100);
+    let before = objects(&mut client);
+    client.batch_execute("ALTER EXTENSION pg_snowflake UPDATE").unwrap();
+    assert_eq!(value::<String>(&mut client, "SELECT extversion FROM pg_extension WHERE extname = 'pg_snowflake'"), "2");
+    assert_eq!(objects(&mut client), before);
+    list.extend(query::batch(&mut client, 100));
+    check::rising(&list);
+    assert_eq!(value::<i32>(&mut client, "SELECT snowflake_worker(snowflake_next())"), 7);
+    let dumped = "SELECT string_agg(c::regclass::text, ' ' ORDER BY 1) FROM pg_extension, unnest(extconfig) AS c \
+                  WHERE extname = 'pg_snowflake'";
+    let dumped: String = value(&mut client, dumped);
+    assert_eq!(dumped.split(' ').count(), 3, "{dumped}");
+    // The script is not for it.
+    assert_eq!(client.batch_execute(hosted::script()).unwrap_err().code().unwrap().code(), "42710");
+    client.batch_execute("DROP EXTENSION pg_snowflake").unwrap();
+    assert_eq!(objects(&mut client).len(), 0);
+    // In a schema of its own.
+    client
+        .batch_execute("CREATE SCHEMA ids; CREATE EXTENSION pg_snowflake SCHEMA ids; SELECT ids.snowflake_configure(7)")
+        .unwrap();
+    client.batch_execute("CREATE TABLE t (id bigint DEFAULT ids.snowflake_next())").unwrap();
+    client.batch_execute("INSERT INTO t DEFAULT VALUES").unwrap();
+}

@@ -29,12 +29,14 @@ pub const SEQUENCE: &str = "nextval";
 pub const CACHED_SEQUENCE: &str = "nextval, CACHE 1000";
 /// The random UUID.
 pub const UUID_V4: &str = "gen_random_uuid()";
+/// Instagram's function, which repeats IDs where more than 1,024 are made in a millisecond or the clock goes back.
+pub const INSTAGRAM: &str = "Instagram's, in PL/pgSQL";
 /// A time-ordered UUID, as people write it in SQL before PostgreSQL 18.
 pub const UUID_V7_IN_SQL: &str = "UUIDv7 in SQL";
 
 /// Creates what the expressions need. The two functions are as published: Instagram's of 2012 (41 bits of milliseconds,
 /// 13 of shard, 10 of a sequence), and a random UUID into which the time and the version are put (RFC 9562).
-const SETUP: &str = "
+pub const SETUP: &str = "
 CREATE SEQUENCE plain;
 CREATE SEQUENCE cached CACHE 1000;
 CREATE SEQUENCE instagram_sequence;
@@ -79,7 +81,7 @@ pub fn create(client: &mut Client, skipped: &mut Vec<String>) -> Vec<Contender> 
         Contender::new(SEQUENCE, "nextval('plain')", "bigint"),
         Contender::new(CACHED_SEQUENCE, "nextval('cached')", "bigint"),
         Contender::new(UUID_V4, "gen_random_uuid()", "uuid"),
-        Contender::new("Instagram's, in PL/pgSQL", "instagram_next()", "bigint"),
+        Contender::new(INSTAGRAM, "instagram_next()", "bigint"),
         Contender::new(UUID_V7_IN_SQL, "uuidv7_in_sql()", "uuid"),
     ];
     let version: i32 = client.query_one("SELECT current_setting('server_version_num')::int", &[]).unwrap().get(0);

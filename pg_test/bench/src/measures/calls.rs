@@ -46,14 +46,14 @@ pub fn one_call(servers: &Servers, plan: &Plan, contenders: &[Contender]) -> Gro
 }
 
 /// The loop for one expression.
-struct Calls {
+pub struct Calls {
     statement: String,
     rows: f64,
 }
 
 impl Calls {
     /// With as many rows as take the planned time.
-    fn calibrated(client: &RefCell<Client>, expression: &str, plan: &Plan) -> Self {
+    pub fn calibrated(client: &RefCell<Client>, expression: &str, plan: &Plan) -> Self {
         let list = vec![expression; CALLS as usize].join(", ");
         let with = |rows: f64| Self {
             statement: format!("SELECT count(*) FROM (SELECT {list} FROM generate_series(1, {rows}) OFFSET 0) AS s"),
@@ -65,7 +65,8 @@ impl Calls {
         with((plan.calls.as_nanos() as f64 / of_row).clamp(500.0, 50_000.0).round())
     }
 
-    fn nanos(&self, client: &RefCell<Client>) -> f64 {
+    /// Nanoseconds a call.
+    pub fn nanos(&self, client: &RefCell<Client>) -> f64 {
         time(&mut client.borrow_mut(), &self.statement).as_nanos() as f64 / (self.rows * f64::from(CALLS))
     }
 }

@@ -6,6 +6,7 @@ mod ceiling;
 pub mod clients;
 mod decoding;
 mod growth;
+mod hosted;
 mod inserts;
 mod once;
 mod planning;
@@ -29,7 +30,7 @@ const fn measure(name: &'static str, group: fn(&Servers, &Plan, &[Contender]) ->
 }
 
 /// All of them, in the order in which they are measured. Those of the same name may depend on each other.
-pub const ALL: [Measure; 16] = [
+pub const ALL: [Measure; 18] = [
     measure("calls", calls::one_call),
     measure("calls", |servers, plan, _| calls::batch(servers, plan)),
     measure("ceiling", |servers, plan, _| ceiling::ceiling(servers, plan)),
@@ -45,6 +46,8 @@ pub const ALL: [Measure; 16] = [
     measure("planning-growth", |servers, plan, _| planning_growth::growth(servers, plan)),
     measure("growth", |servers, plan, _| growth::databases(servers, plan)),
     measure("growth", |servers, plan, _| growth::connections(servers, plan)),
+    measure("hosted", |servers, plan, _| hosted::one_call(servers, plan)),
+    measure("hosted", |servers, plan, _| hosted::decoding(servers, plan)),
     measure("once", |servers, plan, _| once::once(servers, plan)),
 ];
 

@@ -153,6 +153,48 @@ const LEASES: Held = &[
     ),
 ];
 
+const HOSTED: Held = &[
+    (
+        "IDs are distinct and rise",
+        Tests(&["hosted::generator::sessions_at_once", "hosted::generator::pauses_between_all_steps"]),
+    ),
+    ("worker IDs", Tests(&["hosted::rights::everybody_makes_ids_and_nobody_else_changes_how"])),
+    ("who may change", Tests(&["hosted::rights::everybody_makes_ids_and_nobody_else_changes_how"])),
+    (
+        "sessions at once, rollbacks",
+        Tests(&["hosted::generator::transactions_that_end_in_every_way", "hosted::generator::behind_pgbouncer"]),
+    ),
+    (
+        "a cancel, a termination",
+        Tests(&[
+            "hosted::generator::cancels_and_terminations_at_every_point",
+            "hosted::generator::timeouts_and_errors",
+        ]),
+    ),
+    (
+        "a crash or a failover",
+        Tests(&[
+            "hosted::generator::a_crash",
+            "hosted::generator::a_crash_with_the_clock_set_back",
+            "hosted::generator::a_standby_that_is_promoted_with_its_clock_back",
+        ]),
+    ),
+    ("the clock goes back", Tests(&["hosted::generator::a_clock_that_goes_back"])),
+    ("the clock stands still", Tests(&["hosted::generator::a_clock_that_stands_still"])),
+    ("more IDs than ticks", Tests(&["hosted::generator::more_than_a_tick_has"])),
+    ("the clock leaps forward", Tests(&["hosted::generator::a_clock_that_leaps"])),
+    ("a copy by `CREATE DATABASE", Tests(&["hosted::generator::a_copy_of_the_database_needs_a_number_of_its_own"])),
+    ("read-only transactions", Tests(&["hosted::generator::a_read_only_transaction", "hosted::plans::parallel_plans"])),
+    (
+        "dumps",
+        Tests(&["hosted::dumps::to_the_library_and_back", "hosted::dumps::to_the_library_and_back_in_another_layout"]),
+    ),
+    (
+        "conditions on the time",
+        Tests(&["hosted::plans::ranges_of_time_use_the_index_of_the_key", "hosted::plans::partitions_are_pruned"]),
+    ),
+];
+
 const PROMISE: Held = &[
     (
         "`kill -9`, power loss",
@@ -708,6 +750,7 @@ fn each_row_and_each_procedure_has_a_test() {
     let documents = [
         ("leases.md", LEASES, rows("leases.md")),
         ("promise.md", PROMISE, rows("promise.md")),
+        ("hosted-promise.md", HOSTED, rows("hosted-promise.md")),
         ("servers.md", SERVERS, rows("servers.md")),
         ("patroni.md", PATRONI, procedures("patroni.md")),
         ("active-active.md", ACTIVE_ACTIVE, procedures("active-active.md")),

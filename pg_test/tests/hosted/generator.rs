@@ -103,6 +103,40 @@ fn cancels_and_terminations_at_every_point() {
     assert!(lead(&mut client(&cluster)) < 3.0);
 }
 
+/// Sessions sleep now and then between the steps of the generator, so that others come in between. Without the lock, or without the second
+/// look at the base, this finds repeated IDs within seconds.
+#[test]
+fn pauses_between_all_steps() {
+    let cluster = with_table(server_of(hosted::options(), NARROW));
+    let mut client = client(&cluster);
+    client
+        .batch_execute(
+            "CREATE FUNCTION _snowflake.paused(x bigint) RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog AS
+             'BEGIN IF random() < 0.05 THEN PERFORM pg_sleep(random() * 0.02); END IF; RETURN x; END'",
+        )
+        .unwrap();
+    let mut script = hosted::script().to_owned();
+    for (step, paused) in [
+        ("floor bigint := _snowflake.clock();", "floor bigint := _snowflake.paused(_snowflake.clock());"),
+        ("floor := _snowflake.clock();", "floor := _snowflake.paused(_snowflake.clock());"),
+        ("needed := greatest(first, needs);", "needed := _snowflake.paused(greatest(first, needs));"),
+        ("IF first > lowest THEN", "needed := _snowflake.paused(needed); IF first > lowest THEN"),
+    ] {
+        assert!(script.contains(step), "{step}");
+        script = script.replace(step, paused);
+    }
+    client.batch_execute(&script).unwrap();
+    let lists = cluster.sessions(8, |number, _| {
+        let mut client = cluster.client_of("postgres", DATABASE);
+        (0..80)
+            .flat_map(|round| if (number + round) % 2 == 0 { batch(&mut client, 100) } else { vec![next(&mut client)] })
+            .collect::<Vec<i64>>()
+    });
+    lists.iter().for_each(|list| check::rising(list));
+    check::distinct(&lists);
+    nothing_is_locked(&cluster);
+}
+
 #[test]
 fn timeouts_and_errors() {
     let cluster = with_table(server_of(hosted::options(), NARROW));
@@ -184,6 +218,28 @@ fn a_clock_that_goes_back() {
     });
     assert!(record.refused.is_empty(), "{:?}", record.messages);
     record.check(&[&cluster]);
+}
+
+#[test]
+fn a_clock_that_leaps() {
+    let cluster = server();
+    let mut client = client(&cluster);
+    next(&mut client);
+    cluster.step_clock("+3600s");
+    assert!(value::<bool>(&mut client, "SELECT snowflake_timestamp(snowflake_next()) > now() - interval '1 minute'"));
+    cluster.step_clock("+0s");
+    refused(&mut client, "SELECT snowflake_next()", "55000");
+    cluster.step_clock("+3100s");
+    next(&mut client);
+}
+
+#[test]
+fn a_read_only_transaction() {
+    let cluster = server();
+    let mut client = client(&cluster);
+    client.batch_execute("SET default_transaction_read_only = on").unwrap();
+    refused(&mut client, "SELECT snowflake_next()", "25006");
+    assert_eq!(value::<i32>(&mut client, "SELECT snowflake_worker(5 << 12)"), 5);
 }
 
 #[test]

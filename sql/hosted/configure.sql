@@ -7,6 +7,8 @@ DECLARE
     wanted CONSTANT bigint[] := coalesce(_snowflake.layout(layout), l, _snowflake.layout('default'));
     used CONSTANT boolean := pg_sequence_last_value('_snowflake.reservation') IS NOT NULL;
     touch text;
+    number bigint;
+    lowest bigint;
 BEGIN
     IF wanted[9] = 0 OR wanted[11] = 0 THEN
         RAISE invalid_parameter_value USING MESSAGE = 'IDs cannot be made in this layout',
@@ -42,6 +44,10 @@ BEGIN
     END IF;
     PERFORM setval('_snowflake.worker',
         _snowflake.home() << 31 | coalesce(datacenter_id, 0)::bigint * (wanted[9] + 1) | worker_id);
+    -- The rest of the tick is given up, so that IDs rise, even if the new worker is the lower number.
+    number := coalesce(pg_sequence_last_value('_snowflake.number'), 0);
+    lowest := pg_sequence_last_value('_snowflake.base') + number + 1;
+    PERFORM setval('_snowflake.base', (((lowest >> wanted[12]::integer) + 1) << wanted[12]::integer) - number - 1);
     RETURN _snowflake.notation(wanted);
 END $$;
 REVOKE ALL ON FUNCTION snowflake_configure(integer, integer, text) FROM PUBLIC;

@@ -133,7 +133,7 @@ BEGIN
     -- pg_sleep() would never end.
     WHILE clock_timestamp() = before LOOP
         reads := reads + 1;
-        IF reads = 1000000 THEN
+        IF reads = 300000 THEN
             RAISE object_not_in_prerequisite_state USING MESSAGE = 'the clock stands still', HINT = 'Check the system''s clock.';
         END IF;
     END LOOP;

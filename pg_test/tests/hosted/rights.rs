@@ -1,8 +1,8 @@
 //! Who may do what, and as whom code runs.
 
-use snowflake_test::check::refused;
+use snowflake_test::check::{self, refused};
 use snowflake_test::hosted::{DATABASE, create_database, run_script, server};
-use snowflake_test::query::ORDERS;
+use snowflake_test::query::{ORDERS, batch};
 use snowflake_test::value;
 
 #[test]
@@ -37,8 +37,13 @@ fn everybody_makes_ids_and_nobody_else_changes_how() {
     let error = refused(&mut owner, "SELECT snowflake_configure(1, layout => 'sonyflake')", "55000");
     assert_eq!(error.message(), "IDs were made in this database already");
     refused(&mut owner, "SELECT snowflake_configure(1, layout => 'mastodon')", "22023");
-    owner.batch_execute("SELECT snowflake_configure(9)").unwrap();
-    assert_eq!(value::<i32>(&mut app, "SELECT snowflake_worker(snowflake_next())"), 9);
+    let mut list = Vec::new();
+    for worker in [9, 0, 1023, 3] {
+        owner.batch_execute(&format!("SELECT snowflake_configure({worker})")).unwrap();
+        list.extend(batch(&mut app, 20));
+        assert_eq!(value::<i32>(&mut app, "SELECT snowflake_worker(snowflake_next())"), worker);
+    }
+    check::rising(&list);
 }
 
 /// A role may set its own `search_path`; no operator or function that it has made runs as the owner of the generator.

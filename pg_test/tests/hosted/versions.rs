@@ -2,7 +2,9 @@
 
 use postgres::Client;
 use snowflake_test::hosted::{self, DATABASE, create_database, run_script, server};
-use snowflake_test::{check, query, value};
+use snowflake_test::load::{self, TABLE};
+use snowflake_test::{check, millis, query, value};
+use std::thread;
 
 /// The functions, sequences and types, with all that the catalog says of them; and the numbers on record.
 fn objects(client: &mut Client) -> Vec<String> {
@@ -29,6 +31,26 @@ fn the_script_runs_again() {
     list.extend(query::batch(&mut client, 100));
     check::rising(&list);
     assert_eq!(value::<i32>(&mut client, "SELECT snowflake_worker(snowflake_next())"), 1);
+}
+
+#[test]
+fn an_update_disturbs_no_session() {
+    let cluster = server();
+    cluster.client_of("owner", DATABASE).batch_execute(TABLE).unwrap();
+    let ((), record) = load::run_during_in(
+        &[DATABASE],
+        4,
+        || &cluster,
+        || {
+            for _ in 0..3 {
+                thread::sleep(millis(200));
+                run_script(&cluster, DATABASE);
+            }
+            thread::sleep(millis(200));
+        },
+    );
+    assert!(record.refused.is_empty(), "{:?}", record.messages);
+    record.check(&[&cluster]);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 --   [8] lowest bit of the worker            [9] highest worker        [10], [11] the same of the sequence
 --   [12] bits of the sequence               [13] whether all times are before 2^32 seconds after 1970
 --   [14] the number in _snowflake.layout    [15] bits of the datacenter and the worker together
+--   [16] ticks in a second, where seconds and the epoch are whole numbers of ticks and [13] is 1; else 0
 --
 -- Functions in SQL bodies are inlined, and the layout is a constant of the plan by then. PL/pgSQL sets the search_path, or calls
 -- nothing but functions whose schema it names, and has no operators: those would be looked up where the caller's search_path says.
@@ -68,8 +69,11 @@ BEGIN
         tick, epoch, shifts[1], (1::bigint << bits[1]::integer) - 1, ((1::numeric * 2) ^ shift - 1)::bigint,
         shifts[2], (1::bigint << bits[2]::integer) - 1, shifts[3], (1::bigint << bits[3]::integer) - 1,
         shifts[4], (1::bigint << bits[4]::integer) - 1, bits[4],
-        ((epoch + ((1::numeric * 2) ^ bits[1]) * tick) <= 4294967296000000)::integer, tick << 32 | form, bits[2] + bits[3]
+        ((epoch + ((1::numeric * 2) ^ bits[1]) * tick) <= 4294967296000000)::integer, tick << 32 | form, bits[2] + bits[3], 0
     ];
+    IF layout[13] = 1 AND 1000000 % tick = 0 AND epoch % tick = 0 THEN
+        layout[16] := 1000000 / tick;
+    END IF;
 END $$;
 
 -- The layout that two numbers of the record stand for; NULL where there is none.
@@ -135,6 +139,13 @@ CREATE FUNCTION _snowflake.instant(micros bigint, l bigint[]) RETURNS timestampt
 CREATE FUNCTION _snowflake.micros(at timestamptz) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 5
     RETURN (extract(epoch FROM at - timestamptz '1970-01-01 00:00:00+00') * 1000000)::bigint;
+
+-- The same for an instant of the layout. A double has the microseconds of 2^32 seconds.
+CREATE FUNCTION _snowflake.micros(at timestamptz, l bigint[]) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 5
+    RETURN CASE WHEN l[13] = 1
+        THEN (pg_catalog.date_part('epoch', at - timestamptz '1970-01-01 00:00:00+00') * 1000000)::bigint
+        ELSE _snowflake.micros(at) END;
 
 -- As messages write an instant of a layout.
 CREATE FUNCTION _snowflake.written(micros bigint) RETURNS text
@@ -305,17 +316,25 @@ BEGIN
         HINT = 'Leave such numbers out, for example with WHERE id >= 0.';
 END $$;
 
+CREATE FUNCTION _snowflake.is_id(id bigint, l bigint[]) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 1
+    RETURN CASE WHEN l[5] = 9223372036854775807 THEN id >= 0 ELSE id >= 0 AND id <= l[5] END;
+
 CREATE FUNCTION _snowflake.time_of(id bigint, l bigint[]) RETURNS timestamptz
     LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 5
-    RETURN _snowflake.instant(CASE WHEN id >= 0 AND id <= l[5] THEN (id >> l[3]::integer) * l[1] + l[2]
-        ELSE _snowflake.not_an_id(id, l) END, l);
+    RETURN CASE
+        WHEN NOT _snowflake.is_id(id, l) THEN pg_catalog.to_timestamp(_snowflake.not_an_id(id, l))
+        WHEN l[16] > 0 THEN pg_catalog.to_timestamp(((id >> l[3]::integer) + l[2] / l[1]) / l[16]::double precision)
+        ELSE _snowflake.instant((id >> l[3]::integer) * l[1] + l[2], l) END;
 
 -- The datacenter (field 6), the worker (8), the sequence (10).
 CREATE FUNCTION _snowflake.part_of(id bigint, field integer, l bigint[]) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 5
-    RETURN CASE WHEN id >= 0 AND id <= l[5]
-        THEN CASE WHEN l[field + 1] > 0 THEN (id >> l[field]::integer & l[field + 1])::integer END
-        ELSE _snowflake.not_an_id(id, l)::integer END;
+    RETURN CASE
+        WHEN NOT _snowflake.is_id(id, l) THEN _snowflake.not_an_id(id, l)::integer
+        WHEN l[field + 1] = 0 THEN NULL
+        WHEN l[field] = 0 THEN (id & l[field + 1])::integer
+        ELSE (id >> l[field]::integer & l[field + 1])::integer END;
 
 -- Ends the call for a time that no ID has.
 CREATE FUNCTION _snowflake.outside(at timestamptz, l bigint[], hint text DEFAULT '') RETURNS void
@@ -401,7 +420,7 @@ BEGIN
             MESSAGE = format('sequence %s is above the layout''s highest, %s', number, l[11]),
             DETAIL = format('The layout is "%s".', _snowflake.notation(l));
     END IF;
-    RETURN (_snowflake.micros(at) - l[2]) / l[1] << l[3]::integer | placed | (number::bigint << l[10]::integer);
+    RETURN (_snowflake.micros(at, l) - l[2]) / l[1] << l[3]::integer | placed | (number::bigint << l[10]::integer);
 END $$;
 
 -- Bounds of a range of time. The times that a layout lacks are compared as timestamptz, so nothing overflows.
@@ -410,16 +429,16 @@ CREATE FUNCTION _snowflake.lowest(at timestamptz, l bigint[]) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 5
     RETURN CASE WHEN at <= _snowflake.instant(l[2], l) THEN 0
         WHEN at > _snowflake.instant(l[2] + l[4] * l[1], l) THEN 9223372036854775807
-        ELSE (_snowflake.micros(at) - l[2] + l[1] - 1) / l[1] << l[3]::integer END;
+        ELSE (_snowflake.micros(at, l) - l[2] + l[1] - 1) / l[1] << l[3]::integer END;
 
 CREATE FUNCTION _snowflake.highest(at timestamptz, l bigint[]) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 5
     RETURN CASE WHEN at < _snowflake.instant(l[2], l) THEN -1
         WHEN at >= _snowflake.instant(l[2] + (l[4] + 1) * l[1], l) THEN l[5]
-        ELSE (_snowflake.micros(at) - l[2]) / l[1] << l[3]::integer | (1::bigint << l[3]::integer) - 1 END;
+        ELSE (_snowflake.micros(at, l) - l[2]) / l[1] << l[3]::integer | (1::bigint << l[3]::integer) - 1 END;
 
 CREATE FUNCTION _snowflake.highest_before(at timestamptz, l bigint[]) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 5
     RETURN CASE WHEN at <= _snowflake.instant(l[2], l) THEN -1
         WHEN at > _snowflake.instant(l[2] + (l[4] + 1) * l[1], l) THEN l[5]
-        ELSE (_snowflake.micros(at) - l[2] - 1) / l[1] << l[3]::integer | (1::bigint << l[3]::integer) - 1 END;
+        ELSE (_snowflake.micros(at, l) - l[2] - 1) / l[1] << l[3]::integer | (1::bigint << l[3]::integer) - 1 END;

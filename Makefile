@@ -126,6 +126,9 @@ test-assertions: deps-test ## the planner's tests and PostgreSQL's own regressio
 	@scripts/deps assertions
 	@scripts/test-assertions
 
+test-hosted: install ## the extension in SQL by pg_tle, on the PostgreSQL of TLE_PG_CONFIG, which has that: pg_test/tle/README.md
+	@TLE_PG_CONFIG='$(TLE_PG_CONFIG)' pg_test/tle/run
+
 test-extensions: deps-test ## beside hypopg, pg_hint_plan, pg_qualstats, TimescaleDB and more, on a PostgreSQL that is fetched with them; ONLY=hints for some
 	@QUERIES='$(QUERIES)' ONLY='$(ONLY)' scripts/test-extensions
 

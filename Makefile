@@ -22,7 +22,8 @@ TOOLS = $(shell . scripts/tools && echo $$tools)
 
 .PHONY: help deps deps-test deps-clients build install uninstall demo test test-all test-assertions test-clients test-clusters \
 	test-extensions test-schemas random-queries soak check-history model simulation \
-	evidence hosted test-hosted bench microbench lint advisories versions docs dist deb test-packages clean
+	evidence hosted test-hosted bench bench-bundle microbench lint advisories versions docs dist deb test-packages \
+	image test-image clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -95,6 +96,9 @@ evidence: deps-test install ## what docs/evidence.md tells of, kept in docs/evid
 bench: install ## side by side with what else makes IDs; QUICK=1 for less, ONLY=analytics for one measure, RESULTS=directory
 	@QUICK='$(QUICK)' ONLY='$(ONLY)' RESULTS='$(RESULTS)' $(CARGO) run -q --locked --release -p snowflake_bench
 
+bench-bundle: ## the benchmark with PostgreSQL and all that it needs in one folder, target/bench-bundle, for any Linux machine
+	@scripts/bench-bundle
+
 microbench: ## the core alone, by criterion, which compares with the run before
 	$(CARGO) bench --locked -p snowflake_core
 
@@ -144,6 +148,12 @@ deb: dist ## Debian's package for the PostgreSQL of PG_CONFIG, from the archive,
 
 test-packages: deb ## installs, uses, upgrades and removes the package in a throw-away copy of this machine's file system
 	@scripts/test-packages
+
+image: ## the extension image that CloudNativePG mounts, in target/image; POSTGRES=19 for another major than 18
+	@PROFILE='$(PROFILE)' scripts/image $(POSTGRES)
+
+test-image: image ## what is in it, and a PostgreSQL without pg_snowflake that uses it
+	@PROFILE='$(PROFILE)' scripts/test-image
 
 clean: ## remove what was built
 	$(CARGO) clean

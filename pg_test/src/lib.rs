@@ -2,7 +2,7 @@
 //! [registries] of worker IDs.
 //!
 //! The PostgreSQL of the environment's `PG_CONFIG` is used, else the default of `scripts/pg-config`; pg_snowflake must
-//! be installed there. As root, its programs run as user postgres. A cluster listens on a socket in its own directory
+//! be installed there. As root, its programs run as user postgres, or as nobody where there is none. A cluster listens on a socket in its own directory
 //! only, and is stopped and removed when its value is dropped.
 
 pub mod certificates;

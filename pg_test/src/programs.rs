@@ -5,6 +5,7 @@ use std::env;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// An installed PostgreSQL.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -15,7 +16,11 @@ pub struct Installation {
 impl Installation {
     /// That of the environment's `PG_CONFIG`, else the default, which `scripts/pg-config` knows.
     pub fn under_test() -> Self {
-        Self::of(run(&mut which_pg_config()).trim())
+        // The script is not there where a program runs that was built on another machine.
+        match env::var("PG_CONFIG") {
+            Ok(named) if !named.is_empty() => Self::of(&named),
+            _ => Self::of(run(&mut which_pg_config()).trim()),
+        }
     }
 
     /// One whose server speaks TLS: the one under test, or the default if that was built without it, as the wheels of
@@ -69,9 +74,14 @@ impl Installation {
     pub fn program(&self, name: &str, variables: &[(String, String)]) -> Command {
         // By env(1), as a variable such as LD_PRELOAD is for the program alone, and not for runuser(1).
         let mut command = match server_user() {
-            Some(user) => {
+            Some(user) if has_runuser() => {
                 let mut command = Command::new("runuser");
                 command.args(["-u", user, "--", "env"]);
+                command
+            }
+            Some(user) => {
+                let mut command = Command::new("env");
+                become_user(&mut command, user);
                 command
             }
             None => Command::new("env"),
@@ -93,11 +103,27 @@ fn which_pg_config() -> Command {
     Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/pg-config"))
 }
 
-/// The user that servers run as, if that is not the user who runs the tests: a server refuses to run as root.
+/// The user that servers run as, if that is not the user who runs the tests: a server refuses to run as root. It is postgres, or nobody on a
+/// machine that knows no postgres.
 pub fn server_user() -> Option<&'static str> {
-    static ROOT: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    let root = ROOT.get_or_init(|| run(Command::new("id").arg("-u")).trim() == "0");
-    root.then_some("postgres")
+    static USER: OnceLock<Option<&str>> = OnceLock::new();
+    *USER.get_or_init(|| {
+        let root = run(Command::new("id").arg("-u")).trim() == "0";
+        let known = root && output(Command::new("id").args(["-u", "postgres"])).success;
+        root.then_some(if known { "postgres" } else { "nobody" })
+    })
+}
+
+/// Whether there is runuser(1), which a small system lacks.
+fn has_runuser() -> bool {
+    static THERE: OnceLock<bool> = OnceLock::new();
+    *THERE.get_or_init(|| Command::new("runuser").arg("--version").output().is_ok_and(|output| output.status.success()))
+}
+
+/// Has a command run as a user.
+fn become_user(command: &mut Command, user: &str) {
+    let id = |option| run(Command::new("id").args([option, user])).trim().parse().unwrap();
+    command.uid(id("-u")).gid(id("-g"));
 }
 
 /// Has a command run as the server's user, with nothing in between: the process that is spawned is the program itself. Its
@@ -106,8 +132,7 @@ pub fn as_server_user(command: &mut Command) -> &mut Command {
     let path = env::var_os("PATH").unwrap_or_default();
     command.env_clear().env("PATH", path).env("LC_ALL", "C.UTF-8").current_dir("/");
     if let Some(user) = server_user() {
-        let id = |option| run(Command::new("id").args([option, user])).trim().parse().unwrap();
-        command.uid(id("-u")).gid(id("-g"));
+        become_user(command, user);
     }
     command
 }

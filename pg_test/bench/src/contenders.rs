@@ -31,6 +31,8 @@ pub const CACHED_SEQUENCE: &str = "nextval, CACHE 1000";
 pub const UUID_V4: &str = "gen_random_uuid()";
 /// Instagram's function, which repeats IDs where more than 1,024 are made in a millisecond or the clock goes back.
 pub const INSTAGRAM: &str = "Instagram's, in PL/pgSQL";
+/// The time-ordered UUID of PostgreSQL 18.
+pub const UUID_V7: &str = "uuidv7()";
 /// A time-ordered UUID, as people write it in SQL before PostgreSQL 18.
 pub const UUID_V7_IN_SQL: &str = "UUIDv7 in SQL";
 
@@ -86,9 +88,9 @@ pub fn create(client: &mut Client, skipped: &mut Vec<String>) -> Vec<Contender> 
     ];
     let version: i32 = client.query_one("SELECT current_setting('server_version_num')::int", &[]).unwrap().get(0);
     if version >= 180_000 {
-        all.push(Contender::new("uuidv7()", "uuidv7()", "uuid"));
+        all.push(Contender::new(UUID_V7, "uuidv7()", "uuid"));
     } else {
-        skipped.push("uuidv7(): comes with PostgreSQL 18".to_owned());
+        skipped.push(format!("{UUID_V7}: comes with PostgreSQL 18"));
     }
     for (name, extension, expression, column) in EXTENSIONS {
         let available = "SELECT 1 FROM pg_available_extensions WHERE name = $1";

@@ -18,6 +18,10 @@ pub struct Plan {
     pub load: u32,
     /// Numbers of clients.
     pub clients: &'static [usize],
+    /// Numbers of sessions where each has a core of its own; 1 and 2 are always measured, others where there are so many cores.
+    pub sessions: &'static [usize],
+    /// How long such sessions work.
+    pub spell: Duration,
     /// How many IDs a batch has.
     pub batch: u32,
     /// How many seconds the IDs last that are made where the layout is the limit.
@@ -46,6 +50,8 @@ impl Plan {
         calls: Duration::from_millis(100),
         load: 3,
         clients: &[1, 2, 8, 64],
+        sessions: &[1, 2, 4, 8, 16],
+        spell: Duration::from_secs(3),
         batch: 2_000_000,
         sustained: 4,
         inserted: 1_000_000,
@@ -65,6 +71,8 @@ impl Plan {
         calls: Duration::from_millis(25),
         load: 1,
         clients: &[2, 64],
+        sessions: &[1, 2, 4, 8, 16],
+        spell: Duration::from_millis(250),
         batch: 400_000,
         sustained: 1,
         inserted: 100_000,

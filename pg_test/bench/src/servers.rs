@@ -70,7 +70,7 @@ pub fn conditions(servers: &Servers) -> Vec<(&'static str, String)> {
     let kilobytes: u64 = memory.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
     let mut client = servers.wide.client();
     let mut ask = |query: &str| client.query_one(query, &[]).unwrap().get::<_, String>(0);
-    let processors = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let processors = processors();
     let mut settings: String = SETTINGS[..7].join(", ");
     for name in SHOWN {
         let value = ask(&format!("SELECT current_setting('{name}')"));
@@ -90,6 +90,11 @@ pub fn conditions(servers: &Servers) -> Vec<(&'static str, String)> {
         ("settings", settings),
         ("date", ask("SELECT current_date::text")),
     ]
+}
+
+/// How many cores there are for this program and the servers.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// A table expression of so many rows, which are made as they are read. `generate_series` in FROM would store them
@@ -186,7 +191,7 @@ pub fn pgbench_by(
         Protocol::Simple => "--protocol=simple",
         Protocol::Prepared => "--protocol=prepared",
     };
-    pgbench.args(["--no-vacuum", protocol, "--jobs=2", "--log"]);
+    pgbench.args(["--no-vacuum", protocol, "--log"]).arg(format!("--jobs={}", processors()));
     pgbench.arg("--log-prefix").arg(directory.join("latency"));
     pgbench.arg(format!("--client={clients}"));
     for (number, statement) in statements.iter().enumerate() {

@@ -7,7 +7,7 @@ use crate::rounds::{Trial, interleave};
 use crate::servers::{Servers, pgbench, rows};
 
 /// pg_snowflake in the default layout, where 4,096,000 a second is the ceiling.
-const DEFAULT_LAYOUT: &str = "snowflake_next(), default layout";
+pub const DEFAULT_LAYOUT: &str = "snowflake_next(), default layout";
 
 /// pgbench with statements of 1,000 calls. There is a row for each contender and number of clients, named by [`name`].
 pub fn clients(servers: &Servers, plan: &Plan) -> Group {

@@ -4,6 +4,7 @@ mod analytics;
 mod calls;
 mod ceiling;
 pub mod clients;
+mod cores;
 mod decoding;
 mod growth;
 mod hosted;
@@ -30,11 +31,14 @@ const fn measure(name: &'static str, group: fn(&Servers, &Plan, &[Contender]) ->
 }
 
 /// All of them, in the order in which they are measured. Those of the same name may depend on each other.
-pub const ALL: [Measure; 18] = [
+pub const ALL: [Measure; 21] = [
     measure("calls", calls::one_call),
     measure("calls", |servers, plan, _| calls::batch(servers, plan)),
     measure("ceiling", |servers, plan, _| ceiling::ceiling(servers, plan)),
     measure("clients", |servers, plan, _| clients::clients(servers, plan)),
+    measure("cores", |servers, plan, _| cores::generation(servers, plan)),
+    measure("cores", cores::inserts),
+    measure("cores", |servers, plan, _| cores::waits(servers, plan)),
     measure("inserts", inserts::many_rows),
     measure("inserts", inserts::single_rows),
     measure("inserts", inserts::mixed_rows),

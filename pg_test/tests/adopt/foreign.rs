@@ -14,7 +14,8 @@ fn schemas_of_others_move_in_and_out() {
     let mut files = scripts(&own);
     assert!(files.len() >= 4, "{files:?}");
     files.extend(std::env::var("SCHEMAS").into_iter().flat_map(|directory| scripts(Path::new(&directory))));
-    let cluster = Cluster::options().start();
+    // For hundreds of tables in one transaction.
+    let cluster = Cluster::options().set("max_locks_per_transaction = 1024").start();
     for file in &files {
         for calls in [Calls::Each, Calls::Together] {
             one(&cluster, file, calls, file.starts_with(&own));

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 const LAYOUTS: usize = 150;
 
 /// Functions of the library that are not in the extension in SQL.
-const LEFT_OUT: [&str; 22] = [
+const LEFT_OUT: [&str; 24] = [
     "_snowflake.max_id(date)",
     "_snowflake.max_id(date,text)",
     "_snowflake.max_id(timestamp without time zone)",

@@ -1,8 +1,8 @@
 //! Clocks, ends of sessions and servers, and the standby.
 
 use super::{LONGEST_LEAD, Soak, Which, YEAR, true_time};
-use crate::Stop;
 use crate::history::{Event, Place, Trouble};
+use crate::{Stop, check};
 
 /// What `pg_snowflake.max_jump` is by default, less what other servers may be behind by, in seconds.
 const MAX_JUMP: f64 = 8.0;
@@ -68,6 +68,20 @@ impl Soak<'_> {
         self.server(which).crash_any_session();
         self.is_up(which);
         self.history.trouble(Trouble::Crash, self.line(which), begin);
+        self.standby_is_back(which, begin);
+    }
+
+    /// Waits until the synchronous standby streams again: IDs wait for it. PostgreSQL takes up to 15 s where its startup process has asked
+    /// for a receiver just when the one before ended.
+    fn standby_is_back(&self, which: Which, begin: u64) {
+        if which == Which::Primary && self.synchronous {
+            let streams = "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')";
+            let server = self.server(which);
+            check::wait_for("the standby streams again", || {
+                server.retry(|client| Ok(client.query_one(streams, &[])?.get(0)))
+            });
+            self.history.trouble(Trouble::Standby, self.line(which), begin);
+        }
     }
 
     pub(super) fn is_up(&self, which: Which) {
@@ -86,6 +100,7 @@ impl Soak<'_> {
         self.server(which).start();
         self.history.trouble(Trouble::Down, self.line(which), begin);
         self.has_started(self.line(which), offset);
+        self.standby_is_back(which, begin);
     }
 
     /// A server was started, or promoted, with this clock. Where it leases, it does not believe one that is far ahead.

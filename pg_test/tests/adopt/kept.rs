@@ -124,15 +124,7 @@ fn the_plan_names_locks_on_partitions_at_the_other_end() {
         let planned: String = value(&mut client, &planned);
         let mut transaction = client.transaction().unwrap();
         transaction.batch_execute(&format!("SELECT snowflake_adopt('{table}')")).unwrap();
-        let taken: String = transaction
-            .query_one(
-                "SELECT string_agg(DISTINCT 'public.' || relname, ' ' ORDER BY 'public.' || relname) FROM pg_locks \
-                 JOIN pg_class c ON c.oid = relation WHERE pid = pg_backend_pid() AND relkind IN ('r', 'p') \
-                 AND relnamespace = 'public'::regnamespace AND mode = 'AccessExclusiveLock'",
-                &[],
-            )
-            .unwrap()
-            .get(0);
+        let taken = super::locked(&mut transaction);
         transaction.rollback().unwrap();
         assert_eq!(planned, taken, "{table}");
     }

@@ -13,3 +13,11 @@ mod sessions;
 mod staged;
 mod together;
 mod uuid;
+
+/// The tables of the schema public that a transaction has locked in `ACCESS EXCLUSIVE` mode, as plans name them.
+fn locked(transaction: &mut postgres::Transaction) -> String {
+    let query = "SELECT string_agg(DISTINCT 'public.' || relname, ' ' ORDER BY 'public.' || relname) FROM pg_locks \
+                 JOIN pg_class c ON c.oid = relation WHERE pid = pg_backend_pid() AND relkind IN ('r', 'p') \
+                 AND relnamespace = 'public'::regnamespace AND mode = 'AccessExclusiveLock'";
+    transaction.query_one(query, &[]).unwrap().get(0)
+}

@@ -201,15 +201,7 @@ fn the_plan_names_all_locks() {
     );
     let mut transaction = client.transaction().unwrap();
     transaction.batch_execute("SELECT snowflake_adopt('orders')").unwrap();
-    let taken: String = transaction
-        .query_one(
-            "SELECT string_agg(DISTINCT 'public.' || relname, ' ' ORDER BY 'public.' || relname) FROM pg_locks \
-             JOIN pg_class c ON c.oid = relation WHERE pid = pg_backend_pid() AND relkind IN ('r', 'p') \
-             AND relnamespace = 'public'::regnamespace AND mode = 'AccessExclusiveLock'",
-            &[],
-        )
-        .unwrap()
-        .get(0);
+    let taken = super::locked(&mut transaction);
     assert_eq!(planned, taken);
     assert_eq!(planned, "public.lines public.orders public.others");
 }

@@ -4,7 +4,7 @@ PG_CONFIG ?= $(shell scripts/pg-config)
 CARGO ?= cargo
 # What worker IDs can be leased from; less, or nothing, makes a smaller library: REGISTRIES="registry-etcd".
 REGISTRIES ?= registries
-# cargo's profile and directory. `dev` builds in a fraction of the time, and checks its own arithmetic.
+# cargo's profile and directory. `dev` builds in a fraction of the time, and checks its own arithmetic; packages have `dist`.
 PROFILE ?= release
 TARGET ?= target
 export PG_CONFIG
@@ -150,10 +150,10 @@ test-packages: deb ## installs, uses, upgrades and removes the package in a thro
 	@scripts/test-packages
 
 image: ## the extension image that CloudNativePG mounts, in target/image; POSTGRES=19 for another major than 18
-	@PROFILE='$(PROFILE)' scripts/image $(POSTGRES)
+	@scripts/image $(POSTGRES)
 
 test-image: image ## what is in it, and a PostgreSQL without pg_snowflake that uses it
-	@PROFILE='$(PROFILE)' scripts/test-image
+	@scripts/test-image
 
 clean: ## remove what was built
 	$(CARGO) clean

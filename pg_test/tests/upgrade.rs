@@ -170,6 +170,33 @@ fn an_updated_database_equals_one_of_a_fresh_install() {
     }
 }
 
+/// Release by release, each of which equals its fresh install, as the library of today serves both; and then the current version.
+#[test]
+fn an_update_by_way_of_each_release_passes_through_that_release() {
+    let cluster = Cluster::options().start();
+    let fresh = catalogue(&mut cluster.client());
+    let releases = released();
+    for (index, from) in releases.iter().enumerate() {
+        let name = format!("steps_of_{}", from.replace('.', "_"));
+        let mut client = database_of(&cluster, &name, from);
+        client.batch_execute(TABLE).unwrap();
+        client.batch_execute(OBJECTS).unwrap();
+        let mut list = insert(&mut client);
+        for (number, to) in releases.iter().enumerate().skip(index + 1) {
+            client.batch_execute(&format!("{UPDATE} TO '{to}'")).unwrap();
+            assert_eq!(versions(&mut client).0, *to);
+            let mut of_release = database_of(&cluster, &format!("{name}_{number}"), to);
+            same(&catalogue(&mut client), &catalogue(&mut of_release));
+            list.extend(insert(&mut client));
+        }
+        client.batch_execute(UPDATE).unwrap();
+        same(&catalogue(&mut client), &fresh);
+        list.extend(insert(&mut client));
+        check::rising(&list);
+        assert_eq!(read(&mut client), i64::try_from(list.len()).unwrap());
+    }
+}
+
 #[test]
 fn an_update_disturbs_no_session_that_makes_ids() {
     let cluster = Cluster::options().start();

@@ -137,6 +137,45 @@ fn pauses_between_all_steps() {
     nothing_is_locked(&cluster);
 }
 
+/// The clock is read between the number that is read and the base that is set by it. Here, that draws numbers, as other sessions would. They
+/// are of the old base, so the base must rise all the same.
+#[test]
+fn numbers_that_are_drawn_while_a_tick_is_opened() {
+    const DRAWN: i64 = 3000;
+    let cluster = server_of(hosted::options(), NARROW);
+    let mut client = client(&cluster);
+    let mut last = next(&mut client);
+    let clock = format!(
+        "CREATE OR REPLACE FUNCTION _snowflake.clock(l bigint[]) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+         DECLARE
+             callers text;
+         BEGIN
+             GET DIAGNOSTICS callers = PG_CONTEXT;
+             IF callers LIKE '%function _snowflake.open(%' THEN
+                 PERFORM nextval('_snowflake.number') FROM generate_series(1, {DRAWN});
+             END IF;
+             RETURN floor((extract(epoch FROM clock_timestamp()) * 1000000 - l[2]) / l[1])::bigint << l[12]::integer;
+         END $$"
+    );
+    client.batch_execute(&clock).unwrap();
+    let base = |client: &mut Client| value::<i64>(client, "SELECT last_value FROM _snowflake.base");
+    // How often the base rose by less than what was drawn meanwhile: with the number that is the last one by then, it would have fallen.
+    let mut close = 0;
+    for attempt in 0.. {
+        assert!(attempt < 1000, "the base rose by less than what was drawn {close} times");
+        thread::sleep(millis(10 + attempt * 17 % 100));
+        let before = base(&mut client);
+        let id = next(&mut client);
+        let risen = base(&mut client) - before;
+        assert!(id > last && risen >= 0, "{id} after {last}, and the base rose by {risen}");
+        last = id;
+        close += i32::from(0 < risen && risen < DRAWN);
+        if close == 5 {
+            break;
+        }
+    }
+}
+
 #[test]
 fn timeouts_and_errors() {
     let cluster = with_table(server_of(hosted::options(), NARROW));

@@ -48,8 +48,8 @@ pub struct Relation {
     pub is_partition: bool,
     /// Its own partitions, and theirs.
     pub partitions: Vec<String>,
-    /// Whether it is unlogged.
-    pub is_unlogged: bool,
+    /// Whether sequences of its identity columns begin as unlogged ones: those of an unlogged table do, from PostgreSQL 15 on.
+    pub has_unlogged_sequences: bool,
     /// The size with indexes and TOAST, in bytes.
     pub bytes: i64,
 }

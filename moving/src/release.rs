@@ -294,7 +294,7 @@ fn make_identity(
     let goes_on = kept.next() == Some(first);
     let restart = || kept.step(format!("ALTER SEQUENCE {} RESTART WITH {first}", kept.name), "");
     plan.steps.extend(kept.continuation().filter(|_| goes_on).or_else(|| Some(restart())));
-    if kept.is_unlogged != table.is_unlogged {
+    if kept.is_unlogged != table.has_unlogged_sequences {
         let what = if kept.is_unlogged { "UNLOGGED" } else { "LOGGED" };
         plan.steps.push(kept.step(format!("ALTER SEQUENCE {} SET {what}", kept.name), ""));
     }

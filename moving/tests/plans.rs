@@ -23,7 +23,7 @@ fn relation(oid: u32, name: &str) -> Relation {
         heirs_of_others,
         is_partition: false,
         partitions: Vec::new(),
-        is_unlogged: false,
+        has_unlogged_sequences: false,
         bytes,
     }
 }

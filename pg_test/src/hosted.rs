@@ -62,6 +62,7 @@ pub fn server() -> Cluster {
 /// # Panics
 /// Where its directories have no common parent.
 pub fn installation() -> Installation {
+    const SERVER: &str = "server";
     static COPY: OnceLock<TempDir> = OnceLock::new();
     let original = Installation::under_test();
     let [bin, share, library] = [original.bin(), original.directory("--sharedir"), original.directory("--pkglibdir")];
@@ -71,7 +72,7 @@ pub fn installation() -> Installation {
     let root = COPY.get_or_init(|| {
         let root = server_directory("hosted-");
         let place = |directory: &Path| {
-            let place = root.path().join(below(directory));
+            let place = root.path().join(SERVER).join(below(directory));
             fs::create_dir_all(place.parent().unwrap()).unwrap();
             place
         };
@@ -82,8 +83,14 @@ pub fn installation() -> Installation {
         let extensions = place(&share).join("extension");
         link_all(&share.join("extension"), &extensions, "pg_snowflake");
         let libraries = original.directory("--libdir");
-        if !bin.starts_with(&libraries) && !root.path().join(below(&libraries)).exists() {
+        if !bin.starts_with(&libraries) && !root.path().join(SERVER).join(below(&libraries)).exists() {
             symlink(&libraries, place(&libraries)).unwrap();
+        }
+        // What programs from a wheel are linked with lies beside their directory.
+        for entry in fs::read_dir(common.parent().unwrap()).unwrap().map(Result::unwrap) {
+            if entry.file_name().to_string_lossy().ends_with(".libs") {
+                symlink(entry.path(), root.path().join(entry.file_name())).unwrap();
+            }
         }
         let control = "default_version = '2'\nrelocatable = false\nsuperuser = false\n";
         fs::write(extensions.join("pg_snowflake.control"), control).unwrap();
@@ -92,7 +99,7 @@ pub fn installation() -> Installation {
         }
         root
     });
-    Installation::of(root.path().join(below(&bin)).join("pg_config").to_str().unwrap())
+    Installation::of(root.path().join(SERVER).join(below(&bin)).join("pg_config").to_str().unwrap())
 }
 
 /// Links to what a directory has, but for what begins with a name.

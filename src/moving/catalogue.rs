@@ -415,7 +415,7 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
             is_owned: flag(row, 3)?,
             heirs_of_others: texts(row, 10)?,
             is_partition: flag(row, 4)?,
-            is_unlogged: flag(row, 11)?,
+            has_unlogged_sequences: cfg!(since_pg15) && flag(row, 11)?,
             partitions: texts(row, 12)?,
             bytes: row.get(5)?.unwrap_or_default(),
         })

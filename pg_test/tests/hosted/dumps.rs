@@ -175,7 +175,10 @@ fn a_restore_before_the_layout_is_known() {
     let said = output(command.arg(dump(&first)));
     assert!(said.errors.contains("the layout of this database is not on record"), "{said:?}");
     let mut client = second.client_of("owner", DATABASE);
-    assert!(value::<bool>(&mut client, "SELECT to_regclass('events') IS NULL"));
+    // PostgreSQL 14 creates the table, whose rows are refused.
+    if value(&mut client, "SELECT to_regclass('events') IS NOT NULL") {
+        assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM events"), 0);
+    }
     assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM stored"), 500);
     assert!(value::<bool>(&mut client, "SELECT snowflake_database_layout() LIKE '% tick=10ms %'"));
 }

@@ -14,3 +14,13 @@ CREATE TABLE moments (id bigint, at timestamptz);
 INSERT INTO moments VALUES (NULL, '2026-01-01 00:00+00');
 SELECT * FROM (SELECT id, snowflake_timestamp(id) AS at FROM family UNION ALL SELECT id, least(at, '2030-01-01 00:00+00') FROM moments) AS a
 WHERE at < '2026-01-01 00:02+00' ORDER BY at;
+-- Rows that a query reads as wholes have the columns of the UNION ALL, and none of the conditions of its members.
+CREATE TABLE pieces (id bigint NOT NULL, n integer) PARTITION BY RANGE (snowflake_timestamp(id));
+CREATE TABLE pieces_old PARTITION OF pieces FOR VALUES FROM (MINVALUE) TO ('2026-01-01 00:05+00');
+CREATE TABLE pieces_new PARTITION OF pieces FOR VALUES FROM ('2026-01-01 00:05+00') TO (MAXVALUE);
+INSERT INTO pieces SELECT id, n FROM family;
+CREATE VIEW both_kinds AS SELECT id, n, snowflake_timestamp(id) AS at FROM family UNION ALL SELECT id, n, snowflake_timestamp(id) FROM pieces;
+SELECT b.id FROM both_kinds AS b WHERE b.at < '2026-01-01 00:02+00' AND length(b::text) > 0;
+SELECT b.id FROM both_kinds AS b WHERE b.at < '2026-01-01 00:02'::timestamp AND b IS NOT NULL;
+SELECT count(b), min(b::text) FROM both_kinds AS b WHERE at < '2026-01-01 00:02+00';
+EXPLAIN (COSTS OFF) SELECT b.id FROM both_kinds AS b WHERE b.at < '2026-01-01 00:02+00';

@@ -149,7 +149,7 @@ pub unsafe fn hand_down(root: *mut PlannerInfo, member: *mut RelOptInfo) {
         let which = use_of(root, member);
         let has_use = which != Use::Plain || twins::has_any(member);
         (*whole).baserestrictinfo = match which {
-            _ if has_use && is_before_query(root, place) => own,
+            _ if has_use && (is_before_query(root, place) || reads_rows(root, place, own)) => own,
             Use::Plain => {
                 let is_child = (*whole).rtekind == pg_sys::RTEKind::RTE_RELATION && (*whole).part_scheme.is_null();
                 let own =
@@ -184,6 +184,29 @@ unsafe fn is_before_query(root: *mut PlannerInfo, place: *mut AppendRelInfo) -> 
         others
             .find(|&one| (*one).parent_relid == (*place).parent_relid)
             .is_some_and(|next| kind((*next).child_relid) != pg_sys::RTEKind::RTE_RELATION)
+    }
+}
+
+/// Whether a query reads rows of a UNION ALL as wholes: what a member has in their place is made of all of its columns, and so would be of those
+/// that it gets for conditions.
+///
+/// # Safety
+/// The planner's state, a member's place, and the conditions of its whole.
+unsafe fn reads_rows(root: *mut PlannerInfo, place: *mut AppendRelInfo, conditions: *mut List) -> bool {
+    // SAFETY: as above; the arrays have an element for each number of a table in the query.
+    unsafe {
+        let number = (*place).parent_relid;
+        let whole = *(*root).simple_rel_array.add(number as usize);
+        if (**(*root).simple_rte_array.add(number as usize)).rtekind != pg_sys::RTEKind::RTE_SUBQUERY || whole.is_null()
+        {
+            return false;
+        }
+        let mut columns = std::ptr::null_mut();
+        pg_sys::pull_varattnos((*(*whole).reltarget).exprs.cast(), number, &raw mut columns);
+        for condition in elements::<RestrictInfo>(conditions) {
+            pg_sys::pull_varattnos((*condition).clause.cast(), number, &raw mut columns);
+        }
+        pg_sys::bms_is_member(-pg_sys::FirstLowInvalidHeapAttributeNumber, columns)
     }
 }
 

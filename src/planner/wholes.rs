@@ -187,22 +187,19 @@ unsafe fn is_before_query(root: *mut PlannerInfo, place: *mut AppendRelInfo) -> 
     }
 }
 
-/// Whether a query reads rows of a UNION ALL as wholes: what a member has in their place is made of all of its columns, and so would be of those
-/// that it gets for conditions.
+/// Whether a condition of a UNION ALL reads its rows as wholes. For a member, these are made of all of its columns, and so would be of those that
+/// stand for conditions. What else a query reads of the rows is made without them.
 ///
 /// # Safety
 /// The planner's state, a member's place, and the conditions of its whole.
 unsafe fn reads_rows(root: *mut PlannerInfo, place: *mut AppendRelInfo, conditions: *mut List) -> bool {
-    // SAFETY: as above; the arrays have an element for each number of a table in the query.
+    // SAFETY: as above; the array has an element for each number of a table in the query.
     unsafe {
         let number = (*place).parent_relid;
-        let whole = *(*root).simple_rel_array.add(number as usize);
-        if (**(*root).simple_rte_array.add(number as usize)).rtekind != pg_sys::RTEKind::RTE_SUBQUERY || whole.is_null()
-        {
+        if (**(*root).simple_rte_array.add(number as usize)).rtekind != pg_sys::RTEKind::RTE_SUBQUERY {
             return false;
         }
         let mut columns = std::ptr::null_mut();
-        pg_sys::pull_varattnos((*(*whole).reltarget).exprs.cast(), number, &raw mut columns);
         for condition in elements::<RestrictInfo>(conditions) {
             pg_sys::pull_varattnos((*condition).clause.cast(), number, &raw mut columns);
         }

@@ -10,6 +10,7 @@ pub mod check;
 pub mod clients;
 mod cluster;
 pub mod directories;
+pub mod draws;
 pub mod dump;
 pub mod given;
 pub mod history;

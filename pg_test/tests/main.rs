@@ -20,6 +20,7 @@ mod hostile;
 mod house;
 mod javascript;
 mod leap;
+mod libraries;
 mod origin;
 mod pages;
 mod pins;

@@ -1,6 +1,7 @@
 # Orders whose keys PostgreSQL makes by DEFAULT snowflake_next(), with Active Record.
 
 require 'active_record'
+require 'time'
 
 # In a Rails application, this is a file in db/migrate. schema.rb has the default, too.
 class CreateOrders < ActiveRecord::Migration[6.1]
@@ -14,13 +15,33 @@ class CreateOrders < ActiveRecord::Migration[6.1]
   end
 end
 
-# What a key of the default layout says: its bits from the 22nd on are milliseconds since the epoch. For ApplicationRecord.
-module Snowflake
-  EPOCH = Time.utc(2024, 1, 1)
+# Reads the time of keys of a layout, such as 'timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z'.
+class SnowflakeLayout
+  UNITS = { 's' => 1, 'ms' => 1000, 'us' => 1_000_000 }.freeze
 
-  # When the row was made. Without the database, and without a column created_at.
+  def initialize(notation)
+    values = notation.split.to_h { |word| word.split('=') }
+    @epoch = Time.iso8601(values.delete('epoch'))
+    count, unit = values.delete('tick').match(/(\d+)(\w+)/).captures
+    @tick = Rational(count.to_i, UNITS.fetch(unit))
+    @shift = values.except('timestamp').values.sum(&:to_i)
+  end
+
+  def timestamp(key)
+    @epoch + (key >> @shift) * @tick
+  end
+end
+
+# What a key says. For ApplicationRecord.
+module Snowflake
+  # The layout of the database's keys. It never changes, so each process asks once.
+  def self.layout
+    @layout ||= SnowflakeLayout.new(ActiveRecord::Base.connection.select_value('SELECT snowflake_database_layout()'))
+  end
+
+  # When the row was made. Without a column created_at.
   def created_at
-    EPOCH + Rational(id >> 22, 1000)
+    Snowflake.layout.timestamp(id)
   end
 
   # JSON has the key as text: JavaScript reads a number of 63 bits as another number.

@@ -55,7 +55,8 @@ class TestOrders < Minitest::Test
   end
 
   def test_the_time_is_read_from_the_key
-    assert_equal Time.utc(2026, 11, 20, 23, 1, Rational(18859, 1000)), Order.new(id: PUBLISHED).created_at
+    default = SnowflakeLayout.new('timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z')
+    assert_equal Time.utc(2026, 11, 20, 23, 1, Rational(18859, 1000)), default.timestamp(PUBLISHED)
     Order.add_many(MANY)
     Order.select('*', 'snowflake_timestamp(id) AS timestamp').each do |order|
       assert_equal order.timestamp, order.created_at

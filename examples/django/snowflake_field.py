@@ -3,9 +3,10 @@
 DEFAULT_AUTO_FIELD = "snowflake_field.SnowflakeAutoField"
 """
 
-from datetime import datetime, timedelta, timezone
+from functools import cache
 
-from django.db import migrations, models
+from django.db import DEFAULT_DB_ALIAS, connections, migrations, models
+from snowflake_ids import Layout
 
 
 class SnowflakeAutoField(models.BigAutoField):
@@ -61,9 +62,14 @@ class SnowflakeTimestamp(models.Func):
     output_field = models.DateTimeField()
 
 
-EPOCH = datetime(2024, 1, 1, tzinfo=timezone.utc)
+@cache
+def layout(using=DEFAULT_DB_ALIAS):
+    """The layout of the database's keys, which reads them. It never changes, so each process asks once."""
+    with connections[using].cursor() as cursor:
+        cursor.execute("SELECT snowflake_database_layout()")
+        return Layout(cursor.fetchone()[0])
 
 
 def created_at(key):
-    """When a key of the default layout was made: its bits from the 22nd on are milliseconds since the epoch."""
-    return EPOCH + timedelta(milliseconds=key >> 22)
+    """When a key was made, without the database."""
+    return layout().timestamp(key)

@@ -1,5 +1,7 @@
 // Orders with Drizzle.
 
+import { sql } from 'drizzle-orm';
+import { Layout } from 'snowflake-ids';
 import { orders } from './schema.mjs';
 
 // Adds an order and returns it, with its key.
@@ -11,5 +13,6 @@ export const addMany = (db, list) => db.insert(orders).values(list).returning();
 // JSON has keys as text: as a number, JavaScript reads another key. JSON.stringify by itself refuses a BigInt.
 export const toJson = (value) => JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
 
-// When a key of the default layout was made: its bits from the 22nd on are milliseconds since the epoch.
-export const createdAt = (key) => new Date(Number(key >> 22n) + Date.UTC(2024, 0, 1));
+// The layout of the database's keys, which reads them. It never changes, so a program asks once.
+export const layoutOf = async (db) =>
+  new Layout((await db.execute(sql`SELECT snowflake_database_layout() AS layout`)).rows[0].layout);

@@ -1,6 +1,5 @@
 import com.fasterxml.jackson.databind.annotation.JsonSerialize;
 import com.fasterxml.jackson.databind.ser.std.ToStringSerializer;
-import java.time.Instant;
 import javax.persistence.Entity;
 import javax.persistence.GeneratedValue;
 import javax.persistence.Id;
@@ -36,9 +35,5 @@ public class Order {
 
     public int getQuantity() {
         return quantity;
-    }
-
-    public Instant createdAt() {
-        return Snowflake.createdAt(id);
     }
 }

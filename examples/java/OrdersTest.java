@@ -115,12 +115,14 @@ public class OrdersTest {
     }
 
     void times() throws SQLException {
-        equal(Snowflake.createdAt(PUBLISHED), Instant.parse("2026-11-20T23:01:18.859Z"));
+        Snowflake standard = new Snowflake("timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z");
+        equal(standard.createdAt(PUBLISHED), Instant.parse("2026-11-20T23:01:18.859Z"));
+        Snowflake layout = layout();
         try (Statement statement = connection.createStatement();
                 ResultSet rows = statement.executeQuery("SELECT id, snowflake_timestamp(id) FROM orders")) {
             int count = 0;
             for (; rows.next(); count++) {
-                equal(Snowflake.createdAt(rows.getLong(1)), rows.getTimestamp(2).toInstant());
+                equal(layout.createdAt(rows.getLong(1)), rows.getTimestamp(2).toInstant());
             }
             equal(count, MANY);
         }
@@ -146,6 +148,14 @@ public class OrdersTest {
                 ResultSet rows = statement.executeQuery("SELECT test.insert_statements()")) {
             rows.next();
             return rows.getLong(1);
+        }
+    }
+
+    Snowflake layout() throws SQLException {
+        try (Statement statement = connection.createStatement();
+                ResultSet rows = statement.executeQuery("SELECT snowflake_database_layout()")) {
+            rows.next();
+            return new Snowflake(rows.getString(1));
         }
     }
 

@@ -1,6 +1,7 @@
 // Orders whose keys PostgreSQL makes by DEFAULT snowflake_next(), with pg. It reads a bigint as a string, which is exact.
 
 import pg from 'pg';
+import { Layout } from 'snowflake-ids';
 
 export const SCHEMA = `
   CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_next(), item text NOT NULL, quantity int NOT NULL)`;
@@ -31,5 +32,6 @@ export const bigints = {
 // JSON has keys as text: as a number, JavaScript reads another key. JSON.stringify by itself refuses a BigInt.
 export const toJson = (value) => JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
 
-// When a key of the default layout was made: its bits from the 22nd on are milliseconds since the epoch.
-export const createdAt = (key) => new Date(Number(BigInt(key) >> 22n) + Date.UTC(2024, 0, 1));
+// The layout of the database's keys, which reads them. It never changes, so a program asks once.
+export const layoutOf = async (client) =>
+  new Layout((await client.query('SELECT snowflake_database_layout() AS layout')).rows[0].layout);

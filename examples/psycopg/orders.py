@@ -1,7 +1,8 @@
 """Orders whose keys PostgreSQL makes by DEFAULT snowflake_next(), with psycopg 3."""
 
 import json
-from datetime import datetime, timedelta, timezone
+
+from snowflake_ids import Layout
 
 SCHEMA = """
     CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_next(), item text NOT NULL, quantity int NOT NULL)"""
@@ -43,9 +44,6 @@ def from_json(text):
     return int(order["id"]), order["item"]
 
 
-EPOCH = datetime(2024, 1, 1, tzinfo=timezone.utc)
-
-
-def created_at(key):
-    """When a key of the default layout was made: its bits from the 22nd on are milliseconds since the epoch."""
-    return EPOCH + timedelta(milliseconds=key >> 22)
+def layout(connection):
+    """The layout of the database's keys, which reads them. It never changes, so a program asks once."""
+    return Layout(connection.execute("SELECT snowflake_database_layout()").fetchone()[0])

@@ -1,8 +1,7 @@
 """Orders whose keys PostgreSQL makes by DEFAULT snowflake_next(), with SQLAlchemy 2.1."""
 
-from datetime import datetime, timedelta, timezone
-
-from sqlalchemy import BigInteger, func, insert
+from snowflake_ids import Layout
+from sqlalchemy import BigInteger, func, insert, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -22,10 +21,6 @@ class Order(Base):
         insert_sentinel=True,
     )
     item: Mapped[str]
-
-    @property
-    def created_at(self):
-        return created_at(self.id)
 
     def as_json(self):
         """The key as text: JavaScript reads a number of 63 bits as another number."""
@@ -54,9 +49,6 @@ def insert_many(connection, items):
     return list(connection.execute(statement, [{"item": item} for item in items]).scalars())
 
 
-EPOCH = datetime(2024, 1, 1, tzinfo=timezone.utc)
-
-
-def created_at(key):
-    """When a key of the default layout was made: its bits from the 22nd on are milliseconds since the epoch."""
-    return EPOCH + timedelta(milliseconds=key >> 22)
+def layout(session):
+    """The layout of the database's keys, which reads them. It never changes, so a program asks once."""
+    return Layout(session.scalar(select(func.snowflake_database_layout())))

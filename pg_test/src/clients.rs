@@ -24,10 +24,13 @@ const COUNTED: &str = "
     CREATE EVENT TRIGGER count_inserts ON ddl_command_end WHEN TAG IN ('CREATE TABLE')
         EXECUTE FUNCTION test.count_inserts();";
 
-/// A server of the default layout that counts INSERT statements in the database `postgres`. Databases that a program creates
+/// Not the default one, so that an example which takes that for granted fails.
+const LAYOUT: &str = "pg_snowflake.layout = 'timestamp=39 worker=12 sequence=12 tick=10ms epoch=2023-01-01T00:00:00Z'";
+
+/// A server that counts INSERT statements in the database `postgres`. Databases that a program creates
 /// have the extension, too. It listens on the loopback as well, as not every client knows sockets.
 pub fn server() -> Cluster {
-    let cluster = Cluster::options().listening().start();
+    let cluster = Cluster::options().set(LAYOUT).listening().start();
     cluster.client().batch_execute(COUNTED).unwrap();
     cluster.client_of("postgres", "template1").batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     cluster

@@ -8,12 +8,16 @@ use snowflake_test::packages::{connected, copied, installed, npm_install, pip_in
 use snowflake_test::programs::{Output, output};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::Once;
 
-/// Where an example is copied to, with its packages. Beside it are those of `clients/`, which some examples use.
+/// Where an example is copied to, with its packages. Beside it is what several examples use.
 fn example(name: &str, lock: &str, install: impl FnOnce(&Path)) -> PathBuf {
-    static CLIENTS: OnceLock<PathBuf> = OnceLock::new();
-    CLIENTS.get_or_init(|| copied("clients", env!("CARGO_TARGET_TMPDIR")));
+    static SHARED: Once = Once::new();
+    SHARED.call_once(|| {
+        for folder in ["clients", "examples/analytics"] {
+            copied(folder, env!("CARGO_TARGET_TMPDIR"));
+        }
+    });
     installed(&format!("examples/{name}"), env!("CARGO_TARGET_TMPDIR"), lock, install)
 }
 
@@ -44,13 +48,34 @@ fn psycopg() {
 }
 
 #[test]
+fn asyncpg() {
+    python("asyncpg", &["-m", "unittest"], "Ran 5 tests");
+}
+
+#[test]
 fn sqlalchemy() {
     python("sqlalchemy", &["-m", "unittest"], "Ran 7 tests");
 }
 
 #[test]
 fn django() {
-    python("django", &["-m", "django", "test", "--noinput"], "Ran 10 tests");
+    python("django", &["-m", "django", "test", "--noinput"], "Ran 13 tests");
+}
+
+#[test]
+fn postgrest() {
+    python("postgrest", &["-m", "unittest"], "Ran 5 tests");
+}
+
+/// DuckDB, ClickHouse, polars and pandas.
+#[test]
+fn analytics() {
+    python("analytics", &["-m", "unittest"], "Ran 9 tests");
+}
+
+#[test]
+fn dbt() {
+    python("dbt", &["-m", "unittest"], "Ran 2 tests");
 }
 
 /// With the real exporter and promtool; see `examples/monitoring`.
@@ -67,6 +92,50 @@ fn pg() {
 #[test]
 fn drizzle() {
     node("drizzle", "# pass 4");
+}
+
+#[test]
+fn graphql() {
+    node("graphql", "# pass 4");
+}
+
+#[test]
+fn knex() {
+    node("knex", "# pass 4");
+}
+
+#[test]
+fn kysely() {
+    node("kysely", "# pass 4");
+}
+
+#[test]
+fn sequelize() {
+    node("sequelize", "# pass 4");
+}
+
+#[test]
+fn typeorm() {
+    node("typeorm", "# pass 4");
+}
+
+/// Where it stands, as it uses the core; built into a directory of its own.
+#[test]
+fn sqlx() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("examples/sqlx");
+    let server = server();
+    let mut command = connected(Path::new("cargo"), &folder, &server);
+    command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("sqlx"));
+    passes(command.args(["test", "--locked"]), "test result: ok. 2 passed", &server);
+}
+
+/// With packages of Debian 12, which `scripts/deps test` installs.
+#[test]
+fn go() {
+    let folder = copied("examples/go", env!("CARGO_TARGET_TMPDIR"));
+    let server = server();
+    let mut command = connected(Path::new("./test.sh"), &folder, &server);
+    passes(command.env("GOCACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("go")), "ok  ", &server);
 }
 
 /// With packages of Debian 12, which `scripts/deps test` installs.

@@ -298,13 +298,13 @@ fn markdown(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Every document: those at the top, the book, the READMEs of the core and of the examples.
+/// Every document: those at the top, the book, the READMEs of the core, of the packages for clients and of the examples.
 fn documents() -> Vec<PathBuf> {
     let at_top = std::fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path());
     let mut documents: Vec<_> = at_top.filter(|path| path.extension().is_some_and(|name| name == "md")).collect();
     documents.push(root().join("core/README.md"));
     documents.extend(
-        ["docs", "examples", "packaging", ".github"].iter().flat_map(|directory| markdown(&root().join(directory))),
+        ["docs", "clients", "examples", "packaging", ".github"].iter().flat_map(|directory| markdown(&root().join(directory))),
     );
     documents
 }
@@ -353,7 +353,7 @@ fn files_that_documents_name_exist() {
         let text = text.split("## A release").next().unwrap();
         for name in text.split('`').skip(1).step_by(2) {
             let is_path =
-                ["src/", "core/", "registry/", "moving/", "examples/", "sql/", "pg_test/", "scripts/", "docs/"]
+                ["src/", "core/", "registry/", "moving/", "clients/", "examples/", "sql/", "pg_test/", "scripts/", "docs/"]
                     .iter()
                     .any(|start| name.starts_with(start));
             // Not a command, nor a pattern.

@@ -16,7 +16,8 @@ pub fn layout(draw: &mut Rng) -> String {
         ("2023-02-28T23:59:59.999999Z", 1_677_628_799_999_999),
         ("2024-01-01T00:00:00Z", 1_704_067_200_000_000),
     ];
-    let (tick, micros) = *draw.choice(if draw.u8(0..4) == 0 { &longer[..] } else { &ticks[..] }).unwrap();
+    let lengths = if draw.u8(0..4) == 0 { &longer[..] } else { &ticks[..] };
+    let (tick, micros) = *draw.choice(lengths).unwrap();
     let (epoch, since_1970) = *draw.choice(&epochs).unwrap();
     // The most bits with which the time ends before the year 10000.
     let most = ((TIMES[1] - since_1970) / micros).ilog2();

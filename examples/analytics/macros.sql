@@ -2,7 +2,7 @@
 --
 --   psql -XAtq -v system=duckdb -f macros.sql shop      (or clickhouse, dbt)
 --
--- With -v layout=discord, or a layout in full notation, for IDs of others. Reads nothing but the layout, also on a standby.
+-- With -v layout=discord, or a layout in its notation, for IDs of others. Reads nothing but the layout, also on a standby.
 
 \if :{?layout}
 \else
@@ -24,9 +24,11 @@ WITH words AS (
            coalesce(sum(value::int) OVER (ORDER BY n DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::int AS shift
     FROM words WHERE name NOT IN ('tick', 'epoch')
 ), layout AS (
-    SELECT (SELECT substring(value FROM '^\d+')::bigint * CASE substring(value FROM '\D+$') WHEN 's' THEN 1000000 WHEN 'ms' THEN 1000 ELSE 1 END
-            FROM words WHERE name = 'tick') AS tick,
-           (SELECT (extract(epoch FROM value::timestamptz) * 1000000)::bigint FROM words WHERE name = 'epoch') AS epoch,
+    SELECT coalesce((SELECT substring(value FROM '^\d+')::bigint
+                            * CASE substring(value FROM '\D+$') WHEN 's' THEN 1000000 WHEN 'ms' THEN 1000 ELSE 1 END
+                     FROM words WHERE name = 'tick'), 1000) AS tick,
+           (SELECT (extract(epoch FROM coalesce(max(value), '2024-01-01T00:00:00Z')::timestamptz) * 1000000)::bigint
+            FROM words WHERE name = 'epoch') AS epoch,
            1::bigint << shift AS unit,
            (1::bigint << width) - 1 AS last_tick,
            ((1::bigint << width + shift - 1) - 1) * 2 + 1 AS highest
@@ -35,23 +37,23 @@ WITH words AS (
 
 ('duckdb', '(id::BIGINT // {unit} % {size})::INTEGER', 'NULL::INTEGER', $template$
 -- Layout: {layout}
--- Conditions on these read only what they must: snowflake_between(id, since, until), id >= snowflake_min_id(at).
+-- Conditions on these read only what they must: snowflake_between(id, since, until), id >= snowflake_min_id(moment).
 CREATE OR REPLACE MACRO snowflake_timestamp(id) AS make_timestamptz({epoch} + id::BIGINT // {unit} * {tick});
 CREATE OR REPLACE MACRO snowflake_datacenter(id) AS {datacenter};
 CREATE OR REPLACE MACRO snowflake_worker(id) AS {worker};
 CREATE OR REPLACE MACRO snowflake_sequence(id) AS {sequence};
-CREATE OR REPLACE MACRO snowflake_min_id(at) AS CASE
-    WHEN epoch_us(at::TIMESTAMPTZ) <= {epoch} THEN 0::BIGINT
-    WHEN epoch_us(at::TIMESTAMPTZ) > {last} THEN 9223372036854775807
-    ELSE (epoch_us(at::TIMESTAMPTZ) - {epoch} + {tick} - 1) // {tick} * {unit} END;
-CREATE OR REPLACE MACRO snowflake_max_id(at) AS CASE
-    WHEN epoch_us(at::TIMESTAMPTZ) < {epoch} THEN (-1)::BIGINT
-    WHEN epoch_us(at::TIMESTAMPTZ) >= {last} THEN {highest}
-    ELSE (epoch_us(at::TIMESTAMPTZ) - {epoch}) // {tick} * {unit} + {unit} - 1 END;
-CREATE OR REPLACE MACRO snowflake_max_id_before(at) AS CASE
-    WHEN epoch_us(at::TIMESTAMPTZ) <= {epoch} THEN (-1)::BIGINT
-    WHEN epoch_us(at::TIMESTAMPTZ) > {last} THEN {highest}
-    ELSE (epoch_us(at::TIMESTAMPTZ) - {epoch} - 1) // {tick} * {unit} + {unit} - 1 END;
+CREATE OR REPLACE MACRO snowflake_min_id(moment) AS CASE
+    WHEN epoch_us(moment::TIMESTAMPTZ) <= {epoch} THEN 0::BIGINT
+    WHEN epoch_us(moment::TIMESTAMPTZ) > {last} THEN 9223372036854775807
+    ELSE (epoch_us(moment::TIMESTAMPTZ) - {epoch} + {tick} - 1) // {tick} * {unit} END;
+CREATE OR REPLACE MACRO snowflake_max_id(moment) AS CASE
+    WHEN epoch_us(moment::TIMESTAMPTZ) < {epoch} THEN (-1)::BIGINT
+    WHEN epoch_us(moment::TIMESTAMPTZ) >= {last} THEN {highest}
+    ELSE (epoch_us(moment::TIMESTAMPTZ) - {epoch}) // {tick} * {unit} + {unit} - 1 END;
+CREATE OR REPLACE MACRO snowflake_max_id_before(moment) AS CASE
+    WHEN epoch_us(moment::TIMESTAMPTZ) <= {epoch} THEN (-1)::BIGINT
+    WHEN epoch_us(moment::TIMESTAMPTZ) > {last} THEN {highest}
+    ELSE (epoch_us(moment::TIMESTAMPTZ) - {epoch} - 1) // {tick} * {unit} + {unit} - 1 END;
 CREATE OR REPLACE MACRO snowflake_between(id, since, until) AS
     id >= snowflake_min_id(since) AND id <= snowflake_max_id_before(until);
 $template$),
@@ -109,6 +111,11 @@ $template$),
          when {{ snowflake_micros(at) }} > {last} then 9223372036854775807
          else {{ snowflake_quotient('(' ~ snowflake_micros(at) ~ ' - {epoch} + {tick} - 1)', {tick}) }} * {unit} end
 {%- endmacro %}
+{% macro snowflake_max_id(at) -%}
+    case when {{ snowflake_micros(at) }} < {epoch} then -1
+         when {{ snowflake_micros(at) }} >= {last} then {highest}
+         else {{ snowflake_quotient('(' ~ snowflake_micros(at) ~ ' - {epoch})', {tick}) }} * {unit} + {unit} - 1 end
+{%- endmacro %}
 {% macro snowflake_max_id_before(at) -%}
     case when {{ snowflake_micros(at) }} <= {epoch} then -1
          when {{ snowflake_micros(at) }} > {last} then {highest}
@@ -120,13 +127,13 @@ $template$),
 $template$)
 
 ), parts AS (
-    SELECT system, name, coalesce(replace(replace(part, '{unit}', (1::bigint << shift)::text), '{size}', (1::bigint << width)::text), no_part) AS part
+    SELECT system, name, coalesce(replace(replace(part, '{unit}', (1::bigint << shift)::text), '{size}', (1::bigint << width)::text), no_part) AS expression
     FROM systems CROSS JOIN unnest('{datacenter, worker, sequence}'::text[]) AS name LEFT JOIN fields USING (name)
 ), filled AS (
     SELECT system, replace(replace(replace(template,
-               '{datacenter}', max(part) FILTER (WHERE name = 'datacenter')),
-               '{worker}', max(part) FILTER (WHERE name = 'worker')),
-               '{sequence}', max(part) FILTER (WHERE name = 'sequence')) AS template
+               '{datacenter}', max(expression) FILTER (WHERE name = 'datacenter')),
+               '{worker}', max(expression) FILTER (WHERE name = 'worker')),
+               '{sequence}', max(expression) FILTER (WHERE name = 'sequence')) AS template
     FROM systems JOIN parts USING (system) GROUP BY system, template
 )
 SELECT btrim(replace(replace(replace(replace(replace(replace(template,

@@ -46,8 +46,9 @@ class PandasIds:
         """datetime64[us, UTC]."""
         import pandas as pd
 
-        micros = (self.ids >> self.layout.fields["timestamp"].shift) * self.layout.tick_micros + self.layout.epoch_micros
-        times = micros.to_numpy("int64", **({"na_value": 0} if self.ids.hasnans else {})).astype("datetime64[us]")
+        unit = 1 << self.layout.fields["timestamp"].shift
+        micros = self.ids // unit * self.layout.tick_micros + self.layout.epoch_micros
+        times = micros.fillna(0).to_numpy("int64").astype("datetime64[us]")
         return pd.Series(times, self.ids.index).dt.tz_localize("UTC").mask(self.ids.isna())
 
     def field(self, name):
@@ -57,7 +58,7 @@ class PandasIds:
         field = self.layout.fields.get(name)
         if field is None:
             return pd.Series(pd.NA, self.ids.index, "Int32")
-        return (self.ids >> field.shift & field.max).astype("Int32")
+        return (self.ids // (1 << field.shift) % (1 << field.width)).astype("Int32")
 
     def between(self, since, until):
         """Whether an ID's time is at or after `since` and before `until`."""

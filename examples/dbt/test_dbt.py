@@ -16,7 +16,6 @@ DBT = Path(sys.executable).with_name("dbt")
 SINCE, UNTIL = (datetime(2026, 11, day, tzinfo=timezone.utc) for day in (20, 21))
 LAYOUTS = [
     "default",
-    "sonyflake",
     "timestamp=51 sequence=4 worker=8 tick=1us epoch=2023-02-28T23:59:59.999999Z",
     "timestamp=31 datacenter=9 sequence=9 worker=14 tick=1s epoch=2020-02-29T12:34:56.789012Z",
 ]
@@ -32,7 +31,7 @@ class Dbt(unittest.TestCase):
         folder = self.enterContext(tempfile.TemporaryDirectory())
         self.environment = {
             **os.environ,
-            "DUCKDB_FILE": f"{folder}/shop.duckdb",
+            "DUCKDB_FILE": f"{folder}/warehouse.duckdb",
             "DBT_LOG_PATH": folder,
             "DBT_TARGET_PATH": folder,
             "DBT_PROFILES_DIR": str(FOLDER),

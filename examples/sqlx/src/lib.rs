@@ -48,11 +48,7 @@ pub async fn add(connection: &mut PgConnection, item: &str, quantity: i32) -> sq
 ///
 /// # Errors
 /// Those of the server.
-pub async fn add_many(
-    connection: &mut PgConnection,
-    items: &[String],
-    quantities: &[i32],
-) -> sqlx::Result<Vec<i64>> {
+pub async fn add_many(connection: &mut PgConnection, items: &[String], quantities: &[i32]) -> sqlx::Result<Vec<i64>> {
     let query = sqlx::query_scalar(
         "INSERT INTO orders (item, quantity) \
          SELECT item, quantity FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS o (item, quantity, n) \

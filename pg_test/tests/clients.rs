@@ -4,7 +4,7 @@
 
 use snowflake_test::Cluster;
 use snowflake_test::clients::server;
-use snowflake_test::packages::{connected, copied, installed, npm_install, pip_install};
+use snowflake_test::packages::{connected, copied, installed, npm_install, pip_install, program, succeeds};
 use snowflake_test::programs::{Output, output};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -107,6 +107,15 @@ fn knex() {
 #[test]
 fn kysely() {
     node("kysely", "# pass 4");
+}
+
+/// Its client is made of the schema. That takes no engine, which it would download.
+#[test]
+fn prisma() {
+    let folder = example("prisma", "package-lock.json", npm_install);
+    let mut generate = program(Path::new("node_modules/.bin/prisma"), &folder);
+    succeeds(generate.arg("generate").env("PRISMA_SCHEMA_ENGINE_BINARY", "/bin/true").env("CHECKPOINT_DISABLE", "1"));
+    node("prisma", "# pass 4");
 }
 
 #[test]

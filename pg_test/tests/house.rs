@@ -304,7 +304,9 @@ fn documents() -> Vec<PathBuf> {
     let mut documents: Vec<_> = at_top.filter(|path| path.extension().is_some_and(|name| name == "md")).collect();
     documents.push(root().join("core/README.md"));
     documents.extend(
-        ["docs", "clients", "examples", "packaging", ".github"].iter().flat_map(|directory| markdown(&root().join(directory))),
+        ["docs", "clients", "examples", "packaging", ".github"]
+            .iter()
+            .flat_map(|directory| markdown(&root().join(directory))),
     );
     documents
 }
@@ -352,10 +354,20 @@ fn files_that_documents_name_exist() {
         // The steps of a release name files that it makes.
         let text = text.split("## A release").next().unwrap();
         for name in text.split('`').skip(1).step_by(2) {
-            let is_path =
-                ["src/", "core/", "registry/", "moving/", "clients/", "examples/", "sql/", "pg_test/", "scripts/", "docs/"]
-                    .iter()
-                    .any(|start| name.starts_with(start));
+            let is_path = [
+                "src/",
+                "core/",
+                "registry/",
+                "moving/",
+                "clients/",
+                "examples/",
+                "sql/",
+                "pg_test/",
+                "scripts/",
+                "docs/",
+            ]
+            .iter()
+            .any(|start| name.starts_with(start));
             // Not a command, nor a pattern.
             if is_path && !name.contains([' ', '*', '\n']) && !name.contains("OLD") {
                 assert!(root().join(name).exists(), "{} names {name}", document.display());

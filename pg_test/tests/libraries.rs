@@ -131,10 +131,7 @@ fn answered(client: &mut Client, mut case: Value) -> Value {
              snowflake_datacenter($1, $2)::text, snowflake_worker($1, $2)::text, snowflake_sequence($1, $2)::text",
             vec![&id, &layout],
         ),
-        "encode" => (
-            "snowflake_encode($1, $2, $3, $4, $5)::text",
-            vec![&at, &worker, &sequence, &datacenter, &layout],
-        ),
+        "encode" => ("snowflake_encode($1, $2, $3, $4, $5)::text", vec![&at, &worker, &sequence, &datacenter, &layout]),
         "bounds" => (
             "snowflake_min_id($1, $2)::text, snowflake_max_id($1, $2)::text, snowflake_max_id_before($1, $2)::text",
             vec![&at, &layout],

@@ -33,6 +33,10 @@ WITH words AS (
            (1::bigint << width) - 1 AS last_tick,
            ((1::bigint << width + shift - 1) - 1) * 2 + 1 AS highest
     FROM fields WHERE name = 'timestamp'
+), times AS (
+    SELECT name, to_char(timestamp 'epoch' + micros / 1000000 * interval '1 second' + micros % 1000000 * interval '1 microsecond',
+                         'YYYY-MM-DD HH24:MI:SS.US+00') AS time
+    FROM layout, LATERAL (VALUES ('epoch', epoch), ('last', epoch + last_tick * tick)) AS instant (name, micros)
 ), systems (system, part, no_part, template) AS (VALUES
 
 ('duckdb', '(id::BIGINT // {unit} % {size})::INTEGER', 'NULL::INTEGER', $template$
@@ -43,16 +47,16 @@ CREATE OR REPLACE MACRO snowflake_datacenter(id) AS {datacenter};
 CREATE OR REPLACE MACRO snowflake_worker(id) AS {worker};
 CREATE OR REPLACE MACRO snowflake_sequence(id) AS {sequence};
 CREATE OR REPLACE MACRO snowflake_min_id(moment) AS CASE
-    WHEN epoch_us(moment::TIMESTAMPTZ) <= {epoch} THEN 0::BIGINT
-    WHEN epoch_us(moment::TIMESTAMPTZ) > {last} THEN 9223372036854775807
+    WHEN moment::TIMESTAMPTZ <= TIMESTAMPTZ '{epoch_time}' THEN 0::BIGINT
+    WHEN moment::TIMESTAMPTZ > TIMESTAMPTZ '{last_time}' THEN 9223372036854775807
     ELSE (epoch_us(moment::TIMESTAMPTZ) - {epoch} + {tick} - 1) // {tick} * {unit} END;
 CREATE OR REPLACE MACRO snowflake_max_id(moment) AS CASE
-    WHEN epoch_us(moment::TIMESTAMPTZ) < {epoch} THEN (-1)::BIGINT
-    WHEN epoch_us(moment::TIMESTAMPTZ) >= {last} THEN {highest}
+    WHEN moment::TIMESTAMPTZ < TIMESTAMPTZ '{epoch_time}' THEN (-1)::BIGINT
+    WHEN moment::TIMESTAMPTZ >= TIMESTAMPTZ '{last_time}' THEN {highest}
     ELSE (epoch_us(moment::TIMESTAMPTZ) - {epoch}) // {tick} * {unit} + {unit} - 1 END;
 CREATE OR REPLACE MACRO snowflake_max_id_before(moment) AS CASE
-    WHEN epoch_us(moment::TIMESTAMPTZ) <= {epoch} THEN (-1)::BIGINT
-    WHEN epoch_us(moment::TIMESTAMPTZ) > {last} THEN {highest}
+    WHEN moment::TIMESTAMPTZ <= TIMESTAMPTZ '{epoch_time}' THEN (-1)::BIGINT
+    WHEN moment::TIMESTAMPTZ > TIMESTAMPTZ '{last_time}' THEN {highest}
     ELSE (epoch_us(moment::TIMESTAMPTZ) - {epoch} - 1) // {tick} * {unit} + {unit} - 1 END;
 CREATE OR REPLACE MACRO snowflake_between(id, since, until) AS
     id >= snowflake_min_id(since) AND id <= snowflake_max_id_before(until);
@@ -107,18 +111,18 @@ $template$),
 {% macro snowflake_sequence(id) -%} {sequence} {%- endmacro %}
 
 {% macro snowflake_min_id(at) -%}
-    case when {{ snowflake_micros(at) }} <= {epoch} then 0
-         when {{ snowflake_micros(at) }} > {last} then 9223372036854775807
+    case when {{ at }} <= timestamptz '{epoch_time}' then 0
+         when {{ at }} > timestamptz '{last_time}' then 9223372036854775807
          else {{ snowflake_quotient('(' ~ snowflake_micros(at) ~ ' - {epoch} + {tick} - 1)', {tick}) }} * {unit} end
 {%- endmacro %}
 {% macro snowflake_max_id(at) -%}
-    case when {{ snowflake_micros(at) }} < {epoch} then -1
-         when {{ snowflake_micros(at) }} >= {last} then {highest}
+    case when {{ at }} < timestamptz '{epoch_time}' then -1
+         when {{ at }} >= timestamptz '{last_time}' then {highest}
          else {{ snowflake_quotient('(' ~ snowflake_micros(at) ~ ' - {epoch})', {tick}) }} * {unit} + {unit} - 1 end
 {%- endmacro %}
 {% macro snowflake_max_id_before(at) -%}
-    case when {{ snowflake_micros(at) }} <= {epoch} then -1
-         when {{ snowflake_micros(at) }} > {last} then {highest}
+    case when {{ at }} <= timestamptz '{epoch_time}' then -1
+         when {{ at }} > timestamptz '{last_time}' then {highest}
          else {{ snowflake_quotient('(' ~ snowflake_micros(at) ~ ' - {epoch} - 1)', {tick}) }} * {unit} + {unit} - 1 end
 {%- endmacro %}
 {% macro snowflake_between(id, since, until) -%}
@@ -136,7 +140,9 @@ $template$)
                '{sequence}', max(expression) FILTER (WHERE name = 'sequence')) AS template
     FROM systems JOIN parts USING (system) GROUP BY system, template
 )
-SELECT btrim(replace(replace(replace(replace(replace(replace(template,
+SELECT btrim(replace(replace(replace(replace(replace(replace(replace(replace(template,
+           '{epoch_time}', (SELECT time FROM times WHERE name = 'epoch')),
+           '{last_time}', (SELECT time FROM times WHERE name = 'last')),
            '{epoch}', epoch::text),
            '{tick}', tick::text),
            '{unit}', unit::text),

@@ -1,6 +1,7 @@
 """The macros and expressions against the library, over random IDs, times and layouts, and at the ends."""
 
 import json
+import os
 import random
 import re
 import subprocess
@@ -15,7 +16,7 @@ import pandas as pd
 import polars as pl
 import psycopg
 from snowflake_frames import PandasIds, PolarsIds
-from snowflake_ids import LAYOUTS, Layout
+from snowflake_ids import LAYOUTS, Layout, LayoutError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 MICROSECOND = timedelta(microseconds=1)
@@ -29,6 +30,25 @@ TEXTS = [
     "timestamp=40 sequence=23 tick=7ms epoch=2014-09-01T00:00:00Z",
     "timestamp=47",
 ]  # fmt: skip
+
+
+def draw_layout(draw):
+    """As many bits as fit before the year 10000, and often all 63."""
+    tick = draw.choice(["1us", "10us", "125us", "1ms", "7ms", "10ms", "1s", "60s"])
+    epoch = EPOCH + draw.randrange(54 * 365 * 86400 * 10**6) * MICROSECOND
+    written = epoch.replace(tzinfo=None).isoformat(timespec="microseconds" if epoch.microsecond % 1000 else "seconds")
+    while True:
+        widths = [draw.randint(20, 60), *(draw.randint(1, 16) for _ in range(3))]
+        names = ["timestamp", *draw.sample(["datacenter", "worker", "sequence"], draw.randint(0, 3))]
+        fields = " ".join(f"{name}={width}" for name, width in zip(names, widths))
+        try:
+            return str(Layout(f"{fields} tick={tick} epoch={written}Z"))
+        except LayoutError:
+            continue
+
+
+SEED = os.environ.get("SEED", "30")
+TEXTS += [draw_layout(random.Random(f"{SEED} {n}")) for n in range(12)]
 
 
 def draw_ids(layout, count=300):
@@ -102,19 +122,19 @@ class DuckDB(unittest.TestCase):
                 connection.execute(macros("duckdb", text))
                 # Whatever column has the IDs.
                 for type in ("BIGINT", "UBIGINT", "VARCHAR"):
-                    connection.execute(f"CREATE OR REPLACE TABLE ids (n INTEGER, id {type})")
-                    connection.executemany("INSERT INTO ids VALUES (?, ?)", list(enumerate(ids)))
+                    connection.execute(f"CREATE OR REPLACE TABLE ids AS SELECT unnest(?::BIGINT[])::{type} AS id", [ids])
                     rows = connection.execute("""
                         SELECT epoch_us(snowflake_timestamp(id)), snowflake_datacenter(id), snowflake_worker(id), snowflake_sequence(id)
-                        FROM ids ORDER BY n""").fetchall()
+                        FROM ids ORDER BY rowid""").fetchall()
                     self.assertEqual(rows, Library.parts(ids, text))
-                connection.execute("CREATE TABLE times (n INTEGER, moment TIMESTAMPTZ)")
-                rows = [(n, time.isoformat()) for n, time in enumerate(times)]
-                connection.executemany("INSERT INTO times VALUES (?, ?)", rows)
-                rows = connection.execute(
-                    "SELECT snowflake_min_id(moment), snowflake_max_id(moment), snowflake_max_id_before(moment) FROM times ORDER BY n"
-                ).fetchall()
+                texts = [time.isoformat() for time in times]
+                connection.execute("CREATE TABLE times AS SELECT unnest(?::VARCHAR[])::TIMESTAMPTZ AS moment", [texts])
+                query = "SELECT snowflake_min_id({0}), snowflake_max_id({0}), snowflake_max_id_before({0})"
+                rows = connection.execute(f"{query.format('moment')} FROM times ORDER BY rowid").fetchall()
                 self.assertEqual(rows, Library.bounds(times, text))
+                for time in ("infinity", "-infinity", "290000-01-01 00:00+00", "0001-01-01 00:00+00"):
+                    row = connection.execute(query.format(f"TIMESTAMPTZ '{time}'")).fetchone()
+                    self.assertEqual([row], Library.bounds([time], text))
                 null = "SELECT snowflake_timestamp(NULL), snowflake_worker(NULL)"
                 self.assertEqual(connection.execute(null).fetchone(), (None, None))
 
@@ -172,11 +192,12 @@ class ClickHouse(unittest.TestCase):
                 layout = Layout(text)
                 ids, times = draw_ids(layout), draw_times(layout)
                 self.define(text)
-                for type in ("Int64", "UInt64"):
+                for type in ("Int64", "UInt64", "String"):
+                    values = [str(id) for id in ids] if type == "String" else ids
                     rows = self.rows(f"""
                         SELECT toUnixTimestamp64Micro(snowflake_timestamp(id)), snowflake_datacenter(id),
                                snowflake_worker(id), snowflake_sequence(id)
-                        FROM (SELECT arrayJoin({ids}::Array({type})) AS id)""")
+                        FROM (SELECT arrayJoin({values}::Array({type})) AS id)""")
                     self.assertEqual(rows, Library.parts(ids, text))
                 numbers = [micros(time) for time in times]
                 rows = self.rows(f"""

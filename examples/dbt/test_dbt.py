@@ -43,8 +43,8 @@ class Dbt(unittest.TestCase):
         (FOLDER / "macros").mkdir(exist_ok=True)
         (FOLDER / "macros/snowflake.sql").write_text(macros)
 
-    def run_dbt(self, target):
-        variables = f"{{since: '{SINCE}', until: '{UNTIL}'}}"
+    def run_dbt(self, target, since=SINCE, until=UNTIL):
+        variables = f"{{since: '{since}', until: '{until}'}}"
         command = [DBT, "--quiet", "run", "--target", target, "--vars", variables]
         ran = subprocess.run(command, cwd=FOLDER, env=self.environment, capture_output=True, text=True)
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
@@ -93,6 +93,11 @@ class Dbt(unittest.TestCase):
                 self.connection.execute("RESET enable_seqscan")
                 self.assertTrue(any("Index Cond: ((id >= " in line for (line,) in plan), plan)
 
+        # The last layout's rows, all of them.
+        self.run_dbt("postgres", "-infinity", "infinity")
+        count = "SELECT count(*) FROM analytics.orders_of_a_day"
+        self.assertEqual(self.connection.execute(count).fetchone(), (len(ids),))
+
     def test_duckdb(self):
         layout = LAYOUTS[-1]
         self.write_macros(layout)
@@ -109,6 +114,9 @@ class Dbt(unittest.TestCase):
             decoded = [(id, epoch + timedelta(microseconds=at), *rest) for id, at, *rest in decoded.fetchall()]
             of_a_day = [id for (id,) in connection.execute("SELECT id FROM analytics.orders_of_a_day ORDER BY id").fetchall()]
         self.compare(layout, decoded, of_a_day)
+        self.run_dbt("duckdb", "-infinity", "infinity")
+        with duckdb.connect(self.environment["DUCKDB_FILE"]) as connection:
+            self.assertEqual(connection.execute("SELECT count(*) FROM analytics.orders_of_a_day").fetchone(), (len(ids),))
 
 
 if __name__ == "__main__":

@@ -81,8 +81,8 @@ class Dbt(unittest.TestCase):
                 self.connection.execute("TRUNCATE shop.orders; DROP SCHEMA IF EXISTS analytics CASCADE")
                 self.write_macros(layout)
                 ids = sorted(self.ids(layout))
-                # The second run adds those that came after the first.
-                for some in (ids[:-30], ids[-30:]):
+                # A second run adds those that came after the first.
+                for some in (ids[:-30], ids[-30:]) if layout == LAYOUTS[-1] else (ids,):
                     self.store(some)
                     self.run_dbt("postgres")
                 decoded = self.connection.execute("SELECT * FROM analytics.orders_decoded ORDER BY id").fetchall()

@@ -163,6 +163,13 @@ class DuckDB(unittest.TestCase):
                 read, of = self.row_groups(connection, ranged)
                 self.assertTrue(1 <= read <= 2 and of >= 5, (read, of))
 
+    def test_numbers_of_json_are_exact(self):
+        with tempfile.TemporaryDirectory() as folder:
+            # As Debezium sends them.
+            Path(f"{folder}/events.json").write_text('{"after": {"id": 9223372036854775807}}\n{"after": {"id": 382304429472247813}}\n')
+            rows = duckdb.sql(f"SELECT after.id FROM '{folder}/events.json' ORDER BY 1").fetchall()
+        self.assertEqual(rows, [(382304429472247813,), ((1 << 63) - 1,)])
+
     def row_groups(self, connection, query):
         """How many row groups the scan of a table read, and of how many."""
         node = json.loads(connection.execute(f"EXPLAIN (ANALYZE, FORMAT json) {query}").fetchone()[1])["operator"][0]
@@ -204,6 +211,11 @@ class ClickHouse(unittest.TestCase):
                     SELECT snowflake_min_id(at), snowflake_max_id(at), snowflake_max_id_before(at)
                     FROM (SELECT fromUnixTimestamp64Micro(arrayJoin({numbers}::Array(Int64)), 'UTC') AS at)""")
                 self.assertEqual(rows, Library.bounds(times, text))
+
+    def test_numbers_of_json_are_exact(self):
+        events = '{"id": 9223372036854775807}\n{"id": 382304429472247813}'
+        rows = self.rows(f"SELECT id FROM format(JSONEachRow, 'id Int64', '{events}') ORDER BY 1")
+        self.assertEqual(rows, [(382304429472247813,), ((1 << 63) - 1,)])
 
     def test_a_condition_on_the_time_uses_the_primary_key(self):
         self.define("default")

@@ -70,7 +70,7 @@ fn postgrest() {
 /// DuckDB, ClickHouse, polars and pandas.
 #[test]
 fn analytics() {
-    python("analytics", &["-m", "unittest"], "Ran 10 tests");
+    python("analytics", &["-m", "unittest"], "Ran 12 tests");
 }
 
 #[test]

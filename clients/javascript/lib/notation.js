@@ -46,12 +46,11 @@ export const parse = (text) => {
   for (const { 0: word, index } of text.matchAll(/[^ \t\n\f\r]+/g)) {
     const equals = word.indexOf('=');
     const [key, value] = equals < 0 ? [word] : [word.slice(0, equals), word.slice(equals + 1)];
-    // Characters are counted, and not the halves of some that JavaScript counts.
-    const at = [...text.slice(0, index)].length + 1;
-    const fail = (problem, place = at) => {
-      throw new LayoutError(`${problem}, at character ${place}`);
+    // What stands before the first mistake is ASCII, of which JavaScript counts each character as one.
+    const fail = (problem, at = index) => {
+      throw new LayoutError(`${problem}, at character ${at + 1}`);
     };
-    const failAtValue = (problem) => fail(`"${shortened(value)}" ${problem}`, at + [...key].length + 1);
+    const failAtValue = (problem) => fail(`"${shortened(value)}" ${problem}`, index + key.length + 1);
     if (value === undefined) fail(`"${shortened(word)}" is not of the form key=value`);
     if (key === 'tick') {
       if (tick !== undefined) fail('tick is given twice');

@@ -10,15 +10,26 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
 
-/// Where an example is copied to, with its packages. Beside it is what several examples use.
-fn example(name: &str, lock: &str, install: impl FnOnce(&Path)) -> PathBuf {
+/// Copies what several examples use.
+fn share() {
     static SHARED: Once = Once::new();
     SHARED.call_once(|| {
         for folder in ["clients", "examples/analytics"] {
             copied(folder, env!("CARGO_TARGET_TMPDIR"));
         }
     });
+}
+
+/// Where an example is copied to, with its packages.
+fn example(name: &str, lock: &str, install: impl FnOnce(&Path)) -> PathBuf {
+    share();
     installed(&format!("examples/{name}"), env!("CARGO_TARGET_TMPDIR"), lock, install)
+}
+
+/// The same for what checks the packages.
+fn tool(name: &str, lock: &str, install: impl FnOnce(&Path)) -> PathBuf {
+    share();
+    installed(&format!("pg_test/tools/{name}"), env!("CARGO_TARGET_TMPDIR"), lock, install)
 }
 
 /// Runs a test program. Its output must contain the line with which it says that it has run its tests: a program that finds
@@ -92,6 +103,21 @@ fn pg() {
 #[test]
 fn drizzle() {
     node("drizzle", "# pass 4");
+}
+
+/// The types of the packages, by programs that use them, right and wrong.
+#[test]
+fn types() {
+    let folder = tool("typescript", "package-lock.json", npm_install);
+    let mut tsc = program(Path::new("node_modules/.bin/tsc"), &folder);
+    succeeds(tsc.args(["--strict", "--noEmit", "--module", "nodenext", "--target", "es2022", "use.ts"]));
+
+    let folder = tool("mypy", "requirements.txt", pip_install);
+    let mut mypy = program(&folder.join("venv/bin/python"), &folder);
+    let sources = Path::new("../../../clients/python/src").join("snowflake_ids");
+    mypy.args(["-m", "mypy", "--strict", "--python-version", "3.10", "use.py"]).arg(sources);
+    let output = succeeds(mypy.env("MYPYPATH", "../../../clients/python/src"));
+    assert!(output.starts_with("Success: no issues found in "), "{output}");
 }
 
 #[test]

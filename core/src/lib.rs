@@ -44,6 +44,7 @@
 //! * [`line`](mod@line): the one word of shared state, and claiming from it without a lock
 //! * [`reservation`]: what must be durable before a claim
 //! * [`lease`]: workers that servers lease from a registry, each with a range of time
+//! * [`segment`]: plain numbers by tag, of which a registry grants ranges to servers
 //! * [`clock`]: which time to believe when the clock leaps
 //! * [`pieces`]: a range of time in pieces, for partitions
 //! * [`capacity`]: what a layout has room for, and whether that is enough
@@ -64,7 +65,9 @@ pub mod pieces;
 pub mod quote;
 mod record;
 pub mod reservation;
+pub mod segment;
 pub mod statistics;
+mod sync;
 pub mod text;
 pub mod time;
 

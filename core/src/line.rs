@@ -39,27 +39,9 @@
 //! ```
 
 use crate::layout::{Layout, Position, WorkerBits};
+use crate::sync::{AtomicU64, Ordering, back_off};
 use crate::time::{Micros, MonotonicMicros, Tick, Ticks};
-use sync::{AtomicU64, Ordering, back_off};
 use thiserror::Error;
-
-#[cfg(not(loom))]
-mod sync {
-    pub use std::sync::atomic::{AtomicU64, Ordering};
-
-    /// Pauses for a fraction of a microsecond after a lost compare-and-swap. That leaves the word's cache line to the
-    /// core that has it, which makes several claims in this time, rather than move the line between cores for every
-    /// claim: moving it takes longer than a claim.
-    #[cold]
-    pub fn back_off() {
-        (0..32).for_each(|_| std::hint::spin_loop());
-    }
-}
-#[cfg(loom)]
-mod sync {
-    pub use loom::hint::spin_loop as back_off;
-    pub use loom::sync::atomic::{AtomicU64, Ordering};
-}
 
 /// The top bit of the word, which no position reaches: the number of the slot that holds the worker in use.
 const SLOT: u64 = 1 << 63;

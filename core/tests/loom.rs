@@ -1,9 +1,10 @@
-//! The line in all interleavings of two and three threads. Only in a build in which loom replaces the atomics:
+//! The line, and the counter of a segment, in all interleavings of two and three threads. Only in a build in which loom replaces the atomics:
 //! `RUSTFLAGS="--cfg loom" cargo test -p snowflake_core --profile model --test loom`
 #![cfg(loom)]
 
 use loom::sync::{Arc, Mutex};
 use loom::thread;
+use snowflake_core::segment::{Counter, Range};
 use snowflake_core::{Layout, Line, MonotonicMicros, Pace, Policy, Reach, Refusal, Tick, Ticks, WorkerBits};
 
 /// One bit of sequence, so two IDs a tick: few claims suffice to reach the next tick.
@@ -185,5 +186,92 @@ fn two_threads_open_one_tick() {
         let claims = [mine, other.join().unwrap()];
         assert_eq!(claims.iter().filter(|claim| claim.is_ok()).count(), 1, "{claims:?}");
         assert_eq!(layout.tick_of(line.last()), Tick(51));
+    });
+}
+
+/// All numbers of these claims, each of which was claimed once.
+fn numbers(claims: impl IntoIterator<Item = Option<Range>>) -> Vec<u64> {
+    let mut all: Vec<u64> = claims.into_iter().flatten().flat_map(|range| range.first..range.end).collect();
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count, "{all:?}");
+    all
+}
+
+/// As a session that finds nothing: under the lock, it puts the next range in place, if there still is one.
+fn claim_or_install(counter: &Counter, after: &Mutex<Option<Range>>) -> Option<Range> {
+    counter.claim(1).or_else(|| {
+        let mut after = after.lock().unwrap();
+        if let Some(range) = *after
+            && counter.install(range)
+        {
+            *after = None;
+        }
+        drop(after);
+        counter.claim(1)
+    })
+}
+
+/// Nothing between two ranges is claimed, and nothing twice, while one takes the place of the other.
+#[test]
+fn a_range_takes_the_place_of_the_one_before() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let counter = Arc::new(Counter::new());
+        counter.install(Range { first: 1, end: 3 });
+        let after = Arc::new(Mutex::new(Some(Range { first: 7, end: 9 })));
+        let others = [(); 2].map(|()| {
+            let (counter, after) = (Arc::clone(&counter), Arc::clone(&after));
+            thread::spawn(move || [claim_or_install(&counter, &after), claim_or_install(&counter, &after)])
+        });
+        let mine = claim_or_install(&counter, &after);
+        let theirs = others.map(|other| other.join().unwrap());
+        for [first, second] in theirs {
+            assert!(first.is_none() || second.is_none_or(|second| second.first > first.unwrap().first));
+        }
+        let all = numbers([mine].into_iter().chain(theirs.into_iter().flatten()));
+        assert!(all.iter().all(|number| [1, 2, 7, 8].contains(number)), "{all:?}");
+        assert_eq!(all.len(), 4);
+    });
+}
+
+/// What closing returns is not claimed, also by a session that has read the words before; and a range that opens the counter
+/// again is above.
+#[test]
+fn what_is_left_of_a_closed_counter_is_nobodys() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let counter = Arc::new(Counter::new());
+        counter.install(Range { first: 1, end: 4 });
+        let others = [1, 2].map(|want| {
+            let counter = Arc::clone(&counter);
+            thread::spawn(move || counter.claim(want))
+        });
+        let left = counter.close();
+        counter.install(Range { first: 9, end: 10 });
+        let all = numbers(others.map(|other| other.join().unwrap()));
+        assert!(all.iter().all(|number| *number < left.first || *number == 9), "{all:?} {left:?}");
+    });
+}
+
+/// A raise is a floor for all later claims, and for none before.
+#[test]
+fn a_raise_of_a_counter_is_a_floor() {
+    loom::model(|| {
+        let counter = Arc::new(Counter::new());
+        counter.install(Range { first: 1, end: 9 });
+        let other = {
+            let counter = Arc::clone(&counter);
+            thread::spawn(move || [counter.claim(2), counter.claim(1)])
+        };
+        counter.raise(5);
+        let mine = counter.claim(1);
+        assert!(mine.unwrap().first >= 5);
+        let theirs = other.join().unwrap();
+        assert!(theirs[0].unwrap().first < theirs[1].unwrap().first);
+        numbers([mine].into_iter().chain(theirs));
     });
 }

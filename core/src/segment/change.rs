@@ -1,0 +1,140 @@
+//! What is written into a tag's record: to create it, to be granted a range, to raise it, to drop it, to give a rest
+//! back. Each change is one compare-and-swap on the version that was read.
+
+use super::held::Held;
+use super::record::{Bounds, Range, Record, State, Stored, Tag};
+use crate::lease::Version;
+use thiserror::Error;
+
+/// A compare-and-swap of one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Whose record.
+    pub tag: Tag,
+    /// The version that must be found; `None`: there must be no record.
+    pub expected: Option<Version>,
+    /// The record to be stored.
+    pub record: Record,
+}
+
+/// A tag as somebody wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The first number.
+    pub first: u64,
+    /// The last number, at most [`Record::HIGHEST`].
+    pub last: u64,
+    /// How large ranges are.
+    pub bounds: Bounds,
+}
+
+/// Why a change is not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// The registry has no record of the tag. It is never taken for a new one: the registry may have forgotten it.
+    #[error("there is no such tag")]
+    Missing,
+    /// The tag was dropped.
+    #[error("the tag was dropped")]
+    Dropped,
+    /// There is a tag of that name.
+    #[error("there is such a tag")]
+    Exists,
+    /// No number is left.
+    #[error("the last number of the tag, {last}, was granted")]
+    UsedUp {
+        /// The last number.
+        last: u64,
+    },
+    /// The number is above the tag's last.
+    #[error("the last number of the tag is {last}")]
+    AboveLast {
+        /// The last number.
+        last: u64,
+    },
+}
+
+/// Creates a tag. One of that name that was dropped goes on above what was used of it, and so does one of which this server
+/// still holds numbers below `known`, though the registry has no record of it.
+///
+/// # Errors
+/// [`Refusal::Exists`], or [`Refusal::UsedUp`], where all numbers of the plan were used before.
+pub fn create(tag: &Tag, found: Option<&Stored>, plan: &Plan, known: u64) -> Result<Write, Refusal> {
+    if found.is_some_and(|stored| stored.record.state == State::Live) {
+        return Err(Refusal::Exists);
+    }
+    let used = found.map_or(0, |stored| stored.record.next);
+    let next = plan.first.max(used).max(known);
+    if next > plan.last {
+        return Err(Refusal::UsedUp { last: plan.last });
+    }
+    let Plan { first, last, bounds } = *plan;
+    let record = Record { next, floor: next, first, last, state: State::Live, bounds };
+    Ok(write(tag, found, record))
+}
+
+/// Asks for the next `size` numbers, or as many as there are. They are granted once the write is confirmed; where it is not
+/// answered, nobody uses them. `known` is the first number that this server has not been granted: it is above the record's
+/// where the registry was rolled back.
+///
+/// # Errors
+/// Where the tag is not there, or used up.
+pub fn grant(tag: &Tag, found: Option<&Stored>, size: u64, known: u64) -> Result<(Write, Range), Refusal> {
+    let record = live(found)?;
+    let first = record.next.max(known).max(record.floor);
+    if first > record.last {
+        return Err(Refusal::UsedUp { last: record.last });
+    }
+    let end = first.saturating_add(size.max(1)).min(record.last + 1);
+    Ok((write(tag, found, Record { next: end, ..record.clone() }), Range { first, end }))
+}
+
+/// Has the registry know again what it has forgotten: numbers below `known` were granted. `None` where it knows.
+pub fn restore(tag: &Tag, found: &Stored, known: u64) -> Option<Write> {
+    let record = Record { next: known, ..found.record.clone() };
+    (found.record.next < known).then(|| write(tag, Some(found), record))
+}
+
+/// Has all later numbers be above this one, on every server as soon as it looks.
+///
+/// # Errors
+/// Where the tag is not there, or has no such number.
+pub fn raise(tag: &Tag, found: Option<&Stored>, above: u64, known: u64) -> Result<Write, Refusal> {
+    let record = live(found)?;
+    if above > record.last {
+        return Err(Refusal::AboveLast { last: record.last });
+    }
+    let floor = record.floor.max(above + 1);
+    Ok(write(tag, found, Record { next: record.next.max(known).max(floor), floor, ..record.clone() }))
+}
+
+/// Drops a tag. Its record stays, so that what was used stays known.
+///
+/// # Errors
+/// Where the tag is not there.
+pub fn drop_tag(tag: &Tag, found: Option<&Stored>, known: u64) -> Result<Write, Refusal> {
+    let record = live(found)?;
+    let next = record.next.max(known);
+    Ok(write(tag, found, Record { next, floor: next, state: State::Dropped, ..record.clone() }))
+}
+
+/// Gives back what is left, where nothing was granted since: then it ends where the record's next number is. The caller has
+/// closed the counter. `None` where nothing can be given back.
+pub fn give_back(tag: &Tag, found: &Stored, held: &Held) -> Option<Write> {
+    let record = &found.record;
+    let next = held.unused_from().max(record.floor);
+    let is_on_top = record.next == held.top() && next < record.next;
+    is_on_top.then(|| write(tag, Some(found), Record { next, ..record.clone() }))
+}
+
+fn live(found: Option<&Stored>) -> Result<&Record, Refusal> {
+    match found {
+        None => Err(Refusal::Missing),
+        Some(stored) if stored.record.state == State::Dropped => Err(Refusal::Dropped),
+        Some(stored) => Ok(&stored.record),
+    }
+}
+
+fn write(tag: &Tag, found: Option<&Stored>, record: Record) -> Write {
+    Write { tag: tag.clone(), expected: found.map(|stored| stored.version), record }
+}

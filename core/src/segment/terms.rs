@@ -1,0 +1,72 @@
+//! How large a range is, and when the next one is asked for: by time.
+
+use super::record::Bounds;
+use crate::lease;
+use crate::time::Micros;
+
+/// The settings about segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// How long a range lasts, and how long an outage of the registry may be.
+    pub duration: Micros,
+    /// The pauses between attempts.
+    pub pauses: lease::Terms,
+}
+
+/// How a tag was used in the last time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// So many numbers were taken.
+    pub count: u64,
+    /// In this time.
+    pub length: Micros,
+}
+
+impl Use {
+    /// How long so many numbers last at this rate. `None`: for ever, as far as is known.
+    pub fn lasts(&self, count: u64) -> Option<Micros> {
+        let length = u128::from(self.length.0.max(0).unsigned_abs()) * u128::from(count);
+        let micros = length.checked_div(u128::from(self.count))?;
+        i64::try_from(micros).ok().map(Micros)
+    }
+
+    /// How many numbers are taken in this time at this rate.
+    fn count_in(&self, length: Micros) -> u64 {
+        let count = u128::from(self.count) * u128::from(length.0.max(0).unsigned_abs());
+        let in_time = count / u128::from(self.length.0.max(1).unsigned_abs());
+        u64::try_from(in_time).unwrap_or(u64::MAX)
+    }
+}
+
+impl Terms {
+    /// How often a server looks at the records of all tags: so it learns of a raise, a drop, or a registry that has forgotten.
+    pub const LOOK_EVERY: Micros = Micros::from_secs(60);
+
+    /// The size of the next range: what is used in [`Self::duration`], but at most twice and at least half of the size before.
+    pub fn next_size(&self, bounds: Bounds, before: u64, used: Use) -> u64 {
+        let (half, double) = ((before / 2).max(1), before.saturating_mul(2).max(1));
+        bounds.nearest(used.count_in(self.duration).clamp(half, double))
+    }
+
+    /// Whether the next range is to be asked for, with so many numbers left of a range of this size. One that is used rarely
+    /// keeps a quarter, so that it does not run empty while the registry is away.
+    pub fn is_due(&self, left: u64, size: u64, used: Use) -> bool {
+        left <= size / 4 || used.lasts(left).is_some_and(|lasts| lasts < self.duration)
+    }
+
+    /// How long it takes at this rate until [`Self::is_due`]. `None`: for ever, as far as is known.
+    pub fn due_in(&self, left: u64, size: u64, used: Use) -> Option<Micros> {
+        let to_quarter = used.lasts(left.saturating_sub(size / 4))?;
+        used.lasts(left).map(|lasts| (lasts - self.duration).min(to_quarter).max(Micros(0)))
+    }
+
+    /// When to look again, with a little chance, so that servers that were started together do not look together for ever.
+    pub fn look_after(chance: u64) -> Micros {
+        Micros(Self::LOOK_EVERY.0 - (chance % (Self::LOOK_EVERY.0.unsigned_abs() / 5)).cast_signed())
+    }
+
+    /// Whether a tag comes to its end: ten ranges of this size would use it up.
+    pub const fn is_near_end(left: u64, size: u64) -> bool {
+        left < size.saturating_mul(10)
+    }
+}

@@ -1,0 +1,804 @@
+//! The decisions about segments, one by one; and all together in property tests, in which a few servers and a registry do
+//! anything in any order. `model/` has the exhaustive check and the simulation of many.
+
+use proptest::prelude::*;
+use snowflake_core::lease::{self, NamespaceRecord, Version};
+use snowflake_core::segment::*;
+use snowflake_core::{Micros, MonotonicMicros};
+use std::collections::{BTreeMap, BTreeSet};
+
+const MINUTES_10: Micros = Micros::from_secs(600);
+const PAUSES: lease::Terms =
+    lease::Terms { window: Micros::from_secs(60), max_lead: Micros::from_secs(600), max_jump: Micros::from_secs(10) };
+const TERMS: Terms = Terms { duration: MINUTES_10, pauses: PAUSES };
+const BOUNDS: Bounds = Bounds { smallest: 10, largest: 1000 };
+
+fn tag(name: &str) -> Tag {
+    Tag::new(name).unwrap()
+}
+
+fn orders() -> Tag {
+    tag("orders")
+}
+
+fn range(first: u64, end: u64) -> Range {
+    Range { first, end }
+}
+
+/// A live record with this next number.
+fn stored(next: u64, last: u64) -> Stored {
+    Stored {
+        version: Version(7),
+        record: Record { next, floor: 1, first: 1, last, state: State::Live, bounds: BOUNDS },
+    }
+}
+
+fn dropped(next: u64, last: u64) -> Stored {
+    let live = stored(next, last);
+    Stored { record: Record { state: State::Dropped, floor: next, ..live.record }, ..live }
+}
+
+fn plan(first: u64, last: u64) -> Plan {
+    Plan { first, last, bounds: BOUNDS }
+}
+
+// Names and bounds.
+
+#[test]
+fn tags_have_a_length_and_are_printable() {
+    for name in ["orders", "o'clock \"x\" %/ é 雪", &"x".repeat(63), "*", "a/b", " "] {
+        assert_eq!(tag(name).as_str(), name);
+    }
+    for name in ["", &"x".repeat(64), &"雪".repeat(22), "a\nb", "a\0", "\u{7f}"] {
+        assert_eq!(Tag::new(name), Err(TagError), "{name:?}");
+    }
+}
+
+#[test]
+fn bounds_of_a_tag_follow_from_how_many_numbers_it_has() {
+    assert_eq!(Bounds::of(2_147_483_647), Bounds { smallest: 10, largest: 2_147_483 });
+    assert_eq!(Bounds::of(100), Bounds { smallest: 10, largest: 10 });
+    assert_eq!(Bounds::of(3), Bounds { smallest: 3, largest: 3 });
+    assert_eq!(Bounds::of(Record::HIGHEST).nearest(u64::MAX), Record::HIGHEST / 1000);
+    assert_eq!([0, 10, 11, 1000, 1001].map(|size| BOUNDS.nearest(size)), [10, 10, 11, 1000, 1000]);
+}
+
+// What is written.
+
+#[test]
+fn a_tag_is_created_once() {
+    let write = create(&orders(), None, &plan(5, 99), 0).unwrap();
+    assert_eq!((write.expected, write.tag), (None, orders()));
+    let expected = Record { next: 5, floor: 5, first: 5, last: 99, state: State::Live, bounds: BOUNDS };
+    assert_eq!(write.record, expected);
+    assert_eq!(create(&orders(), Some(&stored(5, 99)), &plan(5, 99), 0), Err(Refusal::Exists));
+}
+
+#[test]
+fn a_tag_that_was_dropped_goes_on_above() {
+    let write = create(&orders(), Some(&dropped(50, 99)), &plan(1, 999), 0).unwrap();
+    assert_eq!(write.expected, Some(Version(7)));
+    assert_eq!((write.record.next, write.record.floor, write.record.last), (50, 50, 999));
+    assert_eq!(create(&orders(), Some(&dropped(50, 99)), &plan(70, 999), 0).unwrap().record.next, 70);
+    let used_up = create(&orders(), Some(&dropped(50, 99)), &plan(1, 49), 0);
+    assert_eq!(used_up, Err(Refusal::UsedUp { last: 49 }));
+}
+
+#[test]
+fn who_holds_numbers_creates_above_them() {
+    assert_eq!(create(&orders(), None, &plan(1, 99), 40).unwrap().record.next, 40);
+}
+
+#[test]
+fn a_grant_raises_the_next_number() {
+    let (write, granted) = grant(&orders(), Some(&stored(20, 99)), 10, 0).unwrap();
+    assert_eq!((write.expected, write.record.next, granted), (Some(Version(7)), 30, range(20, 30)));
+    // The rest.
+    let (write, granted) = grant(&orders(), Some(&stored(95, 99)), 10, 0).unwrap();
+    assert_eq!((write.record.next, granted), (100, range(95, 100)));
+    assert_eq!(grant(&orders(), Some(&stored(100, 99)), 10, 0), Err(Refusal::UsedUp { last: 99 }));
+    let (write, granted) = grant(&orders(), Some(&stored(Record::HIGHEST, Record::HIGHEST)), u64::MAX, 0).unwrap();
+    assert_eq!((write.record.next, granted.count()), (Record::HIGHEST + 1, 1));
+}
+
+#[test]
+fn a_tag_that_is_not_there_is_no_new_one() {
+    assert_eq!(grant(&orders(), None, 10, 0), Err(Refusal::Missing));
+    assert_eq!(grant(&orders(), None, 10, 500), Err(Refusal::Missing));
+    assert_eq!(grant(&orders(), Some(&dropped(20, 99)), 10, 0), Err(Refusal::Dropped));
+    assert_eq!(raise(&orders(), None, 10, 0), Err(Refusal::Missing));
+    assert_eq!(drop_tag(&orders(), None, 0), Err(Refusal::Missing));
+    assert_eq!(drop_tag(&orders(), Some(&dropped(20, 99)), 0), Err(Refusal::Dropped));
+}
+
+#[test]
+fn a_registry_that_was_rolled_back_is_raised() {
+    assert_eq!(restore(&orders(), &stored(20, 99), 40).unwrap().record.next, 40);
+    assert_eq!(restore(&orders(), &stored(40, 99), 40), None);
+    assert_eq!(restore(&orders(), &dropped(20, 99), 40).unwrap().record.state, State::Dropped);
+    let (write, granted) = grant(&orders(), Some(&stored(20, 99)), 10, 40).unwrap();
+    assert_eq!((write.record.next, granted), (50, range(40, 50)));
+    assert_eq!(drop_tag(&orders(), Some(&stored(20, 99)), 40).unwrap().record.next, 40);
+    assert_eq!(raise(&orders(), Some(&stored(20, 99)), 5, 40).unwrap().record.next, 40);
+}
+
+#[test]
+fn a_raise_moves_the_floor_and_lowers_nothing() {
+    let write = raise(&orders(), Some(&stored(20, 99)), 49, 0).unwrap();
+    assert_eq!((write.record.next, write.record.floor), (50, 50));
+    let write = raise(&orders(), Some(&stored(80, 99)), 49, 0).unwrap();
+    assert_eq!((write.record.next, write.record.floor), (80, 50));
+    let floored = Stored { record: Record { floor: 60, ..stored(80, 99).record }, ..stored(80, 99) };
+    assert_eq!(raise(&orders(), Some(&floored), 49, 0).unwrap().record.floor, 60);
+    assert_eq!(raise(&orders(), Some(&stored(20, 99)), 99, 0).unwrap().record.left(), 0);
+    assert_eq!(raise(&orders(), Some(&stored(20, 99)), 100, 0), Err(Refusal::AboveLast { last: 99 }));
+}
+
+#[test]
+fn a_rest_is_given_back_where_nothing_was_granted_since() {
+    let give = |next, current, after| {
+        give_back(&orders(), &stored(next, 99), &Held { current, after }).map(|write| write.record.next)
+    };
+    assert_eq!(give(30, range(24, 30), None), Some(24));
+    assert_eq!(give(40, range(24, 30), None), None, "granted since");
+    assert_eq!(give(20, range(24, 30), None), None, "rolled back");
+    assert_eq!(give(30, range(30, 30), None), None, "nothing left");
+    assert_eq!(give(40, range(24, 30), Some(range(30, 40))), Some(24), "both");
+    assert_eq!(give(50, range(24, 30), Some(range(40, 50))), Some(40), "another server's lies between");
+    assert_eq!(give(50, range(30, 30), Some(range(40, 50))), Some(40));
+    assert_eq!(give(40, range(30, 30), Some(range(30, 40))), Some(30));
+    let floored = Stored { record: Record { floor: 27, ..stored(30, 99).record }, ..stored(30, 99) };
+    let held = Held { current: range(24, 30), after: None };
+    assert_eq!(give_back(&orders(), &floored, &held).unwrap().record.next, 27, "not below the floor");
+}
+
+// What is held.
+
+#[test]
+fn a_counter_gives_each_number_once_and_no_more_than_it_has() {
+    let counter = Counter::new();
+    assert_eq!(counter.claim(1), None);
+    assert!(counter.install(range(5, 10)));
+    assert!(!counter.install(range(10, 20)), "something is left");
+    assert_eq!((counter.claim(1), counter.claim(3)), (Some(range(5, 6)), Some(range(6, 9))));
+    assert_eq!((counter.claim(7), counter.claim(1)), (Some(range(9, 10)), None));
+    assert!(!counter.install(range(9, 20)), "ranges rise");
+    assert!(!counter.install(range(20, 20)), "an empty one is none");
+    assert!(counter.install(range(20, 30)));
+    counter.raise(25);
+    assert_eq!(counter.claim(1), Some(range(25, 26)));
+    counter.raise(3);
+    counter.raise(1000);
+    assert_eq!((counter.claim(1), counter.left()), (None, range(30, 30)));
+    assert!(counter.install(range(Record::HIGHEST, Record::HIGHEST + 1)));
+    assert_eq!(counter.claim(u64::MAX), Some(range(Record::HIGHEST, Record::HIGHEST + 1)));
+}
+
+#[test]
+fn a_closed_counter_tells_what_is_left_and_opens_above() {
+    let counter = Counter::new();
+    assert!(counter.install(range(5, 10)));
+    counter.claim(2);
+    assert_eq!(counter.close(), range(7, 10));
+    assert_eq!((counter.claim(1), counter.left(), counter.close()), (None, range(10, 10), range(10, 10)));
+    counter.raise(8);
+    assert_eq!(counter.claim(1), None);
+    assert!(!counter.install(range(7, 12)));
+    assert!(counter.install(range(12, 14)));
+    assert_eq!(counter.claim(9), Some(range(12, 14)));
+}
+
+#[test]
+fn a_floor_cuts_what_is_held() {
+    let held = Held { current: range(5, 10), after: Some(range(20, 30)) };
+    assert_eq!(held.above(0), held);
+    assert_eq!(held.above(7), Held { current: range(7, 10), ..held });
+    assert_eq!(held.above(25), Held { current: range(10, 10), after: Some(range(25, 30)) });
+    assert_eq!(held.above(99), Held { current: range(10, 10), after: None });
+    assert_eq!((held.left(), held.top()), (15, 30));
+}
+
+// Sizes.
+
+#[test]
+fn a_range_is_sized_by_time_and_changes_by_no_more_than_twice() {
+    let used = |count, seconds| Use { count, length: Micros::from_secs(seconds) };
+    let next = |before, used| TERMS.next_size(BOUNDS, before, used);
+    assert_eq!(next(100, used(100, 600)), 100, "it lasts as long as it should");
+    assert_eq!(next(100, used(100, 500)), 120);
+    assert_eq!(next(100, used(100, 700)), 85);
+    assert_eq!(next(100, used(100, 60)), 200, "twice");
+    assert_eq!(next(100, used(100, 0)), 200);
+    assert_eq!(next(100, used(1, 600)), 50, "half");
+    assert_eq!(next(100, used(0, 0)), 50);
+    assert_eq!((next(15, used(1, 600)), next(800, used(800, 1))), (10, 1000), "within the bounds");
+    let huge = Bounds { smallest: 1, largest: u64::MAX };
+    assert_eq!(TERMS.next_size(huge, u64::MAX, used(u64::MAX, 1)), u64::MAX);
+}
+
+#[test]
+fn a_range_is_due_when_what_is_left_does_not_last() {
+    let used = |count, seconds| Use { count, length: Micros::from_secs(seconds) };
+    assert!(TERMS.is_due(100, 100, used(10, 10)), "100 s");
+    assert!(!TERMS.is_due(601, 601, used(10, 10)));
+    assert_eq!(TERMS.due_in(601, 601, used(10, 10)), Some(Micros::from_secs(1)));
+    // Rarely used: a quarter is kept.
+    assert!(!TERMS.is_due(3, 10, used(1, 8640)) && TERMS.is_due(2, 10, used(1, 8640)));
+    assert_eq!(TERMS.due_in(4, 10, used(1, 8640)), Some(Micros::from_secs(2 * 8640)));
+    assert!(!TERMS.is_due(10, 10, used(0, 100)) && TERMS.is_due(0, 10, used(0, 100)));
+    assert_eq!(TERMS.due_in(10, 10, used(0, 100)), None);
+}
+
+// The fetcher.
+
+const LIFE: u64 = 77;
+
+fn namespace(life: u64) -> NamespaceRecord {
+    NamespaceRecord { layout: "l".to_owned(), life, leases_from: None }
+}
+
+/// A registry that does as it is told.
+#[derive(Clone, Debug)]
+struct Registry {
+    namespace: NamespaceRecord,
+    records: BTreeMap<Tag, Stored>,
+    version: u64,
+    requests: usize,
+    late: Vec<Next>,
+}
+
+impl Registry {
+    fn new() -> Self {
+        Self { namespace: namespace(LIFE), records: BTreeMap::new(), version: 0, requests: 0, late: Vec::new() }
+    }
+
+    fn answer(&mut self, request: &Next) -> Answer {
+        self.requests += 1;
+        match request {
+            Next::ReadAll => Answer::All(self.records.clone()),
+            Next::Read(tag) => Answer::One(self.records.get(tag).cloned()),
+            Next::Write(_, namespace) if *namespace != self.namespace => Answer::OtherNamespace,
+            Next::Write(write, _) => {
+                let found = self.records.get(&write.tag);
+                if found.map(|stored| stored.version) != write.expected {
+                    return Answer::Conflict(found.cloned());
+                }
+                self.version += 1;
+                let stored = Stored { version: Version(self.version), record: write.record.clone() };
+                self.records.insert(write.tag.clone(), stored);
+                Answer::Stored(Version(self.version))
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn next_of(&self, name: &str) -> u64 {
+        self.records[&tag(name)].record.next
+    }
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Done,
+    /// It does not arrive.
+    Lost,
+    /// It is done, and the answer is lost.
+    AnswerLost,
+    /// It arrives when nobody waits for it any more.
+    Late,
+}
+
+/// What a server has in shared memory of a tag.
+struct Place {
+    tag: Tag,
+    counter: Counter,
+    after: Option<Range>,
+    /// What was left when it was closed.
+    closed: Option<Range>,
+    standing: Standing,
+}
+
+struct Server {
+    fetcher: Fetcher,
+    places: Vec<Place>,
+    now: MonotonicMicros,
+    events: Vec<Event>,
+    is_done: bool,
+}
+
+fn fetcher(tags: Vec<Tag>) -> Fetcher {
+    Fetcher::new(TERMS, 2, tags, BTreeMap::new())
+}
+
+impl Server {
+    fn new() -> Self {
+        let now = MonotonicMicros(0);
+        Self { fetcher: fetcher(Vec::new()), places: Vec::new(), now, events: Vec::new(), is_done: false }
+    }
+
+    fn held(&self) -> Vec<Held> {
+        let of = |place: &Place| Held { current: place.closed.unwrap_or(place.counter.left()), after: place.after };
+        self.places.iter().map(of).collect()
+    }
+
+    /// Does the next thing. Returns how long there is nothing.
+    fn step(&mut self, registry: &mut Registry, fate: Fate) -> Option<Micros> {
+        let (held, namespace) = (self.held(), registry.namespace.clone());
+        let moment =
+            Moment { monotonic: self.now, chance: self.now.0 as u64, namespace: Some(&namespace), held: &held };
+        let next = self.fetcher.next(&moment);
+        let answer = match &next {
+            Next::Wait(length) => return Some(*length),
+            Next::Done => {
+                self.is_done = true;
+                return Some(Micros(0));
+            }
+            Next::Tell { slot, tag, standing, floor } => {
+                if *slot == self.places.len() {
+                    let (tag, counter) = (tag.clone(), Counter::new());
+                    self.places.push(Place { tag, counter, after: None, closed: None, standing: Standing::Live });
+                }
+                let place = &mut self.places[*slot];
+                assert_eq!(place.tag, *tag);
+                place.standing = *standing;
+                place.counter.raise(*floor);
+                place.after = Held { current: range(0, 0), after: place.after }.above(*floor).after;
+                if *standing == Standing::Dropped {
+                    place.counter.close();
+                    place.after = None;
+                }
+                return None;
+            }
+            Next::Install(slot, range) => {
+                let place = &mut self.places[*slot];
+                if !place.counter.install(*range) {
+                    assert!(place.after.is_none() && place.counter.left().count() > 0);
+                    place.after = Some(*range);
+                }
+                Answer::Installed
+            }
+            Next::Close => {
+                for place in &mut self.places {
+                    place.closed = Some(place.counter.close());
+                }
+                Answer::Closed
+            }
+            request => match fate {
+                Fate::Done => registry.answer(request),
+                Fate::AnswerLost => {
+                    registry.answer(request);
+                    Answer::Unknown
+                }
+                Fate::Lost => Answer::Unknown,
+                Fate::Late => {
+                    registry.late.push(request.clone());
+                    Answer::Unknown
+                }
+            },
+        };
+        let answer = match (answer, &next) {
+            (Answer::Unknown, Next::Read(_) | Next::ReadAll) => Answer::Failed,
+            (answer, _) => answer,
+        };
+        let held = self.held();
+        let moment = Moment { held: &held, ..moment };
+        self.fetcher.answer(&moment, answer);
+        self.events.extend(self.fetcher.take_events());
+        None
+    }
+
+    /// Up to where there is nothing to do.
+    fn settle(&mut self, registry: &mut Registry) -> Micros {
+        (0..100).find_map(|_| self.step(registry, Fate::Done)).expect("an end")
+    }
+
+    fn order(&mut self, registry: &mut Registry, order: Order) -> Result<Record, NotDone> {
+        self.fetcher.order(order);
+        self.settle(registry);
+        let at = self.events.iter().position(|event| matches!(event, Event::Answered(_))).unwrap();
+        match self.events.remove(at) {
+            Event::Answered(outcome) => outcome,
+            _ => unreachable!(),
+        }
+    }
+
+    fn place(&self, tag: &Tag) -> Option<usize> {
+        self.places.iter().position(|place| place.tag == *tag)
+    }
+
+    /// As sessions do; `None` where they would wait, or fail.
+    fn claim(&mut self, tag: &Tag, want: u64) -> Option<Range> {
+        let at = self.place(tag)?;
+        let place = &mut self.places[at];
+        if let Some(claimed) = place.counter.claim(want) {
+            return Some(claimed);
+        }
+        if place.closed.is_some() {
+            return None;
+        }
+        let after = place.after.take()?;
+        assert!(place.counter.install(after));
+        place.counter.claim(want)
+    }
+
+    fn advance(&mut self, seconds: i64) {
+        self.now = self.now.saturating_add(Micros::from_secs(seconds));
+    }
+}
+
+/// A registry with the tag, and a server that has taken numbers of it.
+fn with_orders(last: u64) -> (Registry, Server) {
+    let (mut registry, mut server) = (Registry::new(), Server::new());
+    server.order(&mut registry, Order::Create(orders(), plan(1, last))).unwrap();
+    server.order(&mut registry, Order::Attach(orders())).unwrap();
+    (registry, server)
+}
+
+#[test]
+fn the_first_range_is_small_and_the_next_one_comes_in_time() {
+    let (mut registry, mut server) = with_orders(1_000_000);
+    assert_eq!(registry.next_of("orders"), 11);
+    assert_eq!(server.claim(&orders(), 1), Some(range(1, 2)));
+    server.advance(1);
+    server.settle(&mut registry);
+    assert_eq!(server.places[0].after, Some(range(11, 31)), "a number a second, so twice as many");
+    for expected in 2..=30 {
+        server.settle(&mut registry);
+        assert_eq!(server.claim(&orders(), 1), Some(range(expected, expected + 1)));
+    }
+}
+
+#[test]
+fn a_tag_that_is_used_ten_times_a_day_keeps_small_ranges() {
+    let (mut registry, mut server) = with_orders(1_000_000);
+    for number in 1..=100 {
+        assert_eq!(server.claim(&orders(), 1), Some(range(number, number + 1)));
+        server.advance(8640);
+        server.settle(&mut registry);
+    }
+    assert!(server.held()[0].left() <= 20, "{:?}", server.held());
+    assert!(registry.next_of("orders") <= 120);
+}
+
+/// A thousand numbers a second: sizes rise until a range lasts ten minutes.
+#[test]
+fn sizes_follow_the_use() {
+    let (mut registry, mut server) = (Registry::new(), Server::new());
+    let bounds = Bounds { smallest: 10, largest: u64::MAX };
+    let plan = Plan { bounds, ..plan(1, Record::HIGHEST) };
+    server.order(&mut registry, Order::Create(orders(), plan)).unwrap();
+    server.order(&mut registry, Order::Attach(orders())).unwrap();
+    let mut use_for = |server: &mut Server, seconds: u64, a_second: u64| {
+        registry.requests = 0;
+        for _ in 0..seconds {
+            let mut left = a_second;
+            while left > 0 {
+                match server.claim(&orders(), left) {
+                    Some(claimed) => left -= claimed.count(),
+                    None => drop(server.settle(&mut registry)),
+                }
+            }
+            server.advance(1);
+            server.settle(&mut registry);
+        }
+        registry.requests
+    };
+    use_for(&mut server, 7200, 1000);
+    let requests = use_for(&mut server, 7200, 1000);
+    let (size, _) = server.fetcher.used(0, &server.held()[0], server.now).unwrap();
+    assert!((540_000..=660_000).contains(&size), "{size}");
+    assert!(requests < 12 + 7200 / 48 + 10, "{requests}: a range in ten minutes, a look a minute");
+    use_for(&mut server, 36_000, 1);
+    let (size, _) = server.fetcher.used(0, &server.held()[0], server.now).unwrap();
+    assert!(size < 660_000, "{size}");
+}
+
+#[test]
+fn a_tag_that_was_not_created_is_refused_and_takes_no_place() {
+    let (mut registry, mut server) = (Registry::new(), Server::new());
+    for _ in 0..5 {
+        let unknown = server.order(&mut registry, Order::Attach(orders()));
+        assert_eq!(unknown, Err(NotDone::Refused(Refusal::Missing)));
+    }
+    assert_eq!((server.places.len(), registry.records.len()), (0, 0));
+}
+
+#[test]
+fn there_is_a_place_for_so_many_tags() {
+    let (mut registry, mut server) = with_orders(99);
+    for name in ["b", "c"] {
+        server.order(&mut registry, Order::Create(tag(name), plan(1, 99))).unwrap();
+    }
+    server.order(&mut registry, Order::Attach(tag("b"))).unwrap();
+    assert_eq!(server.order(&mut registry, Order::Attach(tag("c"))), Err(NotDone::Full));
+    assert!(server.order(&mut registry, Order::Attach(orders())).is_ok());
+}
+
+#[test]
+fn at_its_end_a_tag_is_used_up() {
+    let (mut registry, mut server) = with_orders(25);
+    let near = |server: &Server| server.events.iter().filter(|event| matches!(event, Event::NearEnd { .. })).count();
+    assert_eq!(near(&server), 1);
+    for number in 1..=25 {
+        server.settle(&mut registry);
+        assert_eq!(server.claim(&orders(), 1), Some(range(number, number + 1)));
+    }
+    server.settle(&mut registry);
+    assert_eq!((server.claim(&orders(), 1), server.places[0].standing), (None, Standing::UsedUp));
+    assert_eq!(near(&server), 1, "once an hour");
+    let requests = registry.requests;
+    server.advance(30);
+    server.settle(&mut registry);
+    assert!(registry.requests <= requests + 1, "it is not asked for again and again");
+}
+
+#[test]
+fn what_is_not_answered_is_abandoned() {
+    for fate in [Fate::AnswerLost, Fate::Late, Fate::Lost] {
+        let (mut registry, mut server) = with_orders(1_000_000);
+        assert_eq!(server.claim(&orders(), 9), Some(range(1, 10)));
+        assert_eq!(server.step(&mut registry, fate), None);
+        server.advance(1);
+        server.settle(&mut registry);
+        for late in std::mem::take(&mut registry.late) {
+            registry.answer(&late);
+        }
+        let granted = server.places[0].after.unwrap();
+        assert_eq!(granted.first, if fate == Fate::AnswerLost { 31 } else { 11 }, "{fate:?}");
+        assert_eq!(registry.next_of("orders"), granted.end, "{fate:?}: a late one finds another version");
+    }
+}
+
+#[test]
+fn a_clean_stop_leaves_no_gap() {
+    let (mut registry, mut server) = with_orders(1_000_000);
+    assert_eq!(server.claim(&orders(), 9), Some(range(1, 10)));
+    server.settle(&mut registry);
+    assert_eq!(registry.next_of("orders"), 31);
+    server.fetcher.stop(MonotonicMicros(1_000_000));
+    server.settle(&mut registry);
+    assert!(server.is_done);
+    assert_eq!((registry.next_of("orders"), server.claim(&orders(), 1)), (10, None));
+    assert!(server.events.contains(&Event::GivenBack { tag: orders(), next: 10 }));
+    // Where another server was granted a range since, that stays.
+    let (mut registry, mut server) = with_orders(1_000_000);
+    let mut other = Server::new();
+    other.order(&mut registry, Order::Attach(orders())).unwrap();
+    server.fetcher.stop(MonotonicMicros(1_000_000));
+    server.settle(&mut registry);
+    assert!(server.is_done);
+    assert_eq!(registry.next_of("orders"), 21);
+}
+
+#[test]
+fn a_stop_ends_while_the_registry_is_away() {
+    let (mut registry, mut server) = with_orders(1_000_000);
+    server.fetcher.stop(MonotonicMicros(1_000_000));
+    for _ in 0..5 {
+        server.step(&mut registry, Fate::Lost);
+    }
+    assert!(server.is_done);
+    assert_eq!(registry.next_of("orders"), 11);
+}
+
+#[test]
+fn a_drop_and_a_raise_reach_other_servers_by_their_next_look() {
+    let (mut registry, mut server) = with_orders(1_000_000);
+    let mut other = Server::new();
+    other.order(&mut registry, Order::Attach(orders())).unwrap();
+    assert_eq!(other.claim(&orders(), 1), Some(range(11, 12)));
+    server.order(&mut registry, Order::Raise(orders(), 500)).unwrap();
+    other.advance(61);
+    other.settle(&mut registry);
+    server.settle(&mut registry);
+    assert!(other.claim(&orders(), 1).unwrap().first > 500);
+    assert!(server.claim(&orders(), 1).unwrap().first > 500);
+
+    server.order(&mut registry, Order::Drop(orders())).unwrap();
+    other.advance(61);
+    other.settle(&mut registry);
+    server.settle(&mut registry);
+    assert_eq!((other.claim(&orders(), 1), server.claim(&orders(), 1)), (None, None));
+    assert_eq!(other.places[0].standing, Standing::Dropped);
+    let before = registry.next_of("orders");
+
+    server.order(&mut registry, Order::Create(orders(), plan(1, 1_000_000))).unwrap();
+    server.settle(&mut registry);
+    assert_eq!(server.claim(&orders(), 1).unwrap().first, before);
+    other.order(&mut registry, Order::Attach(orders())).unwrap();
+    other.settle(&mut registry);
+    assert!(other.claim(&orders(), 1).unwrap().first > before);
+}
+
+#[test]
+fn a_registry_that_has_forgotten_is_told() {
+    let (mut registry, mut server) = with_orders(1_000_000);
+    let old = registry.clone();
+    assert_eq!(server.claim(&orders(), 9), Some(range(1, 10)));
+    server.settle(&mut registry);
+    registry.records = old.records;
+    server.advance(61);
+    server.settle(&mut registry);
+    let news = Event::RolledBack { tag: orders(), next: 11, known: 31 };
+    assert_eq!(server.events.iter().filter(|event| **event == news).count(), 1);
+    assert_eq!(registry.next_of("orders"), 31);
+
+    registry.records.clear();
+    server.advance(61);
+    server.settle(&mut registry);
+    assert!(server.events.contains(&Event::Missing(orders())));
+    assert_eq!(server.places[0].standing, Standing::Missing);
+    assert!(server.claim(&orders(), 1).is_some(), "what is held is nobody else's");
+    assert_eq!(registry.records.len(), 0, "and nothing begins anew");
+    server.order(&mut registry, Order::Create(orders(), plan(1, 1_000_000))).unwrap();
+    assert!(registry.next_of("orders") >= 31, "this server knows what it was granted");
+}
+
+#[test]
+fn another_record_of_the_namespace_has_all_servers_look() {
+    let (mut registry, mut server) = with_orders(1_000_000);
+    server.settle(&mut registry);
+    registry.records.clear();
+    registry.namespace = NamespaceRecord { leases_from: Some(snowflake_core::UnixMicros(1)), ..namespace(LIFE) };
+    server.settle(&mut registry);
+    assert!(server.events.contains(&Event::Missing(orders())));
+}
+
+#[test]
+fn an_order_whose_answer_is_lost_is_looked_after() {
+    let (mut registry, mut server) = (Registry::new(), Server::new());
+    server.fetcher.order(Order::Create(orders(), plan(1, 99)));
+    for fate in [Fate::Done, Fate::AnswerLost] {
+        assert_eq!(server.step(&mut registry, fate), None);
+    }
+    server.settle(&mut registry);
+    assert!(matches!(&server.events[..], [Event::Answered(Ok(_))]), "{:?}", server.events);
+    assert_eq!(registry.version, 2, "confirmed by a second write");
+    server.events.clear();
+    server.fetcher.order(Order::Drop(orders()));
+    for fate in [Fate::Done, Fate::Lost, Fate::Lost] {
+        assert_eq!(server.step(&mut registry, fate), None);
+    }
+    assert_eq!(server.events, [Event::Answered(Err(NotDone::Unknown))]);
+}
+
+#[test]
+fn a_new_process_goes_on_with_what_is_held() {
+    let (mut registry, mut server) = with_orders(1_000_000);
+    server.claim(&orders(), 3);
+    server.fetcher = fetcher(vec![orders()]);
+    server.settle(&mut registry);
+    assert_eq!(server.claim(&orders(), 1), Some(range(4, 5)));
+    for number in 5..40 {
+        server.settle(&mut registry);
+        assert_eq!(server.claim(&orders(), 1), Some(range(number, number + 1)));
+    }
+}
+
+#[test]
+fn a_new_run_begins_with_the_size_of_the_last() {
+    let (mut registry, mut server) = with_orders(1_000_000);
+    server.fetcher = Fetcher::new(TERMS, 2, Vec::new(), BTreeMap::from([(orders(), 300)]));
+    server.places.clear();
+    server.order(&mut registry, Order::Attach(orders())).unwrap();
+    assert_eq!(server.claim(&orders(), 1000), Some(range(11, 311)));
+    assert_eq!(server.fetcher.sizes().collect::<Vec<_>>(), [(&orders(), 300)]);
+}
+
+// All together.
+
+#[derive(Clone, Debug)]
+enum Op {
+    Claim(usize, usize, u64),
+    Step(usize, Fate),
+    Advance(usize, i64),
+    Attach(usize, usize),
+    Create(usize, usize, u64),
+    Raise(usize, usize, u64),
+    Drop(usize, usize),
+    Crash(usize),
+    Stop(usize),
+    Deliver,
+}
+
+const SERVERS: usize = 2;
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let (server, tag) = (0..SERVERS, 0..2_usize);
+    let fate =
+        prop_oneof![6 => Just(Fate::Done), 1 => Just(Fate::Lost), 1 => Just(Fate::AnswerLost), 1 => Just(Fate::Late)];
+    let op = prop_oneof![
+        12 => (server.clone(), tag.clone(), 1..9_u64).prop_map(|(s, t, n)| Op::Claim(s, t, n)),
+        16 => (server.clone(), fate).prop_map(|(s, fate)| Op::Step(s, fate)),
+        4 => (server.clone(), 1..90_i64).prop_map(|(s, n)| Op::Advance(s, n)),
+        4 => (server.clone(), tag.clone()).prop_map(|(s, t)| Op::Attach(s, t)),
+        2 => (server.clone(), tag.clone(), 1..30_u64).prop_map(|(s, t, n)| Op::Create(s, t, n)),
+        1 => (server.clone(), tag.clone(), 1..300_u64).prop_map(|(s, t, n)| Op::Raise(s, t, n)),
+        1 => (server.clone(), tag).prop_map(|(s, t)| Op::Drop(s, t)),
+        1 => server.clone().prop_map(Op::Crash),
+        1 => server.prop_map(Op::Stop),
+        2 => Just(Op::Deliver),
+    ];
+    proptest::collection::vec(op, 1..400)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn numbers_are_distinct_and_rise_on_each_server(ops in ops()) {
+        let tags = [tag("a"), tag("b")];
+        let mut registry = Registry::new();
+        let mut servers: Vec<_> = (0..SERVERS).map(|_| Server::new()).collect();
+        let mut taken = [BTreeSet::new(), BTreeSet::new()];
+        // By server and tag, of the run.
+        let mut highest = [[0; 2]; SERVERS];
+        for op in ops {
+            match op {
+                Op::Claim(s, t, want) => {
+                    if let Some(claimed) = servers[s].claim(&tags[t], want) {
+                        prop_assert!(claimed.first > highest[s][t]);
+                        highest[s][t] = claimed.end - 1;
+                        for number in claimed.first..claimed.end {
+                            prop_assert!(taken[t].insert(number), "{number} of {} twice", tags[t]);
+                        }
+                    }
+                }
+                Op::Step(s, fate) => drop(servers[s].step(&mut registry, fate)),
+                Op::Advance(s, seconds) => servers[s].advance(seconds),
+                Op::Attach(s, t) => servers[s].fetcher.order(Order::Attach(tags[t].clone())),
+                Op::Create(s, t, first) => servers[s].fetcher.order(Order::Create(tags[t].clone(), plan(first, 2000))),
+                Op::Raise(s, t, above) => servers[s].fetcher.order(Order::Raise(tags[t].clone(), above)),
+                Op::Drop(s, t) => servers[s].fetcher.order(Order::Drop(tags[t].clone())),
+                Op::Crash(s) => (servers[s], highest[s]) = (Server::new(), [0; 2]),
+                Op::Stop(s) => {
+                    let by = servers[s].now.saturating_add(Micros::from_secs(1));
+                    servers[s].fetcher.stop(by);
+                    for _ in 0..20 {
+                        servers[s].step(&mut registry, Fate::Done);
+                    }
+                    prop_assert!(servers[s].is_done);
+                    (servers[s], highest[s]) = (Server::new(), [0; 2]);
+                }
+                Op::Deliver => {
+                    for late in std::mem::take(&mut registry.late) {
+                        registry.answer(&late);
+                    }
+                }
+            }
+        }
+        // Nothing is above what the registry knows.
+        for (tag, taken) in tags.iter().zip(&taken) {
+            if let Some(last) = taken.last() {
+                prop_assert!(registry.records[tag].record.next > *last);
+            }
+        }
+    }
+
+    /// Once nothing goes wrong any more, numbers come again.
+    #[test]
+    fn no_way_leads_to_where_no_number_comes(ops in ops()) {
+        let (mut registry, mut server) = (Registry::new(), Server::new());
+        server.order(&mut registry, Order::Create(tag("a"), plan(1, Record::HIGHEST))).unwrap();
+        for op in ops {
+            match op {
+                Op::Claim(_, _, want) => drop(server.claim(&tag("a"), want)),
+                Op::Step(_, fate) => drop(server.step(&mut registry, fate)),
+                Op::Advance(_, seconds) => server.advance(seconds),
+                Op::Attach(..) => server.fetcher.order(Order::Attach(tag("a"))),
+                Op::Raise(_, _, above) => server.fetcher.order(Order::Raise(tag("a"), above)),
+                Op::Crash(_) => server.fetcher = fetcher(server.places.iter().map(|place| place.tag.clone()).collect()),
+                _ => {}
+            }
+        }
+        server.advance(10);
+        server.events.clear();
+        prop_assert!(server.order(&mut registry, Order::Attach(tag("a"))).is_ok());
+        for _ in 0..100 {
+            server.settle(&mut registry);
+            prop_assert!(server.claim(&tag("a"), 1).is_some());
+            server.advance(6);
+        }
+    }
+}

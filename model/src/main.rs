@@ -1,4 +1,4 @@
-//! Runs the checks of the lease protocol, or its simulation:
+//! Runs the checks of leases and segments, or their simulation:
 //!
 //!     cargo run --profile model -p snowflake_model                 all checks
 //!     cargo run --profile model -p snowflake_model -- check TEXT   those whose name contains TEXT, with their ways
@@ -6,7 +6,7 @@
 //!     cargo run --profile model -p snowflake_model -- simulation   all scenarios; with a number, from that seed
 
 use snowflake_model::check::{self, Manner};
-use snowflake_model::simulation;
+use snowflake_model::{segments, simulation};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -14,10 +14,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let usual = Manner::default();
     let is_right = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] | ["check"] => checks(|_| true, usual),
-        ["check", "--short"] => checks(|check| check.is_short, usual),
-        ["check", "--whole", text] => checks(|check| check.name.contains(text), Manner { is_whole: true, ..usual }),
-        ["check", text] => checks(|check| check.name.contains(text), Manner { is_wordy: true, ..usual }),
+        [] | ["check"] => checks(|_, _| true, usual),
+        ["check", "--short"] => checks(|_, is_short| is_short, usual),
+        ["check", "--whole", text] => checks(|name, _| name.contains(text), Manner { is_whole: true, ..usual }),
+        ["check", text] => checks(|name, _| name.contains(text), Manner { is_wordy: true, ..usual }),
         ["simulation"] => simulations(1),
         ["simulation", seed] if seed.parse::<u64>().is_ok() => simulations(seed.parse().unwrap_or(1)),
         _ => {
@@ -28,18 +28,23 @@ fn main() -> ExitCode {
     if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn checks(is_wanted: impl Fn(&check::Check) -> bool, manner: Manner) -> bool {
+fn checks(is_wanted: impl Fn(&str, bool) -> bool, manner: Manner) -> bool {
     let started = Instant::now();
-    let wanted: Vec<_> = check::suite().into_iter().filter(is_wanted).collect();
-    let outcomes: Vec<_> = wanted.iter().map(|check| check::run(check, &manner)).collect();
+    let mut outcomes = Vec::new();
+    for check in check::suite().into_iter().filter(|check| is_wanted(check.name, check.is_short)) {
+        outcomes.push(check::run(&check, &manner));
+    }
+    for check in segments::suite().into_iter().filter(|check| is_wanted(check.name, check.is_short)) {
+        outcomes.push(segments::run(&check, &manner));
+    }
     let wrong = outcomes.iter().filter(|outcome| !outcome.is_right).count();
     let states: usize = outcomes.iter().map(|outcome| outcome.states).sum();
     println!(
         "{} checks of {states} states in {:.0} s, {wrong} of them wrong",
-        wanted.len(),
+        outcomes.len(),
         started.elapsed().as_secs_f64()
     );
-    !wanted.is_empty() && wrong == 0
+    !outcomes.is_empty() && wrong == 0
 }
 
 fn simulations(seed: u64) -> bool {

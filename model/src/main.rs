@@ -3,7 +3,8 @@
 //!     cargo run --profile model -p snowflake_model                 all checks
 //!     cargo run --profile model -p snowflake_model -- check TEXT   those whose name contains TEXT, with their ways
 //!     cargo run --profile model -p snowflake_model -- check --whole TEXT   the same, with every state
-//!     cargo run --profile model -p snowflake_model -- simulation   all scenarios; with a number, from that seed
+//!     cargo run --profile model -p snowflake_model -- simulation   all scenarios; with a number, from that seed; with
+//!                                                                  "segments", those of segments alone
 
 use snowflake_model::check::{self, Manner};
 use snowflake_model::{segments, simulation};
@@ -19,9 +20,13 @@ fn main() -> ExitCode {
         ["check", "--whole", text] => checks(|name, _| name.contains(text), Manner { is_whole: true, ..usual }),
         ["check", text] => checks(|name, _| name.contains(text), Manner { is_wordy: true, ..usual }),
         ["simulation"] => simulations(1),
+        ["simulation", "segments"] => {
+            segment_days(1);
+            true
+        }
         ["simulation", seed] if seed.parse::<u64>().is_ok() => simulations(seed.parse().unwrap_or(1)),
         _ => {
-            eprintln!("usage: snowflake_model [check [--short | [--whole] TEXT] | simulation [SEED]]");
+            eprintln!("usage: snowflake_model [check [--short | [--whole] TEXT] | simulation [SEED | segments]]");
             false
         }
     };
@@ -55,5 +60,16 @@ fn simulations(seed: u64) -> bool {
         println!("{report}");
         is_right &= report.repeated == 0 && report.ranges > 0;
     }
+    segment_days(seed);
     is_right
+}
+
+fn segment_days(seed: u64) {
+    use simulation::segments::{Report, Scenario, day, leaf, ours};
+    let minutes = |minutes: i64| Scenario { duration: snowflake_core::Micros::from_secs(60 * minutes), ..day() };
+    println!("\n{}", Report::HEADING);
+    println!("{}", ours(&minutes(10), seed));
+    println!("{}", ours(&minutes(30), seed));
+    println!("{}", leaf(&day(), seed, 1000));
+    println!("{}", leaf(&day(), seed, 10));
 }

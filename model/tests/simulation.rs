@@ -1,6 +1,7 @@
 //! The short form of the simulation: see `snowflake_model::simulation`.
 
 use snowflake_core::Micros;
+use snowflake_model::simulation::segments::{self, Scenario};
 use snowflake_model::simulation::{Report, broken, long, run, short};
 
 #[test]
@@ -46,4 +47,18 @@ fn servers_without_a_worker_get_one_when_another_stops() {
     assert!(report.refused() >= 44);
     assert!(report.leases() > 256, "some had to wait");
     assert_eq!(report.waiting, 0);
+}
+
+/// A smaller day of segments: an outage as long as a range lasts stops nobody, a number is hardly ever waited for, and tags that
+/// are used rarely lose little.
+#[test]
+fn segments_survive_an_outage_and_lose_little() {
+    let day = Scenario { servers: 20, ..segments::day() };
+    let ours = segments::ours(&day, 1);
+    let leaf = segments::leaf(&day, 1, 1000);
+    println!("{ours}\n{leaf}");
+    assert_eq!(ours.empty_in_outage, 0);
+    assert!(ours.empty < 60 * ours.pairs, "{}", ours.empty);
+    assert!(ours.lost < leaf.lost && ours.lost_of_rare * 10 < leaf.lost_of_rare, "{} {}", ours.lost, leaf.lost);
+    assert!(ours.taken.abs_diff(leaf.taken) < ours.taken / 100, "{} {}", ours.taken, leaf.taken);
 }

@@ -346,6 +346,11 @@ impl Lessee {
         self.held.as_ref().map(|(worker, stored)| (*worker, stored))
     }
 
+    /// The namespace's record, as it was last found good.
+    pub fn namespace(&self) -> Option<&NamespaceRecord> {
+        self.namespace.as_ref()
+    }
+
     /// What happened since the last call, in order.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)

@@ -42,22 +42,28 @@ impl Terms {
     /// How often a server looks at the records of all tags: so it learns of a raise, a drop, or a registry that has forgotten.
     pub const LOOK_EVERY: Micros = Micros::from_secs(60);
 
-    /// The size of the next range: what is used in [`Self::duration`], but at most twice and at least half of the size before.
+    /// For how long a range is sized, and for how long there are numbers at least: at a rate that rises by a quarter meanwhile, it
+    /// lasts for [`Self::duration`].
+    fn reach(&self) -> Micros {
+        self.duration + self.duration / 4
+    }
+
+    /// The size of the next range: what is used in [`Self::reach`], but at most twice and at least half of the size before.
     pub fn next_size(&self, bounds: Bounds, before: u64, used: Use) -> u64 {
         let (half, double) = ((before / 2).max(1), before.saturating_mul(2).max(1));
-        bounds.nearest(used.count_in(self.duration).clamp(half, double))
+        bounds.nearest(used.count_in(self.reach()).clamp(half, double))
     }
 
     /// Whether the next range is to be asked for, with so many numbers left of a range of this size. One that is used rarely
     /// keeps a quarter, so that it does not run empty while the registry is away.
     pub fn is_due(&self, left: u64, size: u64, used: Use) -> bool {
-        left <= size / 4 || used.lasts(left).is_some_and(|lasts| lasts < self.duration)
+        left <= size / 4 || used.lasts(left).is_some_and(|lasts| lasts < self.reach())
     }
 
     /// How long it takes at this rate until [`Self::is_due`]. `None`: for ever, as far as is known.
     pub fn due_in(&self, left: u64, size: u64, used: Use) -> Option<Micros> {
         let to_quarter = used.lasts(left.saturating_sub(size / 4))?;
-        used.lasts(left).map(|lasts| (lasts - self.duration).min(to_quarter).max(Micros(0)))
+        used.lasts(left).map(|lasts| (lasts - self.reach()).min(to_quarter).max(Micros(0)))
     }
 
     /// When to look again, with a little chance, so that servers that were started together do not look together for ever.

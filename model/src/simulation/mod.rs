@@ -6,6 +6,7 @@ pub(crate) mod chance;
 mod registry;
 mod report;
 mod scenarios;
+pub mod segments;
 mod server;
 mod world;
 

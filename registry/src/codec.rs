@@ -5,6 +5,7 @@
 
 use snowflake_core::UnixMicros;
 use snowflake_core::lease::{Holder, NamespaceRecord, Record, Token};
+use snowflake_core::segment::{self, Bounds, State};
 
 /// The format that this version reads and writes, and the field in front of all others that has its number.
 pub(crate) const FORMAT: u32 = 1;
@@ -212,6 +213,52 @@ impl Fields for NamespaceRecord {
     }
 }
 
+/// A field of a segment's record that is a number.
+macro_rules! number {
+    ($name:literal, $($place:ident).+) => {
+        RecordField::<segment::Record>::new(
+            $name,
+            Form::LongNumber,
+            |r| Some(r.$($place).+.to_string()),
+            |r, t| put(&mut r.$($place).+, t.parse().ok()),
+        )
+    };
+}
+
+impl Fields for segment::Record {
+    const FIELDS: &'static [RecordField<Self>] = &[
+        number!("next", next),
+        number!("floor", floor),
+        number!("first", first),
+        number!("last", last),
+        RecordField::<Self>::new(
+            "state",
+            Form::Text,
+            |r| Some(write_state(r.state).to_owned()),
+            |r, t| put(&mut r.state, read_state(t)),
+        )
+        .otherwise("the state is neither live nor dropped"),
+        number!("smallest", bounds.smallest),
+        number!("largest", bounds.largest),
+    ];
+
+    fn blank() -> Self {
+        let bounds = Bounds { smallest: 0, largest: 0 };
+        Self { next: 0, floor: 0, first: 0, last: 0, state: State::Live, bounds }
+    }
+}
+
+const fn write_state(state: State) -> &'static str {
+    match state {
+        State::Live => "live",
+        State::Dropped => "dropped",
+    }
+}
+
+fn read_state(text: &str) -> Option<State> {
+    [State::Live, State::Dropped].into_iter().find(|state| write_state(*state) == text)
+}
+
 /// The life of a namespace as 16 hexadecimal digits.
 fn write_life(life: u64) -> String {
     format!("{life:016x}")
@@ -267,6 +314,14 @@ mod tests {
                 system_identifier: u64::MAX,
                 process: "p".to_owned(),
             },
+        });
+        check(&segment::Record {
+            next: 1 << 63,
+            floor: 2,
+            first: 3,
+            last: 4,
+            state: State::Dropped,
+            bounds: Bounds { smallest: 5, largest: u64::MAX },
         });
         check(&NamespaceRecord { layout: "l".to_owned(), life: u64::MAX, leases_from: Some(UnixMicros(1)) });
     }

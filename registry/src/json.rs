@@ -5,6 +5,7 @@
 //!  "data_directory":"/var/lib/postgresql/15/main","port":5432,"cluster_name":"","system_identifier":"7412345678901234567",
 //!  "process":"…"}
 //! {"format":1,"layout":"timestamp=41 …","life":"4a61…","leases_from":"2026-01-01T00:11:00Z"}
+//! {"format":1,"next":"4711","floor":"1","first":"1","last":"2147483647","state":"live","smallest":"10","largest":"2147483"}
 //! ```
 //!
 //! serde's derive would be a second list of the fields, beside that of PostgreSQL's columns.

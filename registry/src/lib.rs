@@ -1,4 +1,5 @@
-//! Registries of worker IDs: where servers agree on who may make the IDs of which worker, and of which time.
+//! Registries of worker IDs: where servers agree on who may make the IDs of which worker, and of which time; and of segments, where
+//! they agree on who may use which numbers of a tag.
 //!
 //! ```no_run
 //! use snowflake_core::lease::WorkerNumber;
@@ -25,7 +26,7 @@
 //! |---|---|---|
 //! | [PostgreSQL](mod@postgres) | tables in `snowflake_registry` | with `fsync = on`, and failover to synchronous standbys only |
 //! | [etcd](mod@etcd) | keys below `/pg_snowflake/<namespace>/` | always, but for `--unsafe-no-fsync` and a restored snapshot |
-//! | [Redis](mod@redis) | a hash `pg_snowflake:<namespace>` | with three settings, and no failover |
+//! | [Redis](mod@redis) | a hash `pg_snowflake:<namespace>`, and one for segments | with three settings, and no failover |
 //!
 //! # How it waits
 //!
@@ -123,6 +124,7 @@ pub use url::error::UrlError;
 
 use snowflake_core::UnixMicros;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
+use snowflake_core::segment::{self, Tag};
 use std::time::Duration;
 
 /// A registry, and one namespace in it.
@@ -182,6 +184,28 @@ pub trait Registry: Send {
         self.swap_within(None, worker, expected, record)
     }
 
+    /// The records of all tags of the namespace.
+    ///
+    /// # Errors
+    /// Any [`Error`] but [`Error::Unanswered`].
+    fn segments(&mut self) -> Result<Vec<(Tag, segment::Stored)>, Error>;
+
+    /// The record of a tag, if there is one.
+    ///
+    /// # Errors
+    /// Any [`Error`] but [`Error::Unanswered`].
+    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::Stored>, Error>;
+
+    /// Stores the record of a tag as [`Registry::swap_within`] stores that of a worker.
+    ///
+    /// # Errors
+    /// As there.
+    fn swap_segment(
+        &mut self,
+        namespace: &NamespaceRecord,
+        write: &segment::Write,
+    ) -> Result<Swap<segment::Stored>, Error>;
+
     /// Names the settings that keep this registry from promising what it must, as far as they can be seen, and says what is to be
     /// done about them: sentences for an operator. Empty where nothing was found.
     ///
@@ -218,11 +242,11 @@ pub enum Protection {
 
 /// The outcome of a compare-and-swap.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Swap {
+pub enum Swap<S = Stored> {
     /// The record is stored, durably, and this is its version.
     Stored(Version),
     /// It is not: this stands there, or nothing.
-    Conflict(Option<Stored>),
+    Conflict(Option<S>),
     /// It is not: the namespace's record is another one than was expected. This stands there, or nothing.
     OtherNamespace(Option<NamespaceRecord>),
 }

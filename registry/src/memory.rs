@@ -19,6 +19,7 @@ use crate::error::{Attempt, Attempts, Error};
 use crate::storable::{check, check_namespace};
 use crate::{Options, Registry, Swap};
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
+use snowflake_core::segment::{self, Tag};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -32,6 +33,7 @@ pub struct Memory(Arc<Mutex<Store>>);
 struct Store {
     namespace: Option<NamespaceRecord>,
     records: BTreeMap<WorkerNumber, Stored>,
+    segments: BTreeMap<Tag, segment::Stored>,
     last_version: u64,
     late: VecDeque<Sent>,
 }
@@ -41,12 +43,14 @@ struct Store {
 enum Sent {
     Namespace(Option<NamespaceRecord>, NamespaceRecord),
     Swap(Option<NamespaceRecord>, WorkerNumber, Option<Version>, Box<Record>),
+    Segment(NamespaceRecord, Box<segment::Write>),
 }
 
 /// Its outcome.
 enum Outcome {
     Namespace(Option<NamespaceRecord>),
     Swap(Swap),
+    Segment(Swap<segment::Stored>),
 }
 
 /// The fate of a call. Reads know no difference between the last three.
@@ -110,6 +114,20 @@ impl Store {
             }
             Sent::Swap(Some(namespace), ..) if self.namespace.as_ref() != Some(namespace) => {
                 Outcome::Swap(Swap::OtherNamespace(self.namespace.clone()))
+            }
+            Sent::Segment(namespace, _) if self.namespace.as_ref() != Some(namespace) => {
+                Outcome::Segment(Swap::OtherNamespace(self.namespace.clone()))
+            }
+            Sent::Segment(_, write) => {
+                let stands = self.segments.get(&write.tag);
+                if stands.map(|stored| stored.version) != write.expected {
+                    return Outcome::Segment(Swap::Conflict(stands.cloned()));
+                }
+                self.last_version += 1;
+                let version = Version(self.last_version);
+                let stored = segment::Stored { version, record: write.record.clone() };
+                self.segments.insert(write.tag.clone(), stored);
+                Outcome::Segment(Swap::Stored(version))
             }
             Sent::Swap(_, worker, expected, record) => {
                 let stands = self.records.get(worker);
@@ -198,7 +216,7 @@ impl Registry for MemoryClient {
         check_namespace(record)?;
         match self.change(Sent::Namespace(expected.cloned(), record.clone()))? {
             Outcome::Namespace(stands) => Ok(stands),
-            Outcome::Swap(_) => unreachable!("a namespace was sent"),
+            Outcome::Swap(_) | Outcome::Segment(_) => unreachable!("a namespace was sent"),
         }
     }
 
@@ -220,7 +238,26 @@ impl Registry for MemoryClient {
         check(worker, record)?;
         match self.change(Sent::Swap(namespace.cloned(), worker, expected, Box::new(record.clone())))? {
             Outcome::Swap(swap) => Ok(swap),
-            Outcome::Namespace(_) => unreachable!("a swap was sent"),
+            Outcome::Namespace(_) | Outcome::Segment(_) => unreachable!("a swap was sent"),
+        }
+    }
+
+    fn segments(&mut self) -> Result<Vec<(Tag, segment::Stored)>, Error> {
+        self.read(|store| store.segments.iter().map(|(tag, stored)| (tag.clone(), stored.clone())).collect())
+    }
+
+    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::Stored>, Error> {
+        self.read(|store| store.segments.get(tag).cloned())
+    }
+
+    fn swap_segment(
+        &mut self,
+        namespace: &NamespaceRecord,
+        write: &segment::Write,
+    ) -> Result<Swap<segment::Stored>, Error> {
+        match self.change(Sent::Segment(namespace.clone(), Box::new(write.clone())))? {
+            Outcome::Segment(swap) => Ok(swap),
+            Outcome::Namespace(_) | Outcome::Swap(_) => unreachable!("a segment was sent"),
         }
     }
 

@@ -5,6 +5,7 @@ mod fakes;
 
 use common::*;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
+use snowflake_core::segment::{self, Bounds, Plan, Tag};
 use snowflake_core::{Micros, UnixMicros};
 use snowflake_registry::{Error, KINDS, Registry, Swap, open};
 use snowflake_test::certificates::Authority;
@@ -39,6 +40,11 @@ with_each_registry!(
     other_servers_are_recognised,
     records_that_cannot_be_stored_are_refused,
     a_wiped_registry_has_nothing,
+    tags_are_stored_and_read_back,
+    a_tag_changes_under_the_namespaces_record_that_was_read,
+    odd_tags_do_no_harm,
+    no_range_is_granted_twice_among_eight_clients,
+    a_lost_answer_about_a_tag_is_no_refusal,
 );
 
 /// A registry without a server for tests would not be tested.
@@ -544,4 +550,183 @@ fn a_wiped_registry_has_nothing(kind: Kind) {
     assert_eq!(registry.compare_and_swap(WORKER, Some(version), &record(2)).unwrap(), Swap::Conflict(None));
     assert_eq!(registry.records().unwrap(), []);
     assert_eq!(layout(&mut *registry, "another").unwrap(), "another");
+}
+
+// Segments.
+
+fn tag(name: &str) -> Tag {
+    Tag::new(name).unwrap()
+}
+
+fn plan() -> Plan {
+    Plan { first: 1, last: segment::Record::HIGHEST, bounds: Bounds { smallest: 1, largest: u64::MAX } }
+}
+
+/// The record of the namespace, made where there was none.
+fn made(registry: &mut dyn Registry) -> NamespaceRecord {
+    layout(registry, "twitter").unwrap();
+    registry.namespace().unwrap().unwrap()
+}
+
+#[track_caller]
+fn stored_segment(swap: Result<Swap<segment::Stored>, Error>) -> Version {
+    match swap {
+        Ok(Swap::Stored(version)) => version,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn tags_are_stored_and_read_back(kind: Kind) {
+    let mut server = Setup::of(kind).start();
+    let (mut first, mut second) = (client(&server), client(&server));
+    let namespace = made(&mut *first);
+    assert_eq!(first.segments().unwrap(), []);
+    assert_eq!(first.segment(&tag("orders")).unwrap(), None);
+    let write = segment::create(&tag("orders"), None, &plan(), 0).unwrap();
+    let version = stored_segment(first.swap_segment(&namespace, &write));
+    let stands = segment::Stored { version, record: write.record.clone() };
+    assert_eq!(second.segment(&tag("orders")).unwrap(), Some(stands.clone()));
+    assert_eq!(second.swap_segment(&namespace, &write).unwrap(), Swap::Conflict(Some(stands.clone())));
+
+    // Up to the highest number.
+    let (write, _) = segment::grant(&tag("orders"), Some(&stands), u64::MAX, 0).unwrap();
+    assert_eq!(write.record.next, 1 << 63);
+    let version = stored_segment(second.swap_segment(&namespace, &write));
+    let stands = segment::Stored { version, record: write.record.clone() };
+    assert_eq!(first.swap_segment(&namespace, &write).unwrap(), Swap::Conflict(Some(stands.clone())), "an old version");
+    let write = segment::drop_tag(&tag("orders"), Some(&stands), 0).unwrap();
+    stored_segment(first.swap_segment(&namespace, &write));
+    assert_eq!(second.segment(&tag("orders")).unwrap().unwrap().record, write.record);
+
+    // Workers and tags do not get into each other's way.
+    create(&mut *first, WORKER, &record(1));
+    assert_eq!(second.records().unwrap().len(), 1);
+    let never = segment::Write { tag: tag("other"), expected: Some(version), ..write };
+    assert_eq!(first.swap_segment(&namespace, &never).unwrap(), Swap::Conflict(None));
+    assert_eq!(first.segments().unwrap().len(), 1);
+
+    server.kill();
+    assert!(matches!(first.segments().unwrap_err(), Error::Unreachable(_)));
+    server.start();
+    assert_eq!(first.segments().unwrap().len(), 1);
+}
+
+fn a_tag_changes_under_the_namespaces_record_that_was_read(kind: Kind) {
+    let mut server = Setup::of(kind).start();
+    let mut registry = client(&server);
+    let namespace = made(&mut *registry);
+    let create = segment::create(&tag("orders"), None, &plan(), 0).unwrap();
+    for other in [
+        NamespaceRecord { life: 1, ..namespace.clone() },
+        NamespaceRecord { leases_from: Some(UnixMicros(1)), ..namespace.clone() },
+        NamespaceRecord { layout: "Twitter".to_owned(), ..namespace.clone() },
+    ] {
+        let elsewhere = registry.swap_segment(&other, &create).unwrap();
+        assert_eq!(elsewhere, Swap::OtherNamespace(Some(namespace.clone())), "{other:?}");
+    }
+    assert_eq!(registry.segments().unwrap(), []);
+    stored_segment(registry.swap_segment(&namespace, &create));
+
+    // What was under way when the registry was wiped creates nothing.
+    server.wipe();
+    // PostgreSQL's session found its tables when it began.
+    let _ = registry.segments();
+    assert_eq!(registry.segments().unwrap(), []);
+    assert_eq!(registry.swap_segment(&namespace, &create).unwrap(), Swap::OtherNamespace(None));
+    assert_eq!(registry.segments().unwrap(), []);
+}
+
+fn odd_tags_do_no_harm(kind: Kind) {
+    let server = Setup::of(kind).start();
+    let names = [
+        "orders",
+        "orders:version",
+        "o'clock \"x\" \\",
+        "a/b",
+        "a",
+        "%2F",
+        "/",
+        " ",
+        "é 雪 {}",
+        "*",
+        "$1",
+        &"x".repeat(63),
+    ];
+    let spaces = ["default", "a/segments", "x:segments"];
+    for space in spaces {
+        let mut registry = open(&url(&server.url()), &namespace(space), &options(PATIENCE)).unwrap();
+        let record = made(&mut *registry);
+        for (number, name) in names.iter().enumerate() {
+            let plan = Plan { first: number as u64, ..plan() };
+            let write = segment::create(&tag(name), None, &plan, 0).unwrap();
+            stored_segment(registry.swap_segment(&record, &write));
+        }
+    }
+    for space in spaces {
+        let mut registry = open(&url(&server.url()), &namespace(space), &options(PATIENCE)).unwrap();
+        let found = registry.segments().unwrap();
+        assert_eq!(found.len(), names.len(), "{space}");
+        assert!(found.is_sorted_by_key(|(tag, _)| tag.clone()), "{found:?}");
+        for (number, name) in names.iter().enumerate() {
+            assert_eq!(registry.segment(&tag(name)).unwrap().unwrap().record.first, number as u64, "{space} {name}");
+        }
+        assert_eq!(registry.records().unwrap(), [], "{space}");
+    }
+}
+
+fn no_range_is_granted_twice_among_eight_clients(kind: Kind) {
+    let server = Setup::of(kind).start();
+    let mut registry = client(&server);
+    let namespace = made(&mut *registry);
+    let write = segment::create(&tag("orders"), None, &plan(), 0).unwrap();
+    stored_segment(registry.swap_segment(&namespace, &write));
+    let granted = eight(&server, |_, registry| {
+        let mut found = registry.segment(&tag("orders")).unwrap();
+        let mut granted = Vec::new();
+        while granted.len() < 20 {
+            let (write, range) = segment::grant(&tag("orders"), found.as_ref(), 3, 0).unwrap();
+            match registry.swap_segment(&namespace, &write).unwrap() {
+                Swap::Stored(version) => {
+                    granted.extend(range.first..range.end);
+                    found = Some(segment::Stored { version, record: write.record });
+                }
+                Swap::Conflict(stands) => found = stands,
+                other => panic!("{other:?}"),
+            }
+        }
+        granted
+    });
+    let all: BTreeSet<u64> = granted.iter().flatten().copied().collect();
+    assert_eq!(all.len(), granted.iter().map(Vec::len).sum::<usize>());
+    assert_eq!(client(&server).segment(&tag("orders")).unwrap().unwrap().record.next, all.len() as u64 + 1);
+}
+
+fn a_lost_answer_about_a_tag_is_no_refusal(kind: Kind) {
+    let server = Setup::of(kind).start();
+    let mut registry = connect(&server.url(), &options(Duration::from_secs(1)));
+    // On a slow machine, the first call may take longer.
+    while registry.segments().is_err() {}
+    let namespace = made(&mut *client(&server));
+    let create = segment::create(&tag("orders"), None, &plan(), 0).unwrap();
+    stored_segment(client(&server).swap_segment(&namespace, &create));
+    let found = client(&server).segment(&tag("orders")).unwrap();
+    while registry.segments().is_err() {}
+    server.pause();
+    let (write, _) = segment::grant(&tag("orders"), found.as_ref(), 3, 0).unwrap();
+    let error = registry.swap_segment(&namespace, &write).unwrap_err();
+    assert!(error.is_unanswered() && matches!(error.cause(), Error::Timeout(_)), "{error:?}");
+    assert!(matches!(registry.segment(&tag("orders")).unwrap_err(), Error::Timeout(_)));
+    server.resume();
+    // What was asked for is abandoned: the next grant is made from what stands then.
+    let mut registry = client(&server);
+    let mut found = registry.segment(&tag("orders")).unwrap();
+    let granted = loop {
+        let (write, granted) = segment::grant(&tag("orders"), found.as_ref(), 3, 0).unwrap();
+        match registry.swap_segment(&namespace, &write).unwrap() {
+            Swap::Stored(_) => break granted,
+            Swap::Conflict(stands) => found = stands,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!([1, 4].contains(&granted.first), "{granted:?}");
 }

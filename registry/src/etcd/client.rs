@@ -9,12 +9,14 @@ use crate::storable::{check, check_namespace};
 use crate::{Namespace, Options, Protection, Registry, Swap, json};
 use etcd_client::KeyValue;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
+use snowflake_core::segment::{self, Tag};
 
 /// One namespace of a registry in etcd.
 pub(super) struct Etcd {
     turns: Turns<EtcdProtocol>,
     namespace: String,
     workers: String,
+    segments: String,
     read: ReadNamespace,
 }
 
@@ -28,19 +30,46 @@ impl Etcd {
             UseTls::Never => None,
             UseTls::IfOffered | UseTls::Always => Some(Tls::new(&address.tls).map_err(Error::Invalid)?.with_http2()),
         };
-        let prefix = format!("/pg_snowflake/{}/", namespace.as_str().replace('%', "%25").replace('/', "%2F"));
+        let prefix = format!("/pg_snowflake/{}/", escaped(namespace.as_str()));
         let namespace = format!("{prefix}namespace");
         let login = EtcdLogin { user: address.user.clone(), password: address.password.clone(), tls };
         Ok(Self {
             turns: Turns::new(EtcdProtocol { login, namespace: namespace.clone() }, address, options)?,
             namespace,
             workers: format!("{prefix}workers/"),
+            segments: format!("{prefix}segments/"),
             read: ReadNamespace::default(),
         })
     }
 
     fn key(&self, worker: WorkerNumber) -> String {
         format!("{}{}", self.workers, worker.0)
+    }
+
+    fn key_of_tag(&self, tag: &Tag) -> String {
+        format!("{}{}", self.segments, escaped(tag.as_str()))
+    }
+}
+
+/// A name as a part of a key: none lies inside another one.
+fn escaped(name: &str) -> String {
+    name.replace('%', "%25").replace('/', "%2F")
+}
+
+/// The name of [`escaped`]; `None` where it is not so written.
+fn unescaped(part: &str) -> Option<String> {
+    let name = part.replace("%2F", "/").replace("%25", "%");
+    (escaped(&name) == part).then_some(name)
+}
+
+/// The version that a key must have.
+fn expected_of(version: Option<Version>) -> Expected<'static> {
+    match version {
+        None => Expected::Nothing,
+        // No key has that revision.
+        Some(Version(version)) => {
+            Expected::Revision(i64::try_from(version).ok().filter(|version| *version > 0).unwrap_or(i64::MAX))
+        }
     }
 }
 
@@ -85,9 +114,16 @@ fn note(read: &mut ReadNamespace, key: &str, stands: Option<&KeyValue>) -> Resul
     read.note(text).map_err(|what| Error::unexpected(key, &what))
 }
 
+fn version(pair: &KeyValue) -> Version {
+    Version(pair.mod_revision().cast_unsigned())
+}
+
 fn stored(pair: &KeyValue) -> Result<Stored, Fault> {
-    let record = read(pair, json::read)?;
-    Ok(Stored { version: Version(pair.mod_revision().cast_unsigned()), record })
+    Ok(Stored { version: version(pair), record: read(pair, json::read)? })
+}
+
+fn segment(pair: &KeyValue) -> Result<segment::Stored, Fault> {
+    Ok(segment::Stored { version: version(pair), record: read(pair, json::read)? })
 }
 
 impl Registry for Etcd {
@@ -145,13 +181,7 @@ impl Registry for Etcd {
         check(worker, record)?;
         let key = self.key(worker);
         let value = json::write(record);
-        let expected = match expected {
-            None => Expected::Nothing,
-            // No key has that revision.
-            Some(Version(version)) => {
-                Expected::Revision(i64::try_from(version).ok().filter(|version| *version > 0).unwrap_or(i64::MAX))
-            }
-        };
+        let expected = expected_of(expected);
         let Self { turns, namespace: key_of_namespace, read, .. } = self;
         let text = namespace.map(|namespace| read.text(namespace));
         let other = text.as_deref().map(|text| (key_of_namespace.as_str(), text));
@@ -160,6 +190,47 @@ impl Registry for Etcd {
                 Ok(revision) => Ok(Ok(Swap::Stored(Version(revision.cast_unsigned())))),
                 Err([_, stands]) if other.is_some_and(|(_, text)| !is_text(stands.as_ref(), text)) => Ok(Err(stands)),
                 Err([stands, _]) => Ok(Ok(Swap::Conflict(stands.as_ref().map(stored).transpose()?))),
+            })?;
+        swap.or_else(|stands| Ok(Swap::OtherNamespace(note(read, key_of_namespace, stands.as_ref())?)))
+    }
+
+    fn segments(&mut self) -> Result<Vec<(Tag, segment::Stored)>, Error> {
+        let Self { turns, segments, .. } = self;
+        let record = |pair: &KeyValue| {
+            let key = key_of(pair);
+            let name = key.strip_prefix(segments.as_str()).and_then(unescaped);
+            match name.and_then(|name| Tag::new(&name).ok()) {
+                Some(tag) => Ok((tag, segment(pair)?)),
+                None => Err(Fault::Unexpected { place: key, what: "it is no tag".to_owned() }),
+            }
+        };
+        let mut records: Vec<_> =
+            turns.read_all(async |member| member.all(segments).await?.iter().map(record).collect())?;
+        records.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(records)
+    }
+
+    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::Stored>, Error> {
+        let key = self.key_of_tag(tag);
+        self.turns.read(async |member| member.one(&key).await?.as_ref().map(segment).transpose())
+    }
+
+    fn swap_segment(
+        &mut self,
+        namespace: &NamespaceRecord,
+        write: &segment::Write,
+    ) -> Result<Swap<segment::Stored>, Error> {
+        let key = self.key_of_tag(&write.tag);
+        let value = json::write(&write.record);
+        let expected = expected_of(write.expected);
+        let Self { turns, namespace: key_of_namespace, read, .. } = self;
+        let text = read.text(namespace);
+        let other = Some((key_of_namespace.as_str(), text.as_str()));
+        let swap =
+            turns.change(async |member| match member.compare_and_put(&key, expected, other, &value).await? {
+                Ok(revision) => Ok(Ok(Swap::Stored(Version(revision.cast_unsigned())))),
+                Err([_, stands]) if !is_text(stands.as_ref(), &text) => Ok(Err(stands)),
+                Err([stands, _]) => Ok(Ok(Swap::Conflict(stands.as_ref().map(segment).transpose()?))),
             })?;
         swap.or_else(|stands| Ok(Swap::OtherNamespace(note(read, key_of_namespace, stands.as_ref())?)))
     }

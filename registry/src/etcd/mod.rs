@@ -24,8 +24,9 @@
 //! |---|---|
 //! | `/pg_snowflake/<namespace>/namespace` | the record of the namespace, as JSON |
 //! | `/pg_snowflake/<namespace>/workers/<number>` | a record, as JSON |
+//! | `/pg_snowflake/<namespace>/segments/<tag>` | the record of a tag, as JSON |
 //!
-//! In the namespace, `/` is written as `%2F`, and `%` as `%25`: so no namespace lies inside another one.
+//! In namespaces and tags, `/` is written as `%2F`, and `%` as `%25`: so no namespace lies inside another one.
 
 #[cfg(feature = "etcd")]
 mod client;

@@ -10,12 +10,15 @@ use crate::storable::{check, check_namespace, new_version};
 use crate::{Namespace, Options, Protection, Registry, Swap};
 use snowflake_core::UnixMicros;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
+use snowflake_core::segment::{self, Tag};
 
 /// One namespace of a registry in PostgreSQL.
 pub(super) struct Postgres {
     turns: Turns<PostgresProtocol>,
     namespace: Namespace,
     begin: String,
+    /// Whether the table of segments was seen, and no call has failed since.
+    has_segments: bool,
 }
 
 impl Postgres {
@@ -37,7 +40,30 @@ impl Postgres {
         };
         let begin = statements::begin(options.deadline());
         let server = PostgresProtocol { login, begin: begin.clone() };
-        Ok(Self { turns: Turns::new(server, address, options)?, namespace: namespace.clone(), begin })
+        Ok(Self {
+            turns: Turns::new(server, address, options)?,
+            namespace: namespace.clone(),
+            begin,
+            has_segments: false,
+        })
+    }
+
+    /// Makes the table of segments where it is missing, then does something with it.
+    fn with_segments<T>(&mut self, call: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        if !self.has_segments {
+            let begin = &self.begin;
+            // What creates it does nothing where it is there: it can be sent again.
+            self.turns.read(async |session| {
+                let found = only_row(session.run(statements::LOOK_FOR_SEGMENTS).await?)?;
+                if found.first().and_then(Option::as_deref) != Some("t") {
+                    session.transaction(begin, &statements::create_segments()).await?;
+                }
+                Ok(())
+            })?;
+        }
+        let outcome = call(self);
+        self.has_segments = outcome.is_ok();
+        outcome
     }
 }
 
@@ -91,7 +117,7 @@ impl Registry for Postgres {
         record: &NamespaceRecord,
     ) -> Result<Option<NamespaceRecord>, Error> {
         check_namespace(record)?;
-        let Self { turns, namespace, begin } = self;
+        let Self { turns, namespace, begin, .. } = self;
         let statements = statements::swap_namespace(namespace, expected, record);
         turns.change(async |session| {
             let results = session.transaction(begin, &statements).await?;
@@ -126,7 +152,7 @@ impl Registry for Postgres {
         record: &Record,
     ) -> Result<Swap, Error> {
         check(worker, record)?;
-        let Self { turns, namespace, begin } = self;
+        let Self { turns, namespace, begin, .. } = self;
         let statements = statements::compare_and_swap(namespace, within, worker, (expected, new_version()?), record);
         turns.change(async |session| {
             let results = session.transaction(begin, &statements).await?;
@@ -145,7 +171,58 @@ impl Registry for Postgres {
             }
             let version = changed.iter().flatten().flatten().next().and_then(|version| version.parse().ok());
             let stands = stands.ok().flatten().filter(|(number, _)| *number == worker).map(|(_, stored)| stored);
-            confirmed(record, version.map(Version), stands.as_ref())
+            let stands = stands.as_ref().map(|stored| (stored.version, &stored.record));
+            confirmed(record, version.map(Version), stands)
+        })
+    }
+
+    fn segments(&mut self) -> Result<Vec<(Tag, segment::Stored)>, Error> {
+        self.with_segments(|Self { turns, namespace, .. }| {
+            let statement = statements::segments_of(namespace);
+            turns.read_all(async |session| {
+                let results = session.run(&statement).await?;
+                results.iter().flatten().map(|row| stored_segment(row, namespace)).collect()
+            })
+        })
+    }
+
+    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::Stored>, Error> {
+        self.with_segments(|Self { turns, namespace, .. }| {
+            let statement = statements::segment_of(namespace, tag);
+            turns.read(async |session| {
+                let results = session.run(&statement).await?;
+                let row = results.iter().flatten().next();
+                row.map(|row| stored_segment(row, namespace).map(|(_, stored)| stored)).transpose()
+            })
+        })
+    }
+
+    fn swap_segment(
+        &mut self,
+        within: &NamespaceRecord,
+        write: &segment::Write,
+    ) -> Result<Swap<segment::Stored>, Error> {
+        let new = new_version()?;
+        self.with_segments(|Self { turns, namespace, begin, .. }| {
+            let statements = statements::swap_segment(namespace, within, write, new);
+            turns.change(async |session| {
+                let results = session.transaction(begin, &statements).await?;
+                let [found, changed, stands, _] = &results[..] else {
+                    return Err(Fault::Unclear("fewer answers than questions".to_owned()));
+                };
+                let stands = stands.first().map(|row| stored_segment(row, namespace)).transpose();
+                if changed.is_empty() {
+                    let found = of_namespace(std::slice::from_ref(found), namespace)?;
+                    if found.as_ref() != Some(within) {
+                        return Ok(Swap::OtherNamespace(found));
+                    }
+                    return stands.map(|stands| Swap::Conflict(stands.map(|(_, stored)| stored)));
+                }
+                let version = changed.iter().flatten().flatten().next().and_then(|version| version.parse().ok());
+                let stands = stands.ok().flatten().filter(|(tag, _)| *tag == write.tag).map(|(_, stored)| stored);
+                let stands = stands.as_ref().map(|stored| (stored.version, &stored.record));
+                confirmed(&write.record, version.map(Version), stands)
+            })
         })
     }
 
@@ -213,6 +290,17 @@ fn stored(row: &TextRow, namespace: &Namespace) -> Result<(WorkerNumber, Stored)
     let worker = text(0).parse().map_err(|_| wrong("the number of the worker"))?;
     let version = text(1).parse().map_err(|_| wrong("the version"))?;
     Ok((WorkerNumber(worker), Stored { version: Version(version), record }))
+}
+
+/// The record of a row of [`statements::segment_of`].
+fn stored_segment(row: &TextRow, namespace: &Namespace) -> Result<(Tag, segment::Stored), Fault> {
+    let text = |column: usize| row.get(column).and_then(Option::as_deref).unwrap_or_default();
+    let place = || format!("snowflake_registry.segments, namespace {namespace}, tag {}", text(0));
+    let wrong = |what: &str| Fault::Unexpected { place: place(), what: format!("{what} cannot be read") };
+    let record = of_columns(row.get(2..).unwrap_or_default(), place)?;
+    let tag = Tag::new(text(0)).map_err(|_| wrong("the tag"))?;
+    let version = text(1).parse().map_err(|_| wrong("the version"))?;
+    Ok((tag, segment::Stored { version: Version(version), record }))
 }
 
 /// An instant with six decimals as [`UnixMicros`] writes it: with six, three or none.

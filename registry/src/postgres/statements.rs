@@ -4,6 +4,7 @@ use crate::Namespace;
 use crate::codec::{FORMAT, FORMAT_FIELD, Fields, Form, RecordField};
 use postgres_protocol::escape::escape_literal as literal;
 use snowflake_core::lease::{NamespaceRecord, Record, Version, WorkerNumber};
+use snowflake_core::segment::{self, Tag};
 use std::time::Duration;
 
 /// Whether the server takes no changes; whether all tables are there; whether the schema is.
@@ -53,6 +54,36 @@ pub const TABLES: [&str; 5] = [
     "COMMENT ON COLUMN snowflake_registry.workers.granted_until IS \
      'IDs of the holder have times before this; the next holder starts here. Never lower it'",
 ];
+
+/// Whether there is a table of segments.
+pub(super) const LOOK_FOR_SEGMENTS: &str = "SELECT pg_catalog.to_regclass('snowflake_registry.segments') IS NOT NULL";
+
+/// The statements that make the table of segments, in the same schema. Not one of [`TABLES`]: a role that may not create needs it only
+/// where segments are used.
+pub const SEGMENTS_TABLE: [&str; 2] = [
+    r#"CREATE TABLE IF NOT EXISTS snowflake_registry.segments (
+        namespace text COLLATE "C" NOT NULL,
+        tag text COLLATE "C" NOT NULL,
+        version bigint NOT NULL,
+        format integer NOT NULL,
+        next numeric(20) NOT NULL,
+        floor numeric(20) NOT NULL,
+        first numeric(20) NOT NULL,
+        last numeric(20) NOT NULL,
+        state text NOT NULL,
+        smallest numeric(20) NOT NULL,
+        largest numeric(20) NOT NULL,
+        written_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
+        PRIMARY KEY (namespace, tag)
+    )"#,
+    "COMMENT ON COLUMN snowflake_registry.segments.next IS \
+     'the next number that no server was granted. Never lower it'",
+];
+
+/// Creates the table of segments.
+pub(super) fn create_segments() -> Vec<String> {
+    [LOCK].into_iter().chain(SEGMENTS_TABLE).map(str::to_owned).collect()
+}
 
 /// Begins a transaction whose statements end within this time, and whose commit is durable.
 pub(super) fn begin(longest: Duration) -> String {
@@ -183,6 +214,49 @@ pub(super) fn compare_and_swap(
     [look, format!("{change} RETURNING version"), record_of(namespace, worker)]
 }
 
+/// As [`compare_and_swap`], for the record of a tag.
+pub(super) fn swap_segment(
+    namespace: &Namespace,
+    within: &NamespaceRecord,
+    write: &segment::Write,
+    new: Version,
+) -> [String; 3] {
+    let (key, tag) = (literal(namespace.as_str()), literal(write.tag.as_str()));
+    let columns = format!("version, {}, written_at", columns::<segment::Record>().join(", "));
+    let values = format!("{}, {}, pg_catalog.now()", new.0, values(&write.record).join(", "));
+    let is_within =
+        format!("EXISTS (SELECT FROM snowflake_registry.namespaces WHERE {})", is_namespace(namespace, within));
+    let change = match write.expected {
+        None => format!(
+            "INSERT INTO snowflake_registry.segments (namespace, tag, {columns}) SELECT {key}, {tag}, {values} \
+             WHERE {is_within} ON CONFLICT DO NOTHING"
+        ),
+        Some(Version(version)) => format!(
+            "UPDATE snowflake_registry.segments SET ({columns}) = ROW ({values}) \
+             WHERE namespace = {key} AND tag = {tag} AND version = {version} AND {is_within}"
+        ),
+    };
+    [namespace_locked(namespace), format!("{change} RETURNING version"), segment_of(namespace, &write.tag)]
+}
+
+fn read_segments(namespace: &Namespace) -> String {
+    format!(
+        "SELECT tag, version, {} FROM snowflake_registry.segments WHERE namespace = {}",
+        selected::<segment::Record>(),
+        literal(namespace.as_str())
+    )
+}
+
+/// Reads the record of a tag.
+pub(super) fn segment_of(namespace: &Namespace, tag: &Tag) -> String {
+    format!("{} AND tag = {}", read_segments(namespace), literal(tag.as_str()))
+}
+
+/// Reads the records of all tags.
+pub(super) fn segments_of(namespace: &Namespace) -> String {
+    format!("{} ORDER BY tag", read_segments(namespace))
+}
+
 fn read() -> String {
     format!("SELECT worker, version, {} FROM snowflake_registry.workers", selected::<Record>())
 }
@@ -281,5 +355,6 @@ mod tests {
         }
         check::<NamespaceRecord>(TABLES[0]);
         check::<Record>(TABLES[1]);
+        check::<segment::Record>(SEGMENTS_TABLE[0]);
     }
 }

@@ -12,6 +12,7 @@ use crate::{Namespace, Options, Protection, Registry, Swap, json};
 use redis::{Cmd, cmd};
 use snowflake_core::UnixMicros;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
+use snowflake_core::segment::{self, Tag};
 use std::collections::BTreeMap;
 
 /// Stores the namespace's record where the one there is as expected, empty for none, and returns what stands.
@@ -35,6 +36,17 @@ const SWAP: &str = "if ARGV[5] ~= '' then \
      stands = redis.call('HMGET', KEYS[1], field .. ':version', field) \
      return {'stored', ARGV[4], stands[1], stands[2]}";
 
+/// Stores a tag's record, with its new version in front, where the version in front of the old one is as expected, empty for no
+/// record. The answers are those of [`SWAP`], without versions of their own.
+const SWAP_SEGMENT: &str = "local namespace = redis.call('HGET', KEYS[1], 'namespace') \
+     if namespace ~= ARGV[4] then return {'elsewhere', namespace} end \
+     local stands = redis.call('HGET', KEYS[2], ARGV[1]) \
+     local version = '' \
+     if stands then version = string.match(stands, '^(%d+) ') or 'none' end \
+     if version ~= ARGV[2] then return {'conflict', stands} end \
+     redis.call('HSET', KEYS[2], ARGV[1], ARGV[3]) \
+     return {'stored', redis.call('HGET', KEYS[2], ARGV[1])}";
+
 /// The answer to [`SWAP`].
 type SwapAnswer = (String, Option<String>, Option<String>, Option<String>);
 
@@ -42,6 +54,8 @@ type SwapAnswer = (String, Option<String>, Option<String>, Option<String>);
 pub(super) struct Redis {
     turns: Turns<RedisLogin>,
     key: String,
+    /// The hash of the tags.
+    segments: String,
     namespace: ReadNamespace,
     wait_replicas: u32,
 }
@@ -66,6 +80,8 @@ impl Redis {
         Ok(Self {
             turns: Turns::new(login, address, options)?,
             key: format!("pg_snowflake:{namespace}"),
+            // In braces: with Redis Cluster, it is where the other hash is.
+            segments: format!("pg_snowflake_segments:{{pg_snowflake:{namespace}}}"),
             namespace: ReadNamespace::default(),
             wait_replicas: wait_replicas(&address.parameters).map_err(invalid)?,
         })
@@ -127,6 +143,18 @@ fn all(key: &str, mut fields: BTreeMap<String, String>) -> Result<Vec<(WorkerNum
     }
     records.sort_unstable_by_key(|(worker, _)| *worker);
     Ok(records)
+}
+
+/// The record of a tag, of its field: a version, a space, and the record as JSON.
+fn segment(key: &str, field: &str, text: Option<&str>) -> Result<Option<segment::Stored>, Fault> {
+    let read = |text: &str| {
+        let (version, record) =
+            text.split_once(' ').ok_or_else(|| unexpected(key, field, "there is no version in front"))?;
+        let version = version.parse().map_err(|_| unexpected(key, field, "the version is not a number"))?;
+        let record = json::read(record).map_err(|what| unexpected(key, field, &what))?;
+        Ok(segment::Stored { version: Version(version), record })
+    };
+    text.map(read).transpose()
 }
 
 impl Protocol for RedisLogin {
@@ -209,11 +237,68 @@ impl Registry for Redis {
             let stands = stored(&key, &name, version.as_deref(), stands.as_deref());
             match outcome.as_str() {
                 "conflict" => stands.map(Swap::Conflict),
-                _ => confirmed(
-                    record,
-                    given.and_then(|given| given.parse().ok()).map(Version),
-                    stands.ok().flatten().as_ref(),
-                ),
+                _ => {
+                    let stands = stands.ok().flatten();
+                    let stands = stands.as_ref().map(|stored| (stored.version, &stored.record));
+                    confirmed(record, given.and_then(|given| given.parse().ok()).map(Version), stands)
+                }
+            }
+            .map(Ok)
+        })?;
+        swap.or_else(|text| {
+            let stands = self.namespace.note(text).map_err(|what| Error::unexpected(&of_namespace(&key), &what))?;
+            Ok(Swap::OtherNamespace(stands))
+        })
+    }
+
+    fn segments(&mut self) -> Result<Vec<(Tag, segment::Stored)>, Error> {
+        let Self { turns, segments, .. } = self;
+        let mut request = cmd("HGETALL");
+        request.arg(&*segments);
+        turns.read_all(async |session| {
+            let fields: BTreeMap<String, String> = session.ask(&request).await?;
+            let record = |(name, text): (String, String)| {
+                let tag = Tag::new(&name).map_err(|_| unexpected(segments, &name, "it is no tag"))?;
+                let stored = segment(segments, &name, Some(&text))?;
+                Ok(stored.map(|stored| (tag, stored)))
+            };
+            fields.into_iter().filter_map(|field| record(field).transpose()).collect()
+        })
+    }
+
+    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::Stored>, Error> {
+        let Self { turns, segments, .. } = self;
+        let mut request = cmd("HGET");
+        request.arg(&*segments).arg(tag.as_str());
+        turns.read(async |session| {
+            let text: Option<String> = session.ask(&request).await?;
+            segment(segments, tag.as_str(), text.as_deref())
+        })
+    }
+
+    fn swap_segment(
+        &mut self,
+        namespace: &NamespaceRecord,
+        write: &segment::Write,
+    ) -> Result<Swap<segment::Stored>, Error> {
+        let (key, segments, name) = (self.key.clone(), self.segments.clone(), write.tag.as_str());
+        let expected = write.expected.map(|version| version.0.to_string()).unwrap_or_default();
+        let new = new_version()?;
+        let mut request = cmd("EVAL");
+        request.arg(SWAP_SEGMENT).arg(2).arg(&key).arg(&segments).arg(name).arg(expected);
+        request.arg(format!("{} {}", new.0, json::write(&write.record))).arg(self.namespace.text(namespace));
+        let swap = self.change(&request, |(outcome, stands): (String, Option<String>)| {
+            if outcome == "elsewhere" {
+                return Ok(Err(stands));
+            }
+            let stands = segment(&segments, name, stands.as_deref());
+            match outcome.as_str() {
+                "conflict" => stands.map(Swap::Conflict),
+                _ => {
+                    let stands = stands.ok().flatten();
+                    let stands = stands.as_ref().map(|stored| (stored.version, &stored.record));
+                    confirmed(&write.record, Some(new), stands)
+                }
             }
             .map(Ok)
         })?;

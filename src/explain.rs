@@ -34,6 +34,7 @@ mod hook {
             Wait::Ceiling => c"Snowflake Ceiling Wait",
             Wait::Lease => c"Snowflake Lease Wait",
             Wait::Registry => c"Snowflake Registry Wait",
+            Wait::Segment => c"Snowflake Segment Wait",
         }
     }
 

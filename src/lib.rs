@@ -8,6 +8,7 @@
 //! * [`moving`]: existing tables get snowflake IDs, and back
 //! * [`partitions`]: partitions by ID time, with the privileges of their table
 //! * [`generator`]: claims positions, and waits or gives up as the settings say
+//! * [`segments`]: plain numbers by tag, which this session takes
 //! * [`keeper`]: the background process, which reads the configuration for all sessions
 //! * [`lease`]: leases of worker IDs from a registry, and the process that talks to it
 //! * [`worker`]: the worker in use, and its change
@@ -59,6 +60,7 @@ mod planner;
 mod preflight;
 mod reservation;
 mod restricted;
+mod segments;
 mod settings;
 mod shared;
 mod time;
@@ -86,6 +88,7 @@ extension_sql_file!("../sql/parts/bounds.sql", requires = ["partitions"]);
 extension_sql_file!("../sql/parts/leases.sql", requires = ["bounds"]);
 extension_sql_file!("../sql/parts/moving.sql", requires = ["leases"]);
 extension_sql_file!("../sql/parts/preflight.sql", requires = ["moving"]);
+extension_sql_file!("../sql/parts/segments.sql", requires = ["preflight"]);
 
 /// Runs once in a process: in the postmaster where the library is preloaded, else in the session that first calls
 /// one of the functions. Without preloading there is no shared memory to claim from, but decoding works.

@@ -20,11 +20,13 @@ pub enum Wait {
     Lease,
     /// The registry, which is asked for all leases.
     Registry,
+    /// The next numbers of a segment, or a change of one.
+    Segment,
 }
 
 impl Wait {
     /// All of them, each at the place of its number.
-    const ALL: [Self; WAITS] = [Self::Clock, Self::Ceiling, Self::Lease, Self::Registry];
+    const ALL: [Self; WAITS] = [Self::Clock, Self::Ceiling, Self::Lease, Self::Registry, Self::Segment];
 
     /// The wait event.
     const fn name(self) -> &'static CStr {
@@ -33,6 +35,7 @@ impl Wait {
             Self::Ceiling => c"SnowflakeCeiling",
             Self::Lease => c"SnowflakeLease",
             Self::Registry => c"SnowflakeRegistry",
+            Self::Segment => c"SnowflakeSegment",
         }
     }
 }

@@ -511,7 +511,29 @@ const MONITORING: Held = &[
             "waits::explain_says_how_long_a_statement_has_waited",
         ]),
     ),
+    (
+        "`Extension`, `SnowflakeSegment`",
+        Tests(&["leases::segments::while_the_registry_is_away_numbers_go_on_as_long_as_they_last"]),
+    ),
     ("`IPC`, `SyncRep`", Tests(&["synchronous::reset_lets_waiting_sessions_go"])),
+];
+
+const SEGMENTS: Held = &[
+    (
+        "There are gaps**",
+        Tests(&[
+            "leases::segments::a_crash_leaves_a_gap_and_a_clean_stop_none",
+            "leases::segments::a_session_that_crashes_leaves_a_gap",
+            "core::segment::a_clean_stop_leaves_no_gap",
+        ]),
+    ),
+    (
+        "After the registry was wiped",
+        Tests(&[
+            "leases::segments::a_registry_that_was_wiped_stops_and_does_not_begin_again",
+            "core::segment::a_registry_that_has_forgotten_is_told",
+        ]),
+    ),
 ];
 
 const RUNBOOK: Held = &[
@@ -757,6 +779,7 @@ fn each_row_and_each_procedure_has_a_test() {
         ("citus.md", CITUS, procedures("citus.md")),
         ("monitoring.md", MONITORING, all("monitoring.md")),
         ("runbook.md", RUNBOOK, all("runbook.md")),
+        ("segments.md", SEGMENTS, all("segments.md")),
         ("reference/settings.md", PASSWORD, password),
     ];
     for (document, held, found) in documents {

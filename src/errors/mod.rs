@@ -8,6 +8,7 @@ pub mod preflight;
 pub mod record;
 mod report;
 pub mod reservation;
+pub mod segments;
 pub mod values;
 
 use self::generator::GeneratorError;
@@ -18,6 +19,7 @@ use self::preflight::PreflightError;
 use self::record::RecordError;
 use self::report::error;
 use self::reservation::ReservationError;
+use self::segments::SegmentError;
 use self::values::ValueError;
 use crate::{encoding, settings};
 use pgrx::pg_sys::panic::ErrorReport;
@@ -43,6 +45,8 @@ pub enum Error {
     Moving(MovingError),
     /// The arguments of `snowflake_preflight()` mean nothing.
     Preflight(PreflightError),
+    /// There is no number of a segment, or it cannot be changed.
+    Segment(SegmentError),
     /// The records of the registry cannot be listed.
     NoListing(String),
     /// Another extension plans with an index that only the planner was told of.
@@ -97,6 +101,12 @@ impl From<PreflightError> for Error {
     }
 }
 
+impl From<SegmentError> for Error {
+    fn from(error: SegmentError) -> Self {
+        Self::Segment(error)
+    }
+}
+
 impl From<NotAnId> for Error {
     fn from(error: NotAnId) -> Self {
         ValueError::from(error).into()
@@ -143,6 +153,7 @@ impl Error {
             Self::Partitions(problem) => problem.report(layout),
             Self::Moving(problem) => problem.report(),
             Self::Preflight(problem) => problem.report(layout),
+            Self::Segment(problem) => problem.report(),
             Self::NoListing(why) => {
                 error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "the registry of worker IDs cannot be read")
                     .set_detail(why)

@@ -55,5 +55,6 @@ mod next;
 mod partitions;
 mod preflight;
 mod range;
+mod segments;
 mod status;
 mod text;

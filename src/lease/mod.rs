@@ -4,6 +4,7 @@
 //! A lease is a worker and a range of ID time. The end of that range, the *end*, bounds what a session may claim, as the
 //! reservation does: the limit of a session is the lower of both.
 
+mod fetch;
 mod identity;
 mod incarnation;
 pub mod listing;
@@ -67,7 +68,7 @@ fn no_lease(until: Option<UnixMicros>) -> Error {
 
 /// Why there is no lease, as far as the caller may know. Names of hosts and directories of servers are for those who may call
 /// `snowflake_workers()`; all of it is in the log.
-fn trouble() -> Option<String> {
+pub fn trouble() -> Option<String> {
     if counters().lessee.load(Relaxed) == 0 {
         return Some(
             "The process \"pg_snowflake lease\" does not run: it needs one of max_worker_processes.".to_owned(),

@@ -2,6 +2,7 @@
 //! a primary, is connected to no database, and holds no lock while it waits. It may be lost at any time: the next one finds the lease
 //! again by its token. [`Lessee`] decides what it does next.
 
+use super::fetch::{Fetch, Rest};
 use super::identity::identity;
 use super::{incarnation, listing, memory, report, resolver};
 use crate::background::{self, is_asked_to_end};
@@ -14,7 +15,7 @@ use pgrx::prelude::*;
 use snowflake_core::lease::{
     Answer, Event, Found, Grant, Holder, Lessee, Moment, Next, NotInstalled, Stored, Terms, WorkerNumber, Write,
 };
-use snowflake_core::{Micros, MonotonicMicros};
+use snowflake_core::{Micros, MonotonicMicros, segment};
 use snowflake_registry::{self as registry, Options, Protection, Registry, Stop, Swap};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -122,6 +123,8 @@ impl From<Failed> for Answer {
 /// The state of the process.
 struct Process {
     lessee: Lessee,
+    /// What is done about segments.
+    fetch: Fetch,
     /// This server.
     me: Holder,
     /// Open while it works.
@@ -141,13 +144,22 @@ impl Process {
         let mut lessee = Lessee::new(*settings::layout(), identity, terms(), settings::wanted(), memory::known_life());
         lessee.trust(settings::registry::is_trusted());
         restore();
-        Self { lessee, me, registry: None, error: String::new(), warned: false, protection: None }
+        Self {
+            lessee,
+            fetch: Fetch::new(terms()),
+            me,
+            registry: None,
+            error: String::new(),
+            warned: false,
+            protection: None,
+        }
     }
 
     /// Does one thing, and returns whether there is more to do.
     fn step(&mut self) -> bool {
         if background::reload() {
             self.lessee.configure(terms(), settings::wanted());
+            self.fetch.configure(terms());
             self.lessee.trust(settings::registry::is_trusted());
             warn_of_settings();
             // The password may have changed.
@@ -161,19 +173,30 @@ impl Process {
             let by = clock::monotonic_micros() + longest;
             GIVE_UP_AT.store(by.0, Relaxed);
             self.lessee.stop(by);
+            self.fetch.stop(by);
         }
         let moment = moment();
         let next = self.lessee.next(&moment);
-        let (sleep, goes_on) = match &next {
-            Next::Wait(length) => (*length, true),
-            Next::Done => (Micros(0), false),
-            _ => (Micros(0), true),
+        // The lease comes first.
+        let rests = match &next {
+            Next::Wait(length) => Some(Rest::For(*length)),
+            Next::Done => Some(Rest::ForGood),
+            _ => None,
         };
         if let Some(answer) = self.carry_out(next) {
             self.lessee.answer(&self::moment(), answer);
         }
         let events = self.lessee.take_events();
         events.iter().for_each(|event| self.report(event));
+        let segments = rests.is_some().then(|| self.fetch(moment.chance)).flatten();
+        let (sleep, goes_on) = match (rests, segments) {
+            (Some(Rest::ForGood), Some(Rest::ForGood)) => (Micros(0), false),
+            (Some(Rest::For(lease)), Some(Rest::For(segments))) => (lease.min(segments), true),
+            (Some(Rest::For(length)), Some(Rest::ForGood)) | (Some(Rest::ForGood), Some(Rest::For(length))) => {
+                (length, true)
+            }
+            _ => (Micros(0), true),
+        };
         self.publish_news();
         if sleep > Micros(0) {
             if let Some(wanted) = listing::wanted() {
@@ -229,6 +252,40 @@ impl Process {
                 Answer::Closed
             }
         })
+    }
+
+    /// Does one thing about segments; where there is nothing to do, returns for how long.
+    fn fetch(&mut self, chance: u64) -> Option<Rest> {
+        let namespace = self.lessee.namespace().cloned();
+        let next = match self.fetch.next(namespace.as_ref(), chance) {
+            Ok(next) => next,
+            Err(rest) => return Some(rest),
+        };
+        let failed = |failed| match failed {
+            Failed::NotDone => segment::Answer::Failed,
+            Failed::PerhapsDone => segment::Answer::Unknown,
+        };
+        let answer = match next {
+            segment::Next::ReadAll => {
+                let all = self.ask(|registry| registry.segments());
+                all.map_or_else(failed, |all| segment::Answer::All(all.into_iter().collect()))
+            }
+            segment::Next::Read(tag) => {
+                self.ask(|registry| registry.segment(&tag)).map_or_else(failed, segment::Answer::One)
+            }
+            segment::Next::Write(write, namespace) => {
+                match self.ask(|registry| registry.swap_segment(&namespace, &write)) {
+                    Ok(Swap::Stored(version)) => segment::Answer::Stored(version),
+                    Ok(Swap::Conflict(found)) => segment::Answer::Conflict(found),
+                    Ok(Swap::OtherNamespace(_)) => segment::Answer::OtherNamespace,
+                    Err(error) => failed(error),
+                }
+            }
+            // The rest is done.
+            _ => segment::Answer::Failed,
+        };
+        self.fetch.answer(namespace.as_ref(), chance, answer);
+        None
     }
 
     /// The workers that were leased by processes of this machine which are gone, for the same data directory.

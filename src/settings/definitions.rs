@@ -3,9 +3,9 @@
 use super::checks::{self, Refusals};
 use super::{CENTURY, UNSET};
 use super::{
-    CLOCK_SOURCE, DATACENTER_ID, EPOCH_TEXT, LAYOUT, LAYOUT_TEXT, MAX_BURST, MAX_JUMP, MAX_LEAD, MAX_WAIT,
-    PLAN_BY_TIME, REGISTRY, REGISTRY_NAMESPACE, REGISTRY_PASSWORD_FILE, REGISTRY_TRUSTED, REGISTRY_WINDOW,
-    RESERVE_AHEAD, SEQUENCE_SPREAD, WORKER_ID,
+    CLOCK_SOURCE, DATACENTER_ID, EPOCH_TEXT, LAYOUT, LAYOUT_TEXT, MAX_BURST, MAX_JUMP, MAX_LEAD, MAX_SEGMENTS,
+    MAX_WAIT, PLAN_BY_TIME, REGISTRY, REGISTRY_NAMESPACE, REGISTRY_PASSWORD_FILE, REGISTRY_TRUSTED, REGISTRY_WINDOW,
+    RESERVE_AHEAD, SEGMENT_DURATION, SEQUENCE_SPREAD, WORKER_ID,
 };
 use super::{registry, secrecy};
 use crate::time::clock;
@@ -29,6 +29,7 @@ pub fn init(preloading: bool) {
     define_clock();
     define_reservation();
     define_registry(preloading);
+    define_segments(preloading);
     define_planner();
     reserve_prefix();
     drop(refusals);
@@ -272,6 +273,39 @@ fn define_registry(preloading: bool) {
             3_600_000,
             GucContext::Sighup,
             GucFlags::UNIT_MS,
+            None,
+            None,
+            None,
+        );
+    }
+}
+
+fn define_segments(preloading: bool) {
+    let fixed = if preloading { GucContext::Postmaster } else { GucContext::Sighup };
+    // SAFETY: as in `define_layout`.
+    unsafe {
+        GucRegistry::define_int_guc_with_hooks(
+            c"pg_snowflake.max_segments",
+            c"How many segments this server can use.",
+            c"A segment that was used keeps its place until the server is restarted.",
+            &MAX_SEGMENTS,
+            0,
+            1024,
+            fixed,
+            GucFlags::default(),
+            None,
+            None,
+            None,
+        );
+        GucRegistry::define_int_guc_with_hooks(
+            c"pg_snowflake.segment_duration",
+            c"How long a range of numbers of a segment is to last.",
+            c"The registry may be unreachable for about as long. A crash leaves a gap of at most two ranges.",
+            &SEGMENT_DURATION,
+            1,
+            86_400,
+            GucContext::Sighup,
+            GucFlags::UNIT_S,
             None,
             None,
             None,

@@ -41,6 +41,9 @@ static REGISTRY_PASSWORD_FILE: GucSetting<Option<CString>> = GucSetting::<Option
 static REGISTRY_TRUSTED: GucSetting<bool> = GucSetting::<bool>::new(false);
 static REGISTRY_WINDOW: GucSetting<i32> = GucSetting::<i32>::new(60_000);
 
+static MAX_SEGMENTS: GucSetting<i32> = GucSetting::<i32>::new(64);
+static SEGMENT_DURATION: GucSetting<i32> = GucSetting::<i32>::new(600);
+
 static CLOCK_SOURCE: GucSetting<ClockSource> = GucSetting::<ClockSource>::new(ClockSource::Auto);
 
 static LAYOUT: OnceCell<Layout> = OnceCell::new();
@@ -133,6 +136,16 @@ pub fn max_wait() -> Micros {
 /// `pg_snowflake.reserve_ahead`.
 pub fn reserve_ahead() -> Micros {
     Micros::from_millis(RESERVE_AHEAD.get().into())
+}
+
+/// `pg_snowflake.max_segments`.
+pub fn max_segments() -> usize {
+    MAX_SEGMENTS.get().unsigned_abs() as usize
+}
+
+/// `pg_snowflake.segment_duration`.
+pub fn segment_duration() -> Micros {
+    Micros::from_secs(SEGMENT_DURATION.get().into())
 }
 
 /// `pg_snowflake.sequence_spread`, a power of two.

@@ -2,6 +2,7 @@
 //! every start of the server, and again after the crash of a session.
 
 mod fixed_text;
+pub mod segments;
 mod start;
 
 pub use fixed_text::FixedText;
@@ -226,7 +227,7 @@ pub fn kept_lease() -> Option<Grant> {
 }
 
 /// How many kinds of waits have names.
-pub const WAITS: usize = 4;
+pub const WAITS: usize = 5;
 
 /// Counts since the start of the run, for `snowflake_status`. Microseconds where they count time.
 #[derive(Default)]
@@ -290,6 +291,7 @@ pub fn init() {
     pg_shmem_init!(COUNTERS);
     pg_shmem_init!(NOTICES = Notices::new());
     pg_shmem_init!(LEASE_KEPT);
+    segments::init();
 }
 
 /// Whether there is shared memory: not where the library was not preloaded. The functions below need it.

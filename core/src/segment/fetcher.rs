@@ -281,9 +281,10 @@ impl Fetcher {
         }
     }
 
-    /// The settings have changed.
+    /// The settings have changed. Also looks at all records at once.
     pub fn configure(&mut self, terms: Terms) {
         self.terms = terms;
+        self.look_at = MonotonicMicros(i64::MIN);
     }
 
     /// Somebody wants something done. Answered by [`Event::Answered`], one order after the other: a new one takes the place of
@@ -338,12 +339,18 @@ impl Fetcher {
         std::mem::take(&mut self.events)
     }
 
+    /// What sessions are to be told, a [`Next::Tell`]; before they learn what came of an order.
+    pub fn take_tell(&mut self) -> Option<Next> {
+        let slot = self.tells.pop_front()?;
+        let Known { tag, standing, floor, .. } = &self.slots[slot];
+        Some(Next::Tell { slot, tag: tag.clone(), standing: *standing, floor: *floor })
+    }
+
     /// What to do next. The same again, where that was not answered.
     pub fn next(&mut self, moment: &Moment<'_>) -> Next {
         self.note_use(moment);
-        if let Some(slot) = self.tells.pop_front() {
-            let Known { tag, standing, floor, .. } = &self.slots[slot];
-            return Next::Tell { slot, tag: tag.clone(), standing: *standing, floor: *floor };
+        if let Some(tell) = self.take_tell() {
+            return tell;
         }
         if self.stop_by.is_some_and(|by| moment.monotonic >= by) && !matches!(self.todo, Todo::Close) {
             return Next::Done;

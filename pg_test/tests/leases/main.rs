@@ -7,6 +7,7 @@ mod faults;
 mod forgotten;
 mod procedures;
 mod secrets;
+mod segments;
 mod servers;
 mod single;
 

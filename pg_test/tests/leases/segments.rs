@@ -1,0 +1,309 @@
+//! Segments: numbers of a tag are unique over all servers, whatever happens.
+
+use crate::{leasing, registry, with_each_registry};
+use postgres::Client;
+use snowflake_test::check::{self, refused, wait_for};
+use snowflake_test::query::value;
+use snowflake_test::registries::{Kind, Server};
+use snowflake_test::{Cluster, Stop, ids, millis};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+
+with_each_registry!(
+    numbers_are_unique_over_servers_and_rise_on_each,
+    a_crash_leaves_a_gap_and_a_clean_stop_none,
+    a_session_that_crashes_leaves_a_gap,
+    while_the_registry_is_away_numbers_go_on_as_long_as_they_last,
+    a_registry_that_was_wiped_stops_and_does_not_begin_again,
+    a_tag_is_created_raised_and_dropped_for_all_servers,
+    at_its_end_a_tag_has_an_error_of_its_own,
+    a_promoted_standby_takes_numbers_of_its_own,
+);
+
+fn numbers(client: &mut Client, count: i32) -> Vec<i64> {
+    ids(&client.query(&format!("SELECT snowflake_segment_next('orders', {count})"), &[]).unwrap())
+}
+
+fn create(cluster: &Cluster, arguments: &str) {
+    let create = format!("SELECT snowflake_segment_create('orders'{arguments})");
+    wait_for("the tag is created", || cluster.client().query(&create, &[]).is_ok());
+}
+
+/// A server that has leased its worker.
+fn server(registry: &Server) -> Cluster {
+    let cluster = leasing(&registry.url()).patient().start();
+    wait_for("it has a lease", || cluster.client().query("SELECT snowflake_next()", &[]).is_ok());
+    cluster
+}
+
+/// Takes numbers until it is told to stop; what is refused is tried again.
+fn take_until(cluster: &Cluster, done: &AtomicBool) -> Vec<i64> {
+    let mut list = Vec::new();
+    while !done.load(SeqCst) {
+        let Ok(mut client) = cluster.try_client_of("postgres") else { continue };
+        while !done.load(SeqCst) {
+            match client.query("SELECT snowflake_segment_next('orders') FROM generate_series(1, 20)", &[]) {
+                Ok(rows) => list.extend(ids(&rows)),
+                Err(_) if client.is_closed() => break,
+                Err(_) => thread::sleep(millis(10)),
+            }
+        }
+    }
+    list
+}
+
+fn numbers_are_unique_over_servers_and_rise_on_each(kind: Kind) {
+    let registry = registry(kind);
+    let servers = [server(&registry), server(&registry)];
+    create(&servers[0], ", last => 2147483647");
+    for cluster in &servers {
+        let table =
+            "CREATE TABLE orders (number integer PRIMARY KEY DEFAULT snowflake_segment_next('orders'), note text)";
+        cluster.client().batch_execute(table).unwrap();
+        cluster.client().batch_execute("INSERT INTO orders (note) VALUES ('a'), ('b')").unwrap();
+    }
+    let done = AtomicBool::new(false);
+    let lists: Vec<Vec<i64>> = thread::scope(|scope| {
+        let done = &done;
+        let all: Vec<_> = servers
+            .iter()
+            .flat_map(|cluster| (0..3).map(move |_| cluster))
+            .map(|cluster| scope.spawn(move || take_until(cluster, done)))
+            .collect();
+        thread::sleep(millis(3000));
+        done.store(true, SeqCst);
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let stored = servers
+        .each_ref()
+        .map(|cluster| ids(&cluster.client().query("SELECT number::bigint FROM orders ORDER BY number", &[]).unwrap()));
+    lists.iter().for_each(|list| check::rising(list));
+    let count = check::distinct(&[lists, stored.to_vec()].concat());
+    assert!(count > 1000, "{count}");
+    // What a session takes is above all that was taken on its server before.
+    for cluster in &servers {
+        let before = numbers(&mut cluster.client(), 5);
+        let after = numbers(&mut cluster.client(), 3000);
+        check::rising(&[before, after].concat());
+        check::no_errors(cluster);
+    }
+}
+
+fn a_crash_leaves_a_gap_and_a_clean_stop_none(kind: Kind) {
+    let registry = registry(kind);
+    let cluster = server(&registry);
+    create(&cluster, "");
+    assert_eq!(numbers(&mut cluster.client(), 7), (1..=7).collect::<Vec<_>>());
+    cluster.restart(Stop::Fast);
+    assert!(cluster.log().contains("gave numbers of segment \"orders\" back, from 8 on"), "{}", cluster.log());
+    let next = cluster.retry(|client| client.query("SELECT snowflake_segment_next('orders')", &[]));
+    assert_eq!(ids(&next), [8]);
+    cluster.restart(Stop::Immediate);
+    let next = cluster.retry(|client| client.query("SELECT snowflake_segment_next('orders')", &[]));
+    let next = ids(&next)[0];
+    assert!(next > 8 && next <= 8 + 60, "{next}: a range and the next one");
+}
+
+fn a_session_that_crashes_leaves_a_gap(kind: Kind) {
+    let registry = registry(kind);
+    let cluster = server(&registry);
+    create(&cluster, "");
+    let before = numbers(&mut cluster.client(), 100);
+    cluster.crash_any_session();
+    let after = cluster.retry(|client| client.query("SELECT snowflake_segment_next('orders', 100)", &[]));
+    check::rising(&[before, ids(&after)].concat());
+}
+
+fn while_the_registry_is_away_numbers_go_on_as_long_as_they_last(kind: Kind) {
+    let mut registry = registry(kind);
+    let cluster = server(&registry);
+    create(&cluster, ", smallest_range => 100");
+    let mut client = cluster.client();
+    numbers(&mut client, 1);
+    registry.kill();
+    // At least what is left of the first range.
+    let held: i64 = value(&mut client, "SELECT held FROM snowflake_segments() WHERE tag = 'orders'");
+    assert!(held >= 99, "{held}");
+    numbers(&mut client, 99);
+    client.batch_execute("SET pg_snowflake.max_wait = '300ms'").unwrap();
+    let error = refused(&mut client, "SELECT snowflake_segment_next('orders', 100000)", "55000");
+    assert_eq!(error.message(), "this server has no numbers of segment \"orders\"");
+    let error = refused(&mut client, "SELECT snowflake_segment_next('other')", "55000");
+    assert!(error.message().contains("segment \"other\""), "{error:?}");
+    registry.start();
+    client.batch_execute("SET pg_snowflake.max_wait = '60s'").unwrap();
+    numbers(&mut client, 1000);
+}
+
+fn a_registry_that_was_wiped_stops_and_does_not_begin_again(kind: Kind) {
+    let mut registry = registry(kind);
+    let cluster = server(&registry);
+    create(&cluster, "");
+    let mut client = cluster.client();
+    let before = numbers(&mut client, 50);
+    registry.wipe();
+    client.batch_execute("SET pg_snowflake.max_wait = '60s'").unwrap();
+    let error = refused(&mut client, "SELECT snowflake_segment_next('orders', 100000)", "42704");
+    assert_eq!(error.message(), "segment \"orders\" does not exist");
+    assert!(cluster.log().contains("the registry has no segment \"orders\" any more"), "{}", cluster.log());
+    // Also without a first number, this server begins above what it was granted.
+    create(&cluster, "");
+    let after = numbers(&mut client, 10);
+    check::rising(&[before, after].concat());
+}
+
+fn a_tag_is_created_raised_and_dropped_for_all_servers(kind: Kind) {
+    let registry = registry(kind);
+    let servers = [server(&registry), server(&registry)];
+    let [mut first, mut second] = servers.each_ref().map(|cluster| cluster.client());
+    let error = refused(&mut first, "SELECT snowflake_segment_next('orders')", "42704");
+    assert_eq!(error.message(), "segment \"orders\" does not exist");
+    create(&servers[0], ", 10");
+    refused(&mut second, "SELECT snowflake_segment_create('orders')", "42710");
+    assert_eq!(numbers(&mut first, 2), [10, 11]);
+    assert_eq!(numbers(&mut second, 2).len(), 2);
+    let next: i64 = value(&mut first, "SELECT snowflake_segment_raise('orders', 5000)");
+    assert_eq!(next, 5001);
+    assert!(numbers(&mut first, 1)[0] > 5000);
+    // It looks once a minute, and when it is told to.
+    second.batch_execute("SELECT pg_reload_conf()").unwrap();
+    wait_for("the other server has looked", || numbers(&mut second, 1)[0] > 5000);
+    let used: i64 = value(&mut second, "SELECT snowflake_segment_drop('orders')");
+    refused(&mut second, "SELECT snowflake_segment_next('orders')", "42704");
+    first.batch_execute("SELECT pg_reload_conf()").unwrap();
+    wait_for("the other server has looked", || first.query("SELECT snowflake_segment_next('orders')", &[]).is_err());
+    create(&servers[0], "");
+    let again = numbers(&mut first, 1)[0];
+    assert!(again >= used, "{again} {used}");
+}
+
+fn at_its_end_a_tag_has_an_error_of_its_own(kind: Kind) {
+    let registry = registry(kind);
+    let cluster = server(&registry);
+    create(&cluster, ", 1, 25");
+    let mut client = cluster.client();
+    let taken: Vec<i64> = (0..25).map(|_| value(&mut client, "SELECT snowflake_segment_next('orders')")).collect();
+    assert_eq!(taken, (1..=25).collect::<Vec<_>>());
+    let error = refused(&mut client, "SELECT snowflake_segment_next('orders')", "2200H");
+    assert_eq!(error.message(), "segment \"orders\" is used up");
+    assert!(cluster.log().contains("segment \"orders\" comes to its end"), "{}", cluster.log());
+    value::<i64>(&mut client, "SELECT snowflake_segment_drop('orders')");
+    create(&cluster, ", 1, 1000");
+    assert_eq!(numbers(&mut client, 1), [26]);
+}
+
+fn a_promoted_standby_takes_numbers_of_its_own(kind: Kind) {
+    let registry = registry(kind);
+    let primary = server(&registry);
+    create(&primary, "");
+    let before = numbers(&mut primary.client(), 50);
+    let standby = primary.standby();
+    standby.start();
+    refused(&mut standby.client(), "SELECT snowflake_segment_next('orders')", "25006");
+    standby.promote();
+    let after = standby.retry(|client| client.query("SELECT snowflake_segment_next('orders', 50)", &[]));
+    let beside = numbers(&mut primary.client(), 50);
+    check::distinct(&[before, ids(&after), beside]);
+}
+
+/// The recipe of docs/segments.md: a role that may take numbers of one tag, and of no other.
+#[test]
+fn one_role_takes_numbers_of_one_tag() {
+    let registry = registry(Kind::ALL[0]);
+    let cluster = server(&registry);
+    create(&cluster, "");
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE ROLE clerk LOGIN;
+             CREATE FUNCTION order_number() RETURNS bigint LANGUAGE sql VOLATILE SECURITY DEFINER
+                 SET search_path = public, pg_temp AS $$ SELECT snowflake_segment_next('orders') $$;
+             REVOKE ALL ON FUNCTION order_number() FROM PUBLIC;
+             GRANT EXECUTE ON FUNCTION order_number() TO clerk;
+             CREATE TABLE orders (number bigint PRIMARY KEY DEFAULT order_number(), note text);
+             GRANT INSERT (note), SELECT ON orders TO clerk",
+        )
+        .unwrap();
+    let mut clerk = cluster.client_of("clerk", "postgres");
+    clerk.batch_execute("INSERT INTO orders (note) VALUES ('a')").unwrap();
+    assert_eq!(value::<i64>(&mut clerk, "SELECT number FROM orders"), 1);
+    for call in [
+        "SELECT snowflake_segment_next('orders')",
+        "SELECT snowflake_segment_next('orders', 5)",
+        "SELECT snowflake_segment_create('mine')",
+        "SELECT snowflake_segment_raise('orders', 5)",
+        "SELECT snowflake_segment_drop('orders')",
+        "SELECT * FROM snowflake_segments()",
+    ] {
+        refused(&mut clerk, call, "42501");
+    }
+}
+
+/// What is given is checked before the registry is asked.
+#[test]
+fn odd_arguments_are_refused() {
+    let registry = registry(Kind::ALL[0]);
+    let cluster = server(&registry);
+    let mut client = cluster.client();
+    for call in [
+        "SELECT snowflake_segment_next('')",
+        "SELECT snowflake_segment_next(repeat('x', 64))",
+        "SELECT snowflake_segment_next(E'a\\nb')",
+        "SELECT snowflake_segment_next('orders', -1)",
+        "SELECT snowflake_segment_create(NULL)",
+        "SELECT snowflake_segment_create('orders', -1)",
+        "SELECT snowflake_segment_create('orders', NULL)",
+        "SELECT snowflake_segment_create('orders', 5, 4)",
+        "SELECT snowflake_segment_create('orders', smallest_range => 0)",
+        "SELECT snowflake_segment_create('orders', smallest_range => 5, largest_range => 4)",
+        "SELECT snowflake_segment_raise('orders', -1)",
+    ] {
+        refused(&mut client, call, "22023");
+    }
+    assert_eq!(
+        value::<i64>(&mut client, "SELECT count(*) FROM (SELECT snowflake_segment_next(NULL)) x WHERE 1 = 1"),
+        1
+    );
+    create(&cluster, "");
+    refused(
+        &mut client,
+        "SELECT snowflake_segment_raise('orders', 9223372036854775807) + snowflake_segment_next('orders')",
+        "2200H",
+    );
+    // Long and short forms of a text, and several tags from one call site.
+    wait_for("another tag is created", || client.query("SELECT snowflake_segment_create('b')", &[]).is_ok());
+    client.batch_execute("SELECT snowflake_segment_create('c'); CREATE TABLE t (tag text); INSERT INTO t SELECT unnest(ARRAY['b', 'c', 'b', 'c'])").unwrap();
+    let mixed = ids(&client.query("SELECT snowflake_segment_next(tag) FROM t", &[]).unwrap());
+    assert_eq!(mixed, [1, 1, 2, 2]);
+}
+
+#[test]
+fn without_a_registry_there_are_no_segments() {
+    let cluster = Cluster::options().start();
+    let error = refused(&mut cluster.client(), "SELECT snowflake_segment_next('orders')", "55000");
+    assert_eq!(error.message(), "this server has no registry of segments");
+}
+
+/// A server has places for so many tags, and a wrong name takes none.
+#[test]
+fn there_are_so_many_places() {
+    let registry = registry(Kind::ALL[0]);
+    let cluster = leasing(&registry.url()).patient().set("pg_snowflake.max_segments = 2").start();
+    for tag in ["a", "b", "c"] {
+        let create = format!("SELECT snowflake_segment_create('{tag}')");
+        wait_for("the tag is created", || cluster.client().query(&create, &[]).is_ok());
+    }
+    let mut client = cluster.client();
+    for _ in 0..5 {
+        refused(&mut client, "SELECT snowflake_segment_next('unknown')", "42704");
+    }
+    for tag in ["a", "b"] {
+        assert_eq!(value::<i64>(&mut client, &format!("SELECT snowflake_segment_next('{tag}')")), 1);
+    }
+    refused(&mut client, "SELECT snowflake_segment_next('c')", "53400");
+    let listed: String = value(
+        &mut client,
+        "SELECT string_agg(concat_ws(' ', tag, state, first, range_size), ', ' ORDER BY tag) FROM snowflake_segments()",
+    );
+    assert_eq!(listed, "a live 1 10, b live 1 10");
+}

@@ -1,0 +1,144 @@
+//! Errors of segments.
+
+use super::report::error;
+use crate::settings;
+use crate::wording::duration;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use snowflake_core::Micros;
+use snowflake_core::segment::Tag;
+
+/// Why a number is not taken, or a tag not changed.
+#[derive(Clone, Debug)]
+pub enum SegmentError {
+    /// No registry is set.
+    NoRegistry,
+    /// The name is no tag's.
+    BadTag,
+    /// A number that a tag cannot have, or bounds that are none.
+    BadPlan(&'static str),
+    /// The registry knows no such tag.
+    Unknown {
+        /// The tag.
+        tag: Tag,
+    },
+    /// There is such a tag.
+    Exists {
+        /// The tag.
+        tag: Tag,
+    },
+    /// All numbers of the tag were used.
+    UsedUp {
+        /// The tag.
+        tag: Tag,
+        /// Its last number.
+        last: u64,
+    },
+    /// The number is above the tag's last.
+    AboveLast {
+        /// The tag.
+        tag: Tag,
+        /// Its last number.
+        last: u64,
+    },
+    /// This server has no place for another tag.
+    Full {
+        /// The tag.
+        tag: Tag,
+    },
+    /// The server holds no numbers, and the registry has not granted more in time.
+    NoNumbers {
+        /// The tag.
+        tag: Tag,
+        /// What is known of the cause.
+        trouble: Option<String>,
+        /// How long the call waited.
+        waited: Micros,
+    },
+    /// The registry has not answered.
+    NotAnswered {
+        /// The tag.
+        tag: Tag,
+        /// Whether it may have been done all the same.
+        is_unknown: bool,
+        /// What is known of the cause.
+        trouble: Option<String>,
+    },
+    /// The server is being stopped, and has given its numbers back.
+    Stopping,
+}
+
+impl SegmentError {
+    pub(super) fn report(self) -> ErrorReport {
+        use PgSqlErrorCode::*;
+        let no_answer = || "The registry has not answered yet.".to_owned();
+        match self {
+            Self::NoRegistry => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "this server has no registry of segments",
+            )
+            .set_detail("The numbers of segments come from the registry that worker IDs are leased from.")
+            .set_hint("Set pg_snowflake.registry in postgresql.conf, and restart the server."),
+            Self::BadTag => error(ERRCODE_INVALID_PARAMETER_VALUE, "invalid tag of a segment").set_detail(format!(
+                "A tag has 1 to {} bytes of UTF-8, and no control characters.",
+                Tag::LONGEST
+            )),
+            Self::BadPlan(detail) => {
+                error(ERRCODE_INVALID_PARAMETER_VALUE, "invalid numbers of a segment").set_detail(detail)
+            }
+            Self::Unknown { tag } => {
+                error(ERRCODE_UNDEFINED_OBJECT, &format!("segment \"{tag}\" does not exist")).set_hint(
+                    "Create it with snowflake_segment_create(). If it did exist, the registry has forgotten it: see docs/segments.md \
+                     first.",
+                )
+            }
+            Self::Exists { tag } => error(ERRCODE_DUPLICATE_OBJECT, &format!("segment \"{tag}\" already exists")),
+            Self::UsedUp { tag, last } => {
+                error(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, &format!("segment \"{tag}\" is used up"))
+                    .set_detail(format!("Its last number is {last}."))
+                    .set_hint("Drop it and create it again with a higher last number: it goes on above what was used.")
+            }
+            Self::AboveLast { tag, last } => error(
+                ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                &format!("the number is above those of segment \"{tag}\""),
+            )
+            .set_detail(format!("Its last number is {last}.")),
+            Self::Full { tag } => error(
+                ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+                &format!("this server has no room for segment \"{tag}\""),
+            )
+            .set_detail(format!("It uses {} segments already.", settings::max_segments()))
+            .set_hint("Raise pg_snowflake.max_segments, and restart the server."),
+            Self::NoNumbers { tag, trouble, waited } => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &format!("this server has no numbers of segment \"{tag}\""),
+            )
+            .set_detail(format!(
+                "{} The call waited {} (pg_snowflake.max_wait is {}).",
+                trouble.unwrap_or_else(no_answer),
+                duration(waited),
+                duration(settings::max_wait())
+            ))
+            .set_hint("See snowflake_status() and snowflake_segments(), and the server's log."),
+            Self::NotAnswered { tag, is_unknown, trouble } => {
+                let report = error(
+                    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    &format!("the registry has not answered about segment \"{tag}\""),
+                )
+                .set_detail(trouble.unwrap_or_else(no_answer));
+                match is_unknown {
+                    true => report.set_hint("Whether the change was made is not known. Make it again."),
+                    false => report.set_hint("Nothing was changed. See snowflake_status(), and the server's log."),
+                }
+            }
+            Self::Stopping => error(ERRCODE_ADMIN_SHUTDOWN, "this server is being stopped, and takes no more numbers")
+                .set_detail("It has given its numbers back to the registry."),
+        }
+    }
+
+    /// Which numbers a tag can have.
+    pub const NUMBERS: &'static str = "Numbers go from 0 to 9223372036854775807, and the last is not below the first.";
+
+    /// How large ranges can be.
+    pub const SIZES: &'static str = "A range has at least one number, and the largest is not below the smallest.";
+}

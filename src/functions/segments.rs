@@ -1,0 +1,311 @@
+//! Segments: plain numbers by tag.
+
+#![expect(clippy::type_complexity, reason = "pg_extern reads the columns from the signature")]
+
+use crate::errors::Error;
+use crate::errors::segments::SegmentError;
+use crate::errors::values::ValueError;
+use crate::given::Given;
+use crate::shared::segments::{Kind, Place, SlotState, bounds};
+use crate::{encoding, segments};
+use pgrx::datum::Interval;
+use pgrx::iter::TableIterator;
+use pgrx::prelude::*;
+use pgrx::{fcinfo, name, pg_sys, varlena};
+use snowflake_core::segment::{Held, Plan, Range, Record, Standing, Tag, Use};
+
+export!(
+    segment_next as snowflake_segment_next,
+    segment_next_many as snowflake_segment_next_many,
+    snowflake_segment_create_wrapper as snowflake_segment_create,
+    snowflake_segment_raise_wrapper as snowflake_segment_raise,
+    snowflake_segment_drop_wrapper as snowflake_segment_drop,
+    snowflake_segments_wrapper as snowflake_segments,
+);
+
+/// A batch claims at most this many numbers at once.
+const BLOCK: u64 = 1024;
+
+/// The tag of the last call of one call site, and its place.
+struct Cached {
+    place: &'static Place,
+    length: usize,
+    text: [u8; Tag::LONGEST],
+}
+
+/// The bytes of a text, where they are at hand: neither compressed nor stored elsewhere.
+///
+/// # Safety
+/// It is a text.
+#[inline(always)]
+unsafe fn plain<'a>(text: *const pg_sys::varlena) -> Option<&'a [u8]> {
+    // SAFETY: as above.
+    unsafe {
+        let is_plain = match varlena::varatt_is_1b(text) {
+            true => !varlena::varatt_is_1b_e(text),
+            false => varlena::varatt_is_4b_u(text),
+        };
+        is_plain.then(|| varlena::varlena_to_byte_slice(text))
+    }
+}
+
+/// `snowflake_segment_next(tag)`. Has no guard of pgrx's: nothing here panics or raises an error, and [`next_slowly`], which may,
+/// has one.
+///
+/// # Safety
+/// To be called by PostgreSQL only, as a strict function.
+unsafe extern "C-unwind" fn segment_next(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: `call` is valid, as it comes from PostgreSQL, and its argument is a text. What `fn_extra` points to was made by
+    // `next_slowly`, and lives as long.
+    unsafe {
+        if let Some(cached) = (*(*call).flinfo).fn_extra.cast::<Cached>().as_ref()
+            && let Some(text) = plain((*(*call).args.as_ptr()).value.cast_mut_ptr())
+            && cached.text.get(..cached.length) == Some(text)
+            && let Some(range) = cached.place.counter.claim(1)
+        {
+            return pg_sys::Datum::from(range.first as i64);
+        }
+        next_slowly(call)
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[pg_guard]
+unsafe extern "C-unwind" fn next_slowly(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: as above.
+    let given: Option<Given<'_>> = unsafe { fcinfo::pg_getarg(call, 0) };
+    let Some(given) = given else {
+        // SAFETY: as above.
+        return unsafe { fcinfo::pg_return_null(call) };
+    };
+    let tag = tag_of(given);
+    let (place, range) = segments::claim(&tag, 1).unwrap_or_else(|error| error.raise());
+    let bytes = given.bytes();
+    let mut cached = Cached { place, length: bytes.len(), text: [0; Tag::LONGEST] };
+    cached.text[..bytes.len()].copy_from_slice(bytes);
+    // SAFETY: as above; the context lives as long as `flinfo`.
+    unsafe {
+        let info = &mut *(*call).flinfo;
+        if info.fn_extra.is_null() {
+            info.fn_extra = pg_sys::MemoryContextAlloc(info.fn_mcxt, size_of::<Cached>());
+        }
+        info.fn_extra.cast::<Cached>().write(cached);
+    }
+    pg_sys::Datum::from(range.first as i64)
+}
+
+/// `snowflake_segment_next(tag, count)`: implements the protocol of value-per-call functions itself, as `snowflake_next(count)` does.
+///
+/// # Safety
+/// To be called by PostgreSQL only.
+unsafe extern "C-unwind" fn segment_next_many(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: `call` is valid, as it comes from PostgreSQL. The context, if there is one, was made by `next_block`.
+    unsafe {
+        let context = (*(*call).flinfo).fn_extra.cast::<pg_sys::FuncCallContext>();
+        if !context.is_null()
+            && let Some(number) = (*(*context).user_fctx.cast::<Numbers>()).claimed()
+        {
+            (*(*call).resultinfo.cast::<pg_sys::ReturnSetInfo>()).isDone = pg_sys::ExprDoneCond::ExprMultipleResult;
+            return number.into();
+        }
+        next_block(call)
+    }
+}
+
+/// Claims a block and returns its first number, or ends the set.
+#[cold]
+#[inline(never)]
+#[pg_guard]
+unsafe extern "C-unwind" fn next_block(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: as in `snowflake_next(count)`: the context and what is allocated in it live until the set ends.
+    unsafe {
+        if (*(*call).flinfo).fn_extra.is_null() {
+            let given: Option<Given<'_>> = fcinfo::pg_getarg(call, 0);
+            let tag = given.map(tag_of).unwrap_or_else(|| Error::from(SegmentError::BadTag).raise());
+            let count: i32 = fcinfo::pg_getarg(call, 1).unwrap_or(0);
+            let left = u64::try_from(count).unwrap_or_else(|_| Error::from(ValueError::NegativeCount(count)).raise());
+            let context = pg_sys::init_MultiFuncCall(call);
+            let numbers =
+                pg_sys::MemoryContextAlloc((*context).multi_call_memory_ctx, size_of::<Numbers>()).cast::<Numbers>();
+            numbers.write(Numbers::new(&tag, left));
+            (*context).user_fctx = numbers.cast();
+        }
+        let context = (*(*call).flinfo).fn_extra.cast::<pg_sys::FuncCallContext>();
+        let numbers = (*context).user_fctx.cast::<Numbers>();
+        let results = (*call).resultinfo.cast::<pg_sys::ReturnSetInfo>();
+        (*numbers).claim();
+        if let Some(number) = (*numbers).claimed() {
+            (*results).isDone = pg_sys::ExprDoneCond::ExprMultipleResult;
+            return number.into();
+        }
+        pg_sys::end_MultiFuncCall(call, context);
+        (*results).isDone = pg_sys::ExprDoneCond::ExprEndResult;
+        fcinfo::pg_return_null(call)
+    }
+}
+
+/// A batch, of which blocks are claimed as the query reads them. Nothing in it needs to be dropped.
+struct Numbers {
+    length: usize,
+    tag: [u8; Tag::LONGEST],
+    /// How many numbers are not yet claimed.
+    left: u64,
+    /// The numbers that are claimed and not yet returned.
+    claimed: Range,
+}
+
+impl Numbers {
+    fn new(tag: &Tag, left: u64) -> Self {
+        let text = tag.as_str().as_bytes();
+        let mut numbers = Self { length: text.len(), tag: [0; Tag::LONGEST], left, claimed: Range::default() };
+        numbers.tag[..text.len()].copy_from_slice(text);
+        numbers
+    }
+
+    /// The next number that is claimed already. Does not panic.
+    #[inline(always)]
+    fn claimed(&mut self) -> Option<i64> {
+        let number = self.claimed.first;
+        (number < self.claimed.end).then(|| {
+            self.claimed.first += 1;
+            number as i64
+        })
+    }
+
+    /// Claims the next block, if numbers are left.
+    fn claim(&mut self) {
+        if self.left > 0 {
+            let tag = str::from_utf8(&self.tag[..self.length]).ok().and_then(|tag| Tag::new(tag).ok());
+            let tag = tag.unwrap_or_else(|| Error::from(SegmentError::BadTag).raise());
+            (_, self.claimed) = segments::claim(&tag, self.left.min(BLOCK)).unwrap_or_else(|error| error.raise());
+            self.left -= self.claimed.count();
+        }
+    }
+}
+
+/// The tag that a caller names. In a database that is not UTF-8, it is ASCII: the servers' databases may have other encodings.
+fn tag_of(given: Given<'_>) -> Tag {
+    let bytes = given.bytes();
+    let text = str::from_utf8(bytes).ok().filter(|text| text.is_ascii() || encoding::is_utf8());
+    text.and_then(|text| Tag::new(text).ok()).unwrap_or_else(|| Error::from(SegmentError::BadTag).raise())
+}
+
+fn raise_bad(detail: &'static str) -> ! {
+    Error::from(SegmentError::BadPlan(detail)).raise()
+}
+
+/// A number that a tag can have.
+fn number(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_else(|_| raise_bad(SegmentError::NUMBERS))
+}
+
+fn changed(function: &'static str, tag: &Tag, kind: Kind) -> Option<i64> {
+    let next = segments::change(function, tag, kind).unwrap_or_else(|error| error.raise());
+    shown(next)
+}
+
+/// `None` above the highest number there is.
+fn shown(number: u64) -> Option<i64> {
+    i64::try_from(number).ok()
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_segment_create(
+    tag: Option<Given>,
+    first: Option<i64>,
+    last: Option<i64>,
+    smallest_range: Option<i64>,
+    largest_range: Option<i64>,
+) -> Option<i64> {
+    let tag = tag.map(tag_of).unwrap_or_else(|| Error::from(SegmentError::BadTag).raise());
+    let (first, last) = (number(first.unwrap_or(-1)), number(last.unwrap_or(-1)));
+    if last < first {
+        raise_bad(SegmentError::NUMBERS);
+    }
+    let size =
+        |size: i64| u64::try_from(size).ok().filter(|size| *size > 0).unwrap_or_else(|| raise_bad(SegmentError::SIZES));
+    let (smallest, largest) = (smallest_range.map(size), largest_range.map(size));
+    if smallest.zip(largest).is_some_and(|(smallest, largest)| smallest > largest) {
+        raise_bad(SegmentError::SIZES);
+    }
+    let bounds = bounds(last - first + 1, smallest, largest);
+    changed("snowflake_segment_create", &tag, Kind::Create(Plan { first, last, bounds }))
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_segment_raise(tag: Given, above: i64) -> Option<i64> {
+    changed("snowflake_segment_raise", &tag_of(tag), Kind::Raise(number(above)))
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_segment_drop(tag: Given) -> Option<i64> {
+    changed("snowflake_segment_drop", &tag_of(tag), Kind::Drop)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_segments() -> TableIterator<
+    'static,
+    (
+        name!(tag, String),
+        name!(state, &'static str),
+        name!(first, Option<i64>),
+        name!(last, Option<i64>),
+        name!(next_granted, Option<i64>),
+        name!(current_from, Option<i64>),
+        name!(current_until, Option<i64>),
+        name!(after_from, Option<i64>),
+        name!(after_until, Option<i64>),
+        name!(held, i64),
+        name!(range_size, i64),
+        name!(per_second, Option<f64>),
+        name!(lasts, Option<Interval>),
+    ),
+> {
+    let rows = segments::list().unwrap_or_else(|error| error.raise());
+    TableIterator::new(rows.into_iter().map(|(tag, state, held)| row(&tag, &state, &held)))
+}
+
+type Row = (
+    String,
+    &'static str,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    i64,
+    i64,
+    Option<f64>,
+    Option<Interval>,
+);
+
+fn row(tag: &Tag, state: &SlotState, held: &Held) -> Row {
+    let standing = match state.standing {
+        Standing::Live => "live",
+        Standing::UsedUp => "used up",
+        Standing::Dropped => "dropped",
+        Standing::Missing => "missing",
+    };
+    let (record, current) = (state.record, Some(held.current).filter(|range| range.count() > 0));
+    let used = Use { count: state.used.0, length: state.used.1 };
+    let seconds = used.length.0 as f64 / 1e6;
+    let last_of = |range: Range| shown(range.end - 1);
+    (
+        encoding::shown(tag.as_str()),
+        standing,
+        record.and_then(|record| shown(record.first)),
+        record.and_then(|record| shown(record.last)),
+        record.map(|record| record.next.min(Record::HIGHEST)).and_then(shown),
+        current.and_then(|range| shown(range.first)),
+        current.and_then(last_of),
+        held.after.and_then(|range| shown(range.first)),
+        held.after.and_then(last_of),
+        shown(held.left()).unwrap_or(i64::MAX),
+        shown(state.size).unwrap_or(i64::MAX),
+        (seconds > 0.0).then(|| used.count as f64 / seconds),
+        used.lasts(held.left()).map(|lasts| Interval::from_micros(lasts.0)),
+    )
+}

@@ -2,6 +2,7 @@
 #![cfg(not(loom))]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use snowflake_core::segment::{Counter, Range};
 use snowflake_core::text::Form;
 use snowflake_core::{Field, Layout, Line, Policy, Position, Reach, Tick, Ticks, UnixMicros, notation};
 use std::hint::black_box;
@@ -50,6 +51,15 @@ fn claim(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A number of a segment.
+fn segment(criterion: &mut Criterion) {
+    let counter = Counter::new();
+    counter.install(Range { first: 1, end: 1 << 62 });
+    criterion.bench_function("a number of a segment", |bencher| {
+        bencher.iter(|| black_box(&counter).claim(1).unwrap().first)
+    });
+}
+
 fn batch(criterion: &mut Criterion) {
     let layout = wide();
     let line = line(&layout);
@@ -94,5 +104,5 @@ fn texts(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, claim, batch, decode, texts);
+criterion_group!(benches, claim, segment, batch, decode, texts);
 criterion_main!(benches);

@@ -45,13 +45,15 @@ const SHOWN: [&str; 5] = [
     "pg_snowflake.reserve_ahead",
 ];
 
+/// Makes and starts a server with further settings.
+pub fn server(settings: &[&str]) -> Cluster {
+    let options = SETTINGS.iter().chain(settings).fold(Cluster::options(), |options, line| options.set(line));
+    options.start()
+}
+
 impl Servers {
     /// Makes and starts them.
     pub fn start() -> Self {
-        let server = |settings: &[&str]| {
-            let options = SETTINGS.iter().chain(settings).fold(Cluster::options(), |options, line| options.set(line));
-            options.start()
-        };
         let wide = format!("pg_snowflake.layout = '{WIDE}'");
         Self {
             wide: server(&[&wide]),

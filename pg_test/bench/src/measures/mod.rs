@@ -12,6 +12,7 @@ mod inserts;
 mod once;
 mod planning;
 mod planning_growth;
+mod segments;
 
 use crate::contenders::Contender;
 use crate::plan::Plan;
@@ -31,7 +32,7 @@ const fn measure(name: &'static str, group: fn(&Servers, &Plan, &[Contender]) ->
 }
 
 /// All of them, in the order in which they are measured. Those of the same name may depend on each other.
-pub const ALL: [Measure; 21] = [
+pub const ALL: [Measure; 23] = [
     measure("calls", calls::one_call),
     measure("calls", |servers, plan, _| calls::batch(servers, plan)),
     measure("ceiling", |servers, plan, _| ceiling::ceiling(servers, plan)),
@@ -52,6 +53,8 @@ pub const ALL: [Measure; 21] = [
     measure("growth", |servers, plan, _| growth::connections(servers, plan)),
     measure("hosted", |servers, plan, _| hosted::one_call(servers, plan)),
     measure("hosted", |servers, plan, _| hosted::decoding(servers, plan)),
+    measure("segments", |_, plan, _| segments::one_call(plan)),
+    measure("segments", |_, plan, _| segments::clients(plan)),
     measure("once", |servers, plan, _| once::once(servers, plan)),
 ];
 

@@ -44,12 +44,17 @@ REVOKE ALL ON FUNCTION snowflake_segment_drop(text) FROM PUBLIC;
 COMMENT ON FUNCTION snowflake_segment_drop(text) IS
     'drops a segment, on other servers within a minute; the registry keeps what was used; returns the number from which it would go on';
 
-CREATE FUNCTION snowflake_segments() RETURNS TABLE (
+CREATE FUNCTION snowflake_segments(all_servers boolean DEFAULT true) RETURNS TABLE (
     tag text,
     state text,
     first bigint,
     last bigint,
     next_granted bigint,
+    worker_id integer,
+    datacenter_id integer,
+    host text,
+    is_this_server boolean,
+    as_of timestamptz,
     current_from bigint,
     current_until bigint,
     after_from bigint,
@@ -59,9 +64,9 @@ CREATE FUNCTION snowflake_segments() RETURNS TABLE (
     per_second double precision,
     lasts interval
 )
-    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED COST 100 ROWS 10
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED COST 10000 ROWS 100
     AS 'MODULE_PATHNAME', 'snowflake_segments';
-REVOKE ALL ON FUNCTION snowflake_segments() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION snowflake_segments() TO pg_monitor;
-COMMENT ON FUNCTION snowflake_segments() IS
-    'segments that this server uses: the ranges that it holds, how fast they are used, and for how long they last';
+REVOKE ALL ON FUNCTION snowflake_segments(boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION snowflake_segments(boolean) TO pg_monitor;
+COMMENT ON FUNCTION snowflake_segments(boolean) IS
+    'segments, and which servers hold which ranges, how fast they are used and for how long they last; asks the registry, unless only this server is meant';

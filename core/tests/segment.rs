@@ -305,6 +305,8 @@ struct Server {
     now: MonotonicMicros,
     events: Vec<Event>,
     is_done: bool,
+    /// Two servers do not draw the same.
+    chance: u64,
 }
 
 fn fetcher(tags: Vec<Tag>) -> Fetcher {
@@ -314,7 +316,7 @@ fn fetcher(tags: Vec<Tag>) -> Fetcher {
 impl Server {
     fn new() -> Self {
         let now = MonotonicMicros(0);
-        Self { fetcher: fetcher(Vec::new()), places: Vec::new(), now, events: Vec::new(), is_done: false }
+        Self { fetcher: fetcher(Vec::new()), places: Vec::new(), now, events: Vec::new(), is_done: false, chance: 0 }
     }
 
     fn held(&self) -> Vec<Held> {
@@ -325,8 +327,8 @@ impl Server {
     /// Does the next thing. Returns how long there is nothing.
     fn step(&mut self, registry: &mut Registry, fate: Fate) -> Option<Micros> {
         let (held, namespace) = (self.held(), registry.namespace.clone());
-        let moment =
-            Moment { monotonic: self.now, chance: self.now.0 as u64, namespace: Some(&namespace), held: &held };
+        let chance = self.chance.wrapping_add(self.now.0 as u64);
+        let moment = Moment { monotonic: self.now, chance, namespace: Some(&namespace), held: &held };
         let next = self.fetcher.next(&moment);
         let answer = match &next {
             Next::Wait(length) => return Some(*length),
@@ -548,6 +550,52 @@ fn what_is_not_answered_is_abandoned() {
         assert_eq!(granted.first, if fate == Fate::AnswerLost { 31 } else { 11 }, "{fate:?}");
         assert_eq!(registry.next_of("orders"), granted.end, "{fate:?}: a late one finds another version");
     }
+}
+
+/// The registry was away for as long as a range lasts, so that all servers have a range to ask for. They do not ask all at once; one
+/// that has nothing left asks at once.
+#[test]
+fn after_an_outage_requests_are_spread() {
+    let mut asked = Vec::new();
+    for chance in 0..50 {
+        let (mut registry, mut server) = with_orders(1_000_000);
+        server.chance = chance * 0x0123_4567_89ab_cdef;
+        // A number a second.
+        for _ in 0..3000 {
+            server.advance(1);
+            server.settle(&mut registry);
+            assert!(server.claim(&orders(), 1).is_some());
+        }
+        while server.held()[0].left() > 400 {
+            server.advance(1);
+            while server.step(&mut registry, Fate::Lost).is_none() {}
+            assert!(server.claim(&orders(), 1).is_some());
+        }
+        let granted = registry.next_of("orders");
+        let back = server.now;
+        let mut wait = server.settle(&mut registry);
+        while registry.next_of("orders") == granted {
+            assert!(wait <= Micros::from_secs(60), "{wait:?}");
+            server.now = server.now.saturating_add(wait.max(Micros::from_millis(1)));
+            wait = server.settle(&mut registry);
+        }
+        asked.push((server.now.0 - back.0) / 1_000_000);
+    }
+    assert!(asked.iter().all(|second| *second <= 70), "{asked:?}");
+    for second in 0..60 {
+        let together = asked.iter().filter(|asked| (second..second + 10).contains(*asked)).count();
+        assert!(together <= 25, "{together} of {} within 10 s: {asked:?}", asked.len());
+    }
+
+    let (mut registry, mut server) = with_orders(1_000_000);
+    for _ in 0..20 {
+        server.advance(1);
+        server.step(&mut registry, Fate::Lost);
+        server.claim(&orders(), 1);
+    }
+    server.advance(5);
+    server.settle(&mut registry);
+    assert!(server.claim(&orders(), 1).is_some());
 }
 
 #[test]

@@ -3,9 +3,9 @@
 //!
 //! Records of older versions must be read as before, and records of this one by servers that are not updated yet: so a field keeps its name and its form. A new field has [`Presence::Later`].
 
-use snowflake_core::UnixMicros;
 use snowflake_core::lease::{Holder, NamespaceRecord, Record, Token};
-use snowflake_core::segment::{self, Bounds, State};
+use snowflake_core::segment::{self, Bounds, Holding, Range, State, Use};
+use snowflake_core::{Micros, UnixMicros};
 
 /// The format that this version reads and writes, and the field in front of all others that has its number.
 pub(crate) const FORMAT: u32 = 1;
@@ -213,10 +213,10 @@ impl Fields for NamespaceRecord {
     }
 }
 
-/// A field of a segment's record that is a number.
+/// A field of a record of this type that is a number.
 macro_rules! number {
-    ($name:literal, $($place:ident).+) => {
-        RecordField::<segment::Record>::new(
+    ($record:ty, $name:literal, $($place:ident).+) => {
+        RecordField::<$record>::new(
             $name,
             Form::LongNumber,
             |r| Some(r.$($place).+.to_string()),
@@ -227,10 +227,10 @@ macro_rules! number {
 
 impl Fields for segment::Record {
     const FIELDS: &'static [RecordField<Self>] = &[
-        number!("next", next),
-        number!("floor", floor),
-        number!("first", first),
-        number!("last", last),
+        number!(segment::Record, "next", next),
+        number!(segment::Record, "floor", floor),
+        number!(segment::Record, "first", first),
+        number!(segment::Record, "last", last),
         RecordField::<Self>::new(
             "state",
             Form::Text,
@@ -238,13 +238,37 @@ impl Fields for segment::Record {
             |r, t| put(&mut r.state, read_state(t)),
         )
         .otherwise("the state is neither live nor dropped"),
-        number!("smallest", bounds.smallest),
-        number!("largest", bounds.largest),
+        number!(segment::Record, "smallest", bounds.smallest),
+        number!(segment::Record, "largest", bounds.largest),
     ];
 
     fn blank() -> Self {
         let bounds = Bounds { smallest: 0, largest: 0 };
         Self { next: 0, floor: 0, first: 0, last: 0, state: State::Live, bounds }
+    }
+}
+
+impl Fields for Holding {
+    const FIELDS: &'static [RecordField<Self>] = &[
+        RecordField::<Self>::new("run", Form::Text, |h| Some(write_life(h.run)), |h, t| put(&mut h.run, read_life(t)))
+            .otherwise("the run is not 16 hexadecimal digits"),
+        number!(Holding, "current_first", current.first),
+        number!(Holding, "current_end", current.end),
+        number!(Holding, "after_first", after.first),
+        number!(Holding, "after_end", after.end),
+        RecordField::<Self>::new(
+            "granted_at",
+            Form::Instant,
+            |h| Some(h.granted_at.to_string()),
+            |h, t| put(&mut h.granted_at, UnixMicros::parse(t)),
+        ),
+        number!(Holding, "used", used.count),
+        number!(Holding, "used_in", used.length.0),
+    ];
+
+    fn blank() -> Self {
+        let (none, used) = (Range::default(), Use { count: 0, length: Micros(0) });
+        Self { run: 0, current: none, after: none, granted_at: UnixMicros(0), used }
     }
 }
 
@@ -259,7 +283,7 @@ fn read_state(text: &str) -> Option<State> {
     [State::Live, State::Dropped].into_iter().find(|state| write_state(*state) == text)
 }
 
-/// The life of a namespace as 16 hexadecimal digits.
+/// The life of a namespace, or the run of a server, as 16 hexadecimal digits.
 fn write_life(life: u64) -> String {
     format!("{life:016x}")
 }
@@ -322,6 +346,13 @@ mod tests {
             last: 4,
             state: State::Dropped,
             bounds: Bounds { smallest: 5, largest: u64::MAX },
+        });
+        check(&Holding {
+            run: u64::MAX,
+            current: Range { first: 1, end: 2 },
+            after: Range { first: 3, end: 4 },
+            granted_at: UnixMicros(5),
+            used: Use { count: 6, length: Micros(7) },
         });
         check(&NamespaceRecord { layout: "l".to_owned(), life: u64::MAX, leases_from: Some(UnixMicros(1)) });
     }

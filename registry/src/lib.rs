@@ -26,7 +26,7 @@
 //! |---|---|---|
 //! | [PostgreSQL](mod@postgres) | tables in `snowflake_registry` | with `fsync = on`, and failover to synchronous standbys only |
 //! | [etcd](mod@etcd) | keys below `/pg_snowflake/<namespace>/` | always, but for `--unsafe-no-fsync` and a restored snapshot |
-//! | [Redis](mod@redis) | a hash `pg_snowflake:<namespace>`, and one for segments | with three settings, and no failover |
+//! | [Redis](mod@redis) | a hash `pg_snowflake:<namespace>`, and two for segments | with three settings, and no failover |
 //!
 //! # How it waits
 //!
@@ -124,7 +124,7 @@ pub use url::error::UrlError;
 
 use snowflake_core::UnixMicros;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
-use snowflake_core::segment::{self, Tag};
+use snowflake_core::segment::{self, Holding, Tag};
 use std::time::Duration;
 
 /// A registry, and one namespace in it.
@@ -196,7 +196,19 @@ pub trait Registry: Send {
     /// Any [`Error`] but [`Error::Unanswered`].
     fn segment(&mut self, tag: &Tag) -> Result<Option<segment::Stored>, Error>;
 
-    /// Stores the record of a tag as [`Registry::swap_within`] stores that of a worker.
+    /// Stores the record of a tag as [`Registry::swap_within`] stores that of a worker; and with it, in the same request, what a
+    /// server holds then, under the number of its worker.
+    ///
+    /// # Errors
+    /// As there.
+    fn swap_segment_held(
+        &mut self,
+        namespace: &NamespaceRecord,
+        write: &segment::Write,
+        holding: Option<&(WorkerNumber, Holding)>,
+    ) -> Result<Swap<segment::Stored>, Error>;
+
+    /// [`Registry::swap_segment_held`], where nobody holds more than before.
     ///
     /// # Errors
     /// As there.
@@ -204,7 +216,18 @@ pub trait Registry: Send {
         &mut self,
         namespace: &NamespaceRecord,
         write: &segment::Write,
-    ) -> Result<Swap<segment::Stored>, Error>;
+    ) -> Result<Swap<segment::Stored>, Error> {
+        self.swap_segment_held(namespace, write, None)
+    }
+
+    /// What the server of each worker held of each tag when it was granted a range of it last.
+    ///
+    /// # Errors
+    /// Any [`Error`] but [`Error::Unanswered`].
+    fn holdings(&mut self) -> Result<Vec<(Tag, WorkerNumber, Holding)>, Error>;
+
+    /// From now on, calls take at most so long; with `None`, as long as the [`Options`] say, and never longer than that.
+    fn limit(&mut self, longest: Option<Duration>);
 
     /// Names the settings that keep this registry from promising what it must, as far as they can be seen, and says what is to be
     /// done about them: sentences for an operator. Empty where nothing was found.

@@ -1,11 +1,14 @@
 //! Records as lines of text, for a file that shows people what a registry holds: the number of a worker, a space, and its record as
-//! JSON.
+//! JSON. For segments: a tag, a tab, and its record; and under it, a line for each server that holds numbers of it: the number of its
+//! worker, a tab, the name of its host, a tab, and what it holds.
 //!
 //! A reader of such a file must not be able to act as the owner of a lease. So no line has a token, nor the process, by which a
 //! server knows its own records.
 
 use crate::json;
 use snowflake_core::lease::{Holder, Record, Stored, Token, WorkerNumber};
+use snowflake_core::segment::{self, Holding, Tag, run_of};
+use std::collections::BTreeMap;
 
 /// Stands for the token of an owner.
 const SOMEBODY: Token = Token(1);
@@ -17,8 +20,11 @@ pub fn write(records: &[(WorkerNumber, Stored)]) -> String {
     records.iter().map(line).collect()
 }
 
+fn clean(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
 fn shown(record: &Record) -> Record {
-    let clean = |text: &str| text.replace(char::is_control, " ");
     let holder = &record.holder;
     Record {
         owner: record.owner.map(|_| SOMEBODY),
@@ -45,11 +51,81 @@ pub fn read(text: &str) -> Result<Vec<(WorkerNumber, Record)>, String> {
     text.lines().map(|text| line(text).ok_or_else(|| "A line of the listing cannot be read.".to_owned())).collect()
 }
 
+/// A segment, as the registry has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its tag.
+    pub tag: Tag,
+    /// Its record.
+    pub record: segment::Record,
+    /// Who holds numbers of it, as of their last grants.
+    pub holders: Vec<SegmentHolder>,
+}
+
+/// A server that holds numbers of a segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentHolder {
+    /// Its worker.
+    pub worker: WorkerNumber,
+    /// Its host's name.
+    pub host: String,
+    /// What it holds.
+    pub holding: Holding,
+}
+
+/// The lines of these segments. What a server held that is gone is left out: its worker is given back, or has another owner.
+pub fn write_segments(
+    segments: &[(Tag, segment::Stored)],
+    holdings: &[(Tag, WorkerNumber, Holding)],
+    workers: &[(WorkerNumber, Stored)],
+) -> String {
+    let workers: BTreeMap<_, _> = workers.iter().map(|(worker, stored)| (*worker, &stored.record)).collect();
+    let mut held: BTreeMap<&Tag, String> = BTreeMap::new();
+    for (tag, worker, holding) in holdings {
+        let record = workers.get(worker).filter(|record| record.owner.map(run_of) == Some(holding.run));
+        if let Some(record) = record {
+            let line = format!("{}\t{}\t{}\n", worker.0, clean(&record.holder.host), json::write(holding));
+            held.entry(tag).or_default().push_str(&line);
+        }
+    }
+    let of_tag = |(tag, stored): &(Tag, segment::Stored)| {
+        format!("{tag}\t{}\n{}", json::write(&stored.record), held.get(tag).map_or("", String::as_str))
+    };
+    segments.iter().map(of_tag).collect()
+}
+
+/// The segments of lines.
+///
+/// # Errors
+/// A sentence, where a line cannot be read.
+pub fn read_segments(text: &str) -> Result<Vec<Segment>, String> {
+    let mut segments: Vec<Segment> = Vec::new();
+    for line in text.lines() {
+        let read = match line.split('\t').collect::<Vec<_>>()[..] {
+            [tag, record] => Tag::new(tag).ok().zip(json::read(record).ok()).map(|(tag, record)| {
+                segments.push(Segment { tag, record, holders: Vec::new() });
+            }),
+            [worker, host, holding] => {
+                worker.parse().ok().zip(json::read(holding).ok()).zip(segments.last_mut()).map(
+                    |((worker, holding), segment)| {
+                        let worker = WorkerNumber(worker);
+                        segment.holders.push(SegmentHolder { worker, host: host.to_owned(), holding });
+                    },
+                )
+            }
+            _ => None,
+        };
+        read.ok_or_else(|| "A line of the listing cannot be read.".to_owned())?;
+    }
+    Ok(segments)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use snowflake_core::UnixMicros;
     use snowflake_core::lease::Version;
+    use snowflake_core::segment::{Bounds, Range, State, Use};
+    use snowflake_core::{Micros, UnixMicros};
 
     fn record(owner: Option<Token>) -> Record {
         let holder = Holder {
@@ -81,6 +157,41 @@ mod tests {
         assert_eq!(found[1], (WorkerNumber(u64::MAX), expected.clone()));
         assert_eq!(found[0], (WorkerNumber(7), Record { owner: Some(SOMEBODY), ..expected }));
         assert_eq!(read(""), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn segments_are_listed_with_the_servers_that_live() {
+        let bounds = Bounds { smallest: 1, largest: 2 };
+        let of_tag = segment::Record { next: 9, floor: 1, first: 1, last: 99, state: State::Live, bounds };
+        let segment = |name: &str| {
+            (Tag::new(name).unwrap(), segment::Stored { version: Version(1), record: of_tag.clone() })
+        };
+        let stored = |owner| Stored { version: Version(9), record: record(owner) };
+        let (here, gone) = (Token(7 << 64 | 1), Token(3));
+        let holding = |name: &str, worker, token| {
+            let current = Range { first: 1, end: 5 };
+            let used = Use { count: 1, length: Micros(2) };
+            let holding =
+                Holding { run: run_of(token), current, after: Range::default(), granted_at: UnixMicros(1), used };
+            (Tag::new(name).unwrap(), WorkerNumber(worker), holding)
+        };
+        // 1 lives, 2 was taken over, 3 was given back, and of 4 there is no record.
+        let workers = [
+            (WorkerNumber(1), stored(Some(here))),
+            (WorkerNumber(2), stored(Some(Token(99)))),
+            (WorkerNumber(3), stored(None)),
+        ];
+        let of_one = holding("a b", 1, here);
+        let holdings =
+            [of_one.clone(), holding("a b", 2, gone), holding("a b", 3, gone), holding("a b", 4, gone), holding("c", 1, gone)];
+        let text = write_segments(&[segment("a b"), segment("c")], &holdings, &workers);
+        let holder = SegmentHolder { worker: WorkerNumber(1), host: "db 1   \"x\" 雪".to_owned(), holding: of_one.2 };
+        let listed = |name: &str, holders| Segment { tag: Tag::new(name).unwrap(), record: of_tag.clone(), holders };
+        assert_eq!(read_segments(&text), Ok(vec![listed("a b", vec![holder]), listed("c", vec![])]));
+        assert_eq!(read_segments(""), Ok(Vec::new()));
+        for text in ["x", "a\t", "1\th\t{}", "\t{}", &text.replace("1\t", "x\t"), &text.replace("run", "ran")] {
+            read_segments(text).unwrap_err();
+        }
     }
 
     #[test]

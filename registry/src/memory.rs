@@ -19,7 +19,7 @@ use crate::error::{Attempt, Attempts, Error};
 use crate::storable::{check, check_namespace};
 use crate::{Options, Registry, Swap};
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
-use snowflake_core::segment::{self, Tag};
+use snowflake_core::segment::{self, Holding, Tag};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -34,6 +34,7 @@ struct Store {
     namespace: Option<NamespaceRecord>,
     records: BTreeMap<WorkerNumber, Stored>,
     segments: BTreeMap<Tag, segment::Stored>,
+    holdings: BTreeMap<(Tag, WorkerNumber), Holding>,
     last_version: u64,
     late: VecDeque<Sent>,
 }
@@ -43,7 +44,7 @@ struct Store {
 enum Sent {
     Namespace(Option<NamespaceRecord>, NamespaceRecord),
     Swap(Option<NamespaceRecord>, WorkerNumber, Option<Version>, Box<Record>),
-    Segment(NamespaceRecord, Box<segment::Write>),
+    Segment(NamespaceRecord, Box<segment::Write>, Option<(WorkerNumber, Holding)>),
 }
 
 /// Its outcome.
@@ -72,13 +73,14 @@ pub enum InjectedFault {
 pub struct MemoryClient {
     memory: Memory,
     options: Options,
+    longest: Option<Duration>,
     faults: VecDeque<InjectedFault>,
 }
 
 impl Memory {
     /// A client, whose calls go well.
     pub fn client(&self, options: &Options) -> MemoryClient {
-        MemoryClient { memory: self.clone(), options: options.clone(), faults: VecDeque::new() }
+        MemoryClient { memory: self.clone(), options: options.clone(), longest: None, faults: VecDeque::new() }
     }
 
     /// Makes the changes that are late, in the order in which they were sent. Returns how many there were.
@@ -115,10 +117,10 @@ impl Store {
             Sent::Swap(Some(namespace), ..) if self.namespace.as_ref() != Some(namespace) => {
                 Outcome::Swap(Swap::OtherNamespace(self.namespace.clone()))
             }
-            Sent::Segment(namespace, _) if self.namespace.as_ref() != Some(namespace) => {
+            Sent::Segment(namespace, ..) if self.namespace.as_ref() != Some(namespace) => {
                 Outcome::Segment(Swap::OtherNamespace(self.namespace.clone()))
             }
-            Sent::Segment(_, write) => {
+            Sent::Segment(_, write, holding) => {
                 let stands = self.segments.get(&write.tag);
                 if stands.map(|stored| stored.version) != write.expected {
                     return Outcome::Segment(Swap::Conflict(stands.cloned()));
@@ -127,6 +129,7 @@ impl Store {
                 let version = Version(self.last_version);
                 let stored = segment::Stored { version, record: write.record.clone() };
                 self.segments.insert(write.tag.clone(), stored);
+                self.holdings.extend(holding.map(|(worker, holding)| ((write.tag.clone(), worker), holding)));
                 Outcome::Segment(Swap::Stored(version))
             }
             Sent::Swap(_, worker, expected, record) => {
@@ -167,10 +170,11 @@ impl MemoryClient {
                 }
             }
         };
+        let deadline = self.longest.map_or(self.options.deadline(), |longest| longest.min(self.options.deadline()));
         match self.faults.pop_front() {
-            Some(InjectedFault::Delay(length)) if length < self.options.deadline() => wait(length).map(|()| None),
+            Some(InjectedFault::Delay(length)) if length < deadline => wait(length).map(|()| None),
             Some(InjectedFault::Delay(_)) => {
-                wait(self.options.deadline())?;
+                wait(deadline)?;
                 Ok(Some(InjectedFault::Late))
             }
             Some(InjectedFault::Unreachable) => Err(Error::Unreachable(Self::attempts())),
@@ -250,15 +254,25 @@ impl Registry for MemoryClient {
         self.read(|store| store.segments.get(tag).cloned())
     }
 
-    fn swap_segment(
+    fn swap_segment_held(
         &mut self,
         namespace: &NamespaceRecord,
         write: &segment::Write,
+        holding: Option<&(WorkerNumber, Holding)>,
     ) -> Result<Swap<segment::Stored>, Error> {
-        match self.change(Sent::Segment(namespace.clone(), Box::new(write.clone())))? {
+        match self.change(Sent::Segment(namespace.clone(), Box::new(write.clone()), holding.copied()))? {
             Outcome::Segment(swap) => Ok(swap),
             Outcome::Namespace(_) | Outcome::Swap(_) => unreachable!("a segment was sent"),
         }
+    }
+
+    fn holdings(&mut self) -> Result<Vec<(Tag, WorkerNumber, Holding)>, Error> {
+        let holding = |((tag, worker), holding): (&(Tag, WorkerNumber), &Holding)| (tag.clone(), *worker, *holding);
+        self.read(|store| store.holdings.iter().map(holding).collect())
+    }
+
+    fn limit(&mut self, longest: Option<Duration>) {
+        self.longest = longest;
     }
 
     fn warnings(&mut self) -> Result<Vec<String>, Error> {

@@ -12,6 +12,7 @@ use pgrx::iter::TableIterator;
 use pgrx::name;
 use pgrx::prelude::*;
 use snowflake_core::Field;
+use snowflake_core::lease::WorkerNumber;
 
 export!(snowflake_workers_wrapper as snowflake_workers);
 
@@ -33,20 +34,18 @@ fn snowflake_workers() -> TableIterator<
     ),
 > {
     let rows = listed().unwrap_or_else(|error| error.raise());
-    let layout = settings::layout();
     let own = shared::transitions().lease.worker;
     let now = believed::now();
     TableIterator::new(rows.into_iter().map(move |Row { worker, is_owned, from, until, holder }| {
-        let id = layout.place_number(worker.0).and_then(|bits| i64::try_from(bits.0).ok());
-        let part = |field| layout.field(id?, field).ok()?.map(|value| value as i32);
+        let [worker_id, datacenter_id] = numbers(worker);
         let state = match is_owned {
             false => "given back",
             true if until <= now => "expired",
             true => "current",
         };
         (
-            part(Field::Worker),
-            part(Field::Datacenter),
+            worker_id,
+            datacenter_id,
             state,
             timestamptz::to_datum(from),
             timestamptz::to_datum(until),
@@ -60,6 +59,13 @@ fn snowflake_workers() -> TableIterator<
     }))
 }
 
+/// The worker ID and the datacenter ID of a worker, as far as the layout has them.
+pub(super) fn numbers(worker: WorkerNumber) -> [Option<i32>; 2] {
+    let layout = settings::layout();
+    let id = layout.place_number(worker.0).and_then(|bits| i64::try_from(bits.0).ok());
+    [Field::Worker, Field::Datacenter].map(|field| layout.field(id?, field).ok()?.map(|value| value as i32))
+}
+
 fn listed() -> Result<Vec<Row>, Error> {
     if !shared::exists() {
         return Err(GeneratorError::NotPreloaded.into());
@@ -71,5 +77,5 @@ fn listed() -> Result<Vec<Row>, Error> {
     if unsafe { pg_sys::RecoveryInProgress() } {
         return Err(GeneratorError::InRecovery("snowflake_workers").into());
     }
-    listing::read()
+    listing::workers()
 }

@@ -2,17 +2,23 @@
 
 #![expect(clippy::type_complexity, reason = "pg_extern reads the columns from the signature")]
 
+use super::leases;
 use crate::errors::Error;
 use crate::errors::segments::SegmentError;
 use crate::errors::values::ValueError;
 use crate::given::Given;
-use crate::shared::segments::{Kind, Place, SlotState, bounds};
-use crate::{encoding, segments};
+use crate::shared::segments::{Kind, Place, Seen, SlotState, bounds};
+use crate::time::timestamptz;
+use crate::{believed, encoding, lease, segments, shared};
 use pgrx::datum::Interval;
 use pgrx::iter::TableIterator;
 use pgrx::prelude::*;
 use pgrx::{fcinfo, name, pg_sys, varlena};
-use snowflake_core::segment::{Held, Plan, Range, Record, Standing, Tag, Use};
+use snowflake_core::lease::WorkerNumber;
+use snowflake_core::segment::{Held, Holding, Plan, Range, Record, Standing, State, Tag, Use};
+use snowflake_core::{Micros, UnixMicros};
+use snowflake_registry::listing::SegmentHolder;
+use std::collections::BTreeMap;
 
 export!(
     segment_next as snowflake_segment_next,
@@ -244,7 +250,9 @@ fn snowflake_segment_drop(tag: Given) -> Option<i64> {
 }
 
 #[pg_extern(sql = "")]
-fn snowflake_segments() -> TableIterator<
+fn snowflake_segments(
+    all_servers: bool,
+) -> TableIterator<
     'static,
     (
         name!(tag, String),
@@ -252,18 +260,41 @@ fn snowflake_segments() -> TableIterator<
         name!(first, Option<i64>),
         name!(last, Option<i64>),
         name!(next_granted, Option<i64>),
+        name!(worker_id, Option<i32>),
+        name!(datacenter_id, Option<i32>),
+        name!(host, Option<String>),
+        name!(is_this_server, bool),
+        name!(as_of, Option<i64>),
         name!(current_from, Option<i64>),
         name!(current_until, Option<i64>),
         name!(after_from, Option<i64>),
         name!(after_until, Option<i64>),
-        name!(held, i64),
-        name!(range_size, i64),
+        name!(held, Option<i64>),
+        name!(range_size, Option<i64>),
         name!(per_second, Option<f64>),
         name!(lasts, Option<Interval>),
     ),
 > {
-    let rows = segments::list().unwrap_or_else(|error| error.raise());
-    TableIterator::new(rows.into_iter().map(|(tag, state, held)| row(&tag, &state, &held)))
+    let rows = rows(all_servers).unwrap_or_else(|error| error.raise());
+    TableIterator::new(rows.into_iter().map(|(tag, segment, holder)| columns(&tag, segment, holder)))
+}
+
+/// A tag, as far as it is known.
+#[derive(Clone, Copy)]
+struct Shown {
+    state: &'static str,
+    record: Option<Seen>,
+}
+
+/// A server that holds numbers of a tag.
+struct Holder {
+    worker: Option<WorkerNumber>,
+    host: String,
+    is_this_server: bool,
+    as_of: UnixMicros,
+    held: Held,
+    size: u64,
+    used: Use,
 }
 
 type Row = (
@@ -272,40 +303,108 @@ type Row = (
     Option<i64>,
     Option<i64>,
     Option<i64>,
+    Option<i32>,
+    Option<i32>,
+    Option<String>,
+    bool,
     Option<i64>,
     Option<i64>,
     Option<i64>,
     Option<i64>,
-    i64,
-    i64,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
     Option<f64>,
     Option<Interval>,
 );
 
-fn row(tag: &Tag, state: &SlotState, held: &Held) -> Row {
-    let standing = match state.standing {
+/// A row for each server that holds numbers of a tag, or one without a server. What this server holds is as of now, by shared memory.
+fn rows(all_servers: bool) -> Result<Vec<(Tag, Shown, Option<Holder>)>, Error> {
+    let (me, now) = (shared::transitions().lease.worker, believed::now());
+    let here = |state: &SlotState, held| Holder {
+        worker: me,
+        host: lease::host_name(),
+        is_this_server: true,
+        as_of: now,
+        held,
+        size: state.size,
+        used: Use { count: state.used.0, length: state.used.1 },
+    };
+    let mut own: BTreeMap<Tag, (SlotState, Held)> =
+        segments::list()?.into_iter().map(|(tag, state, held)| (tag, (state, held))).collect();
+    let mut rows = Vec::new();
+    for segment in if all_servers { lease::listing::segments()? } else { Vec::new() } {
+        let before = rows.len();
+        let mut shown = Shown { state: state_of(&segment.record), record: Some(Seen::of(&segment.record)) };
+        if let Some((state, held)) = own.remove(&segment.tag) {
+            let of_here = Shown { state: standing_of(state.standing), ..shown };
+            rows.push((segment.tag.clone(), of_here, Some(here(&state, held))));
+            shown = of_here;
+        }
+        let is_live = segment.record.state == State::Live;
+        for SegmentHolder { worker, host, holding } in segment.holders {
+            if is_live && me != Some(worker) {
+                let Holding { granted_at: as_of, used, .. } = holding;
+                let (held, size) = (holding.held(), holding.size());
+                let holder = Holder { worker: Some(worker), host, is_this_server: false, as_of, held, size, used };
+                rows.push((segment.tag.clone(), shown, Some(holder)));
+            }
+        }
+        if rows.len() == before {
+            rows.push((segment.tag, shown, None));
+        }
+    }
+    let of_own = |(tag, (state, held)): (Tag, (SlotState, Held))| {
+        let shown = Shown { state: standing_of(state.standing), record: state.record };
+        (tag, shown, Some(here(&state, held)))
+    };
+    rows.extend(own.into_iter().map(of_own));
+    rows.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+    Ok(rows)
+}
+
+const fn standing_of(standing: Standing) -> &'static str {
+    match standing {
         Standing::Live => "live",
         Standing::UsedUp => "used up",
         Standing::Dropped => "dropped",
         Standing::Missing => "missing",
-    };
-    let (record, current) = (state.record, Some(held.current).filter(|range| range.count() > 0));
-    let used = Use { count: state.used.0, length: state.used.1 };
-    let seconds = used.length.0 as f64 / 1e6;
+    }
+}
+
+const fn state_of(record: &Record) -> &'static str {
+    standing_of(match record.state {
+        State::Dropped => Standing::Dropped,
+        State::Live if record.left() == 0 => Standing::UsedUp,
+        State::Live => Standing::Live,
+    })
+}
+
+fn columns(tag: &Tag, Shown { state, record }: Shown, holder: Option<Holder>) -> Row {
+    let holder = holder.as_ref();
     let last_of = |range: Range| shown(range.end - 1);
+    let current = holder.map(|holder| holder.held.current).filter(|range| range.count() > 0);
+    let after = holder.and_then(|holder| holder.held.after);
+    let [worker_id, datacenter_id] = holder.and_then(|holder| holder.worker).map_or([None; 2], leases::numbers);
+    let per_second = |used: Use| (used.length > Micros(0)).then(|| used.count as f64 * 1e6 / used.length.0 as f64);
     (
         encoding::shown(tag.as_str()),
-        standing,
+        state,
         record.and_then(|record| shown(record.first)),
         record.and_then(|record| shown(record.last)),
         record.map(|record| record.next.min(Record::HIGHEST)).and_then(shown),
+        worker_id,
+        datacenter_id,
+        holder.map(|holder| encoding::shown(&holder.host)),
+        holder.is_some_and(|holder| holder.is_this_server),
+        holder.map(|holder| timestamptz::to_datum(holder.as_of)),
         current.and_then(|range| shown(range.first)),
         current.and_then(last_of),
-        held.after.and_then(|range| shown(range.first)),
-        held.after.and_then(last_of),
-        shown(held.left()).unwrap_or(i64::MAX),
-        shown(state.size).unwrap_or(i64::MAX),
-        (seconds > 0.0).then(|| used.count as f64 / seconds),
-        used.lasts(held.left()).map(|lasts| Interval::from_micros(lasts.0)),
+        after.and_then(|range| shown(range.first)),
+        after.and_then(last_of),
+        holder.map(|holder| shown(holder.held.left()).unwrap_or(i64::MAX)),
+        holder.map(|holder| shown(holder.size).unwrap_or(i64::MAX)),
+        holder.and_then(|holder| per_second(holder.used)),
+        holder.and_then(|holder| holder.used.lasts(holder.held.left())).map(|lasts| Interval::from_micros(lasts.0)),
     )
 }

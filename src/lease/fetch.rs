@@ -2,11 +2,11 @@
 //! brings it to shared memory and back.
 
 use super::report;
-use crate::settings;
+use crate::{believed, settings};
 use crate::shared::segments::{self, Kind, Outcome, Seen};
 use crate::time::clock;
-use snowflake_core::lease::{NamespaceRecord, Terms as Pauses};
-use snowflake_core::segment::{Answer, Event, Fetcher, Held, Moment, Next, NotDone, Order, Standing, Tag, Terms};
+use snowflake_core::lease::{NamespaceRecord, Terms as Pauses, Token};
+use snowflake_core::segment::{Answer, Event, Fetcher, Held, Holding, Moment, Next, NotDone, Order, Standing, Tag, Terms};
 use snowflake_core::{Micros, MonotonicMicros};
 use std::collections::BTreeMap;
 use std::fs;
@@ -85,6 +85,13 @@ impl Fetch {
         }
         self.answer_orders();
         self.show(&held);
+    }
+
+    /// What this server holds once what is under way is stored, where that grants it a range.
+    pub fn holding(&self, token: Token, chance: u64) -> Option<Holding> {
+        let held = held();
+        let (before, granted, used) = self.fetcher.granting(&moment(None, chance, &held))?;
+        Some(Holding::of(token, before, granted, believed::now(), used))
     }
 
     /// Takes the next order of a session, unless one is under way.

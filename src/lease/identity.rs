@@ -41,7 +41,8 @@ pub fn identity() -> Identity {
     Identity { token: TOKEN.get().copied().unwrap_or(Token(1)), holder }
 }
 
-fn host_name() -> String {
+/// The name of this machine.
+pub fn host_name() -> String {
     let mut name = [0_u8; 256];
     // SAFETY: the name is cut off where it is longer; then its end is not marked.
     let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) } != 0;

@@ -1,24 +1,80 @@
-//! The registry's records, for `snowflake_workers()`. A session asks the process for them, which reads them from the registry and
-//! writes them into a file for statistics; the session reads that.
+//! The registry's records, for `snowflake_workers()` and `snowflake_segments()`. A session asks the process for them, which reads them
+//! from the registry and writes them into a file for statistics; the session reads that.
 
 use super::wake::wake;
 use crate::errors::Error;
 use crate::shared::{self, counters};
 use crate::time::clock;
 use crate::waits::{self, Wait};
-use snowflake_core::lease::{Holder, Record, Stored, WorkerNumber};
+use snowflake_core::lease::{Holder, Record, WorkerNumber};
 use snowflake_core::{Micros, UnixMicros};
+use snowflake_registry::listing::Segment;
 use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// In the data directory, which is the working directory. Backups leave it out, and the server empties it at its start.
-const FILE: &str = "pg_stat_tmp/pg_snowflake_workers";
-const NEW_FILE: &str = "pg_stat_tmp/pg_snowflake_workers.new";
+/// What is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// The records of workers.
+    Workers,
+    /// Those of tags, and which servers hold numbers of them.
+    Segments,
+}
 
 /// How long a session waits.
 const LONGEST_WAIT: Micros = Micros::from_secs(10);
 
-/// A record, as it is listed.
+impl Listing {
+    const ALL: [Self; 2] = [Self::Workers, Self::Segments];
+
+    /// In the data directory, which is the working directory. Backups leave it out, and the server empties it at its start.
+    const fn file(self) -> &'static str {
+        match self {
+            Self::Workers => "pg_stat_tmp/pg_snowflake_workers",
+            Self::Segments => "pg_stat_tmp/pg_snowflake_segments",
+        }
+    }
+
+    /// Asks the process for the records, and waits for them.
+    fn read(self) -> Result<String, Error> {
+        let (asked, made) = (&counters().listings_wanted[self as usize], &counters().listings_made[self as usize]);
+        let wanted = asked.fetch_add(1, Relaxed) + 1;
+        let start = clock::monotonic_micros();
+        while made.load(Relaxed) < wanted {
+            if counters().lessee.load(Relaxed) == 0 && clock::monotonic_micros() - start > Micros::from_secs(2) {
+                return Err(Error::NoListing("The process \"pg_snowflake lease\" does not run.".to_owned()));
+            }
+            if clock::monotonic_micros() - start > LONGEST_WAIT {
+                return Err(Error::NoListing("It did not answer in time.".to_owned()));
+            }
+            wake();
+            waits::sleep(Micros::from_millis(20), Wait::Registry);
+        }
+        let failure = shared::lease_news().listing_errors[self as usize].to_string();
+        if !failure.is_empty() {
+            return Err(Error::NoListing(failure));
+        }
+        fs::read_to_string(self.file()).map_err(|error| Error::NoListing(error.to_string()))
+    }
+
+    /// Writes the file. Called by the process.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write(self, text: &str) -> Result<(), String> {
+        let (file, new) = (self.file(), format!("{}.new", self.file()));
+        let written = fs::write(&new, text).and_then(|()| fs::rename(&new, file));
+        written.map_err(|error| format!("{file} could not be written: {error}"))
+    }
+
+    /// Tells the sessions that wait. Called by the process.
+    pub fn answer(self, wanted: i64, listed: Result<(), String>) {
+        shared::lease_news().listing_errors[self as usize].set(listed.err().as_deref().unwrap_or(""));
+        counters().listings_made[self as usize].fetch_max(wanted, Relaxed);
+    }
+}
+
+/// A worker's record, as it is listed.
 pub struct Row {
     /// The worker.
     pub worker: WorkerNumber,
@@ -32,30 +88,21 @@ pub struct Row {
     pub holder: Holder,
 }
 
-/// Asks the process for the records, and waits for them.
+/// The records of all workers.
 ///
 /// # Errors
 /// Where the process does not run, or the registry does not answer.
-pub fn read() -> Result<Vec<Row>, Error> {
-    let wanted = counters().listings_wanted.fetch_add(1, Relaxed) + 1;
-    let start = clock::monotonic_micros();
-    while counters().listings_made.load(Relaxed) < wanted {
-        if counters().lessee.load(Relaxed) == 0 && clock::monotonic_micros() - start > Micros::from_secs(2) {
-            return Err(Error::NoListing("The process \"pg_snowflake lease\" does not run.".to_owned()));
-        }
-        if clock::monotonic_micros() - start > LONGEST_WAIT {
-            return Err(Error::NoListing("It did not answer in time.".to_owned()));
-        }
-        wake();
-        waits::sleep(Micros::from_millis(20), Wait::Registry);
-    }
-    let failure = shared::lease_news().listing_error.to_string();
-    if !failure.is_empty() {
-        return Err(Error::NoListing(failure));
-    }
-    let text = fs::read_to_string(FILE).map_err(|error| Error::NoListing(error.to_string()))?;
-    let records = snowflake_registry::listing::read(&text).map_err(Error::NoListing)?;
+pub fn workers() -> Result<Vec<Row>, Error> {
+    let records = snowflake_registry::listing::read(&Listing::Workers.read()?).map_err(Error::NoListing)?;
     Ok(records.into_iter().map(row).collect())
+}
+
+/// The records of all tags, and who holds numbers of them.
+///
+/// # Errors
+/// As above.
+pub fn segments() -> Result<Vec<Segment>, Error> {
+    snowflake_registry::listing::read_segments(&Listing::Segments.read()?).map_err(Error::NoListing)
 }
 
 fn row((worker, record): (WorkerNumber, Record)) -> Row {
@@ -63,24 +110,10 @@ fn row((worker, record): (WorkerNumber, Record)) -> Row {
     Row { worker, is_owned: owner.is_some(), from, until, holder }
 }
 
-/// The number of the newest listing that is wanted, where it is not made yet. Called by the process.
-pub fn wanted() -> Option<i64> {
-    let wanted = counters().listings_wanted.load(Relaxed);
-    (wanted > counters().listings_made.load(Relaxed)).then_some(wanted)
-}
-
-/// Writes the file. Called by the process.
-///
-/// # Errors
-/// Where it cannot be written.
-pub fn write(records: &[(WorkerNumber, Stored)]) -> Result<(), String> {
-    let written =
-        fs::write(NEW_FILE, snowflake_registry::listing::write(records)).and_then(|()| fs::rename(NEW_FILE, FILE));
-    written.map_err(|error| format!("{FILE} could not be written: {error}"))
-}
-
-/// Tells the sessions that wait. Called by the process.
-pub fn answer(wanted: i64, listed: Result<(), String>) {
-    shared::lease_news().listing_error.set(listed.err().as_deref().unwrap_or(""));
-    counters().listings_made.fetch_max(wanted, Relaxed);
+/// A listing that is wanted and not made yet, and its number. Called by the process.
+pub fn wanted() -> Option<(Listing, i64)> {
+    Listing::ALL.into_iter().find_map(|listing| {
+        let wanted = counters().listings_wanted[listing as usize].load(Relaxed);
+        (wanted > counters().listings_made[listing as usize].load(Relaxed)).then_some((listing, wanted))
+    })
 }

@@ -22,6 +22,7 @@ use pgrx::pg_sys;
 use snowflake_core::{Layout, Tick, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
+pub use identity::host_name;
 pub use wake::wake;
 
 /// Draws the token of this run, and registers the process. Called while the library is preloaded.

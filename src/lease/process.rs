@@ -4,6 +4,7 @@
 
 use super::fetch::{Fetch, Rest};
 use super::identity::identity;
+use super::listing::Listing;
 use super::{incarnation, listing, memory, report, resolver};
 use crate::background::{self, is_asked_to_end};
 use crate::shared::{self, counters};
@@ -13,7 +14,8 @@ use crate::{believed, settings, worker};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::lease::{
-    Answer, Event, Found, Grant, Holder, Lessee, Moment, Next, NotInstalled, Stored, Terms, WorkerNumber, Write,
+    Answer, Event, Found, Grant, Holder, Lessee, Moment, Next, NotInstalled, Stored, Terms, Token,
+    WorkerNumber, Write,
 };
 use snowflake_core::{Micros, MonotonicMicros, segment};
 use snowflake_registry::{self as registry, Options, Protection, Registry, Stop, Swap};
@@ -125,6 +127,10 @@ struct Process {
     lessee: Lessee,
     /// What is done about segments.
     fetch: Fetch,
+    /// How long a call may take for now, where that is less than usual.
+    limit: Option<Micros>,
+    /// The token of this run.
+    token: Token,
     /// This server.
     me: Holder,
     /// Open while it works.
@@ -140,13 +146,15 @@ struct Process {
 impl Process {
     fn new() -> Self {
         let identity = identity();
-        let me = identity.holder.clone();
+        let (me, token) = (identity.holder.clone(), identity.token);
         let mut lessee = Lessee::new(*settings::layout(), identity, terms(), settings::wanted(), memory::known_life());
         lessee.trust(settings::registry::is_trusted());
         restore();
         Self {
             lessee,
             fetch: Fetch::new(terms()),
+            limit: None,
+            token,
             me,
             registry: None,
             error: String::new(),
@@ -188,7 +196,8 @@ impl Process {
         }
         let events = self.lessee.take_events();
         events.iter().for_each(|event| self.report(event));
-        let segments = rests.is_some().then(|| self.fetch(moment.chance)).flatten();
+        let spare = rests.as_ref().and_then(Self::spare);
+        let segments = rests.is_some().then(|| self.fetch(moment.chance, spare)).flatten();
         let (sleep, goes_on) = match (rests, segments) {
             (Some(Rest::ForGood), Some(Rest::ForGood)) => (Micros(0), false),
             (Some(Rest::For(lease)), Some(Rest::For(segments))) => (lease.min(segments), true),
@@ -199,10 +208,14 @@ impl Process {
         };
         self.publish_news();
         if sleep > Micros(0) {
-            if let Some(wanted) = listing::wanted() {
-                self.list(wanted);
-            } else {
-                wait::for_signal(sleep.min(LONGEST_SLEEP));
+            match listing::wanted().zip(spare) {
+                Some(((listing, wanted), spare)) => {
+                    // It takes three requests.
+                    self.limit = Some(spare / 3);
+                    self.list(listing, wanted);
+                    self.limit = None;
+                }
+                None => wait::for_signal(sleep.min(LONGEST_SLEEP)),
             }
         }
         goes_on
@@ -254,13 +267,26 @@ impl Process {
         })
     }
 
-    /// Does one thing about segments; where there is nothing to do, returns for how long.
-    fn fetch(&mut self, chance: u64) -> Option<Rest> {
+    /// How long a call of the registry may take that is not about the lease, which needs nothing for so long.
+    fn spare(lease: &Rest) -> Option<Micros> {
+        match lease {
+            Rest::For(length) => Terms::spare(*length),
+            Rest::ForGood => Some(Micros(i64::MAX)),
+        }
+    }
+
+    /// Does one thing about segments, in so much time; where there is nothing to do, or no time, returns for how long.
+    fn fetch(&mut self, chance: u64, spare: Option<Micros>) -> Option<Rest> {
         let namespace = self.lessee.namespace().cloned();
         let next = match self.fetch.next(namespace.as_ref(), chance) {
             Ok(next) => next,
             Err(rest) => return Some(rest),
         };
+        // The lease comes first, also the next time.
+        if spare.is_none() {
+            return Some(Rest::For(LONGEST_SLEEP));
+        }
+        self.limit = spare;
         let failed = |failed| match failed {
             Failed::NotDone => segment::Answer::Failed,
             Failed::PerhapsDone => segment::Answer::Unknown,
@@ -274,7 +300,9 @@ impl Process {
                 self.ask(|registry| registry.segment(&tag)).map_or_else(failed, segment::Answer::One)
             }
             segment::Next::Write(write, namespace) => {
-                match self.ask(|registry| registry.swap_segment(&namespace, &write)) {
+                let worker = self.lessee.held().map(|(worker, _)| worker);
+                let holding = worker.zip(self.fetch.holding(self.token, chance));
+                match self.ask(|registry| registry.swap_segment_held(&namespace, &write, holding.as_ref())) {
                     Ok(Swap::Stored(version)) => segment::Answer::Stored(version),
                     Ok(Swap::Conflict(found)) => segment::Answer::Conflict(found),
                     Ok(Swap::OtherNamespace(_)) => segment::Answer::OtherNamespace,
@@ -284,6 +312,7 @@ impl Process {
             // The rest is done.
             _ => segment::Answer::Failed,
         };
+        self.limit = None;
         self.fetch.answer(namespace.as_ref(), chance, answer);
         None
     }
@@ -304,6 +333,11 @@ impl Process {
 
     /// Asks the registry, which is opened first where it is not.
     fn ask<T>(&mut self, question: impl FnOnce(&mut dyn Registry) -> Result<T, registry::Error>) -> Result<T, Failed> {
+        let limit = self.limit.map(|limit| Duration::from_micros(limit.0.unsigned_abs()));
+        let question = |registry: &mut dyn Registry| {
+            registry.limit(limit);
+            question(registry)
+        };
         let asked = match &mut self.registry {
             Some(registry) => question(registry.as_mut()),
             None => open().and_then(|mut registry| {
@@ -372,10 +406,16 @@ impl Process {
     }
 
     /// Reads all records for [`listing`].
-    fn list(&mut self, wanted: i64) {
-        let records = self.ask(|registry| registry.records());
-        let listed = records.map_err(|_| self.error.clone()).and_then(|records| listing::write(&records));
-        listing::answer(wanted, listed);
+    fn list(&mut self, listing: Listing, wanted: i64) {
+        let text = self.ask(|registry| match listing {
+            Listing::Workers => Ok(registry::listing::write(&registry.records()?)),
+            Listing::Segments => {
+                let (segments, holdings) = (registry.segments()?, registry.holdings()?);
+                Ok(registry::listing::write_segments(&segments, &holdings, &registry.records()?))
+            }
+        });
+        let listed = text.map_err(|_| self.error.clone()).and_then(|text| listing.write(&text));
+        listing.answer(wanted, listed);
     }
 }
 

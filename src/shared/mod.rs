@@ -253,10 +253,10 @@ pub struct Counters {
     pub lessee: AtomicI64,
     /// The numbers of the wait events that have names, in the order in which `waits` has them; 0 without.
     pub wait_events: [AtomicU32; WAITS],
-    /// How many listings of the registry were asked for, and up to which of them they were made.
-    pub listings_wanted: AtomicI64,
+    /// How many listings of the registry were asked for, and up to which of them they were made: of workers, and of segments.
+    pub listings_wanted: [AtomicI64; 2],
     /// See `listings_wanted`.
-    pub listings_made: AtomicI64,
+    pub listings_made: [AtomicI64; 2],
 }
 
 // SAFETY: atomics only, no pointers.
@@ -275,8 +275,8 @@ pub struct LeaseNews {
     pub error: FixedText,
     /// The reason why the server has no lease.
     pub trouble: FixedText,
-    /// Why the last listing failed; empty where it did not.
-    pub listing_error: FixedText,
+    /// Why the last listing failed, of workers and of segments; empty where it did not.
+    pub listing_errors: [FixedText; 2],
 }
 
 // SAFETY: plain numbers, no pointers.

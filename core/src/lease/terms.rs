@@ -51,6 +51,12 @@ impl Terms {
         less_by_chance(longest, 2, chance)
     }
 
+    /// How long a call about something else may take, while nothing is to be done about the lease for so long: half of that, as a
+    /// request may take two calls. So no renewal waits for another request. `None` where there is no time for one.
+    pub fn spare(until_next: Micros) -> Option<Micros> {
+        Some(until_next / 2).filter(|spare| *spare >= Self::SHORTEST_RETRY)
+    }
+
     /// How long a record must not have changed before its server counts as gone: half the window. A server that lives
     /// renews after a third.
     pub fn standstill(&self) -> Micros {

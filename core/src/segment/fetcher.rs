@@ -179,6 +179,8 @@ pub struct Fetcher {
     looked_under: Option<NamespaceRecord>,
     not_before: MonotonicMicros,
     failures: u32,
+    /// When the first of them was.
+    failing_since: MonotonicMicros,
     conflicts: u32,
     /// When to give up giving back; `None` unless the server stops.
     stop_by: Option<MonotonicMicros>,
@@ -201,6 +203,8 @@ struct Known {
     size: Option<u64>,
     /// How many numbers were granted since the fetcher began, with what was held then; `None` before the first look.
     granted: Option<u64>,
+    /// Where the registry was away: when to ask for the next range, if numbers are left until then.
+    not_before: MonotonicMicros,
     /// When the last range was granted, and how many numbers were taken by then.
     since: Option<(MonotonicMicros, u64)>,
     end_said_at: Option<MonotonicMicros>,
@@ -232,6 +236,7 @@ impl Known {
             is_behind: false,
             size: None,
             granted: None,
+            not_before: MonotonicMicros(i64::MIN),
             since: None,
             end_said_at: None,
         }
@@ -274,6 +279,7 @@ impl Fetcher {
             looked_under: None,
             not_before: start,
             failures: 0,
+            failing_since: start,
             conflicts: 0,
             stop_by: None,
             giving: None,
@@ -334,6 +340,14 @@ impl Fetcher {
         self.slots.get(slot)?.stored.as_ref().map(|stored| &stored.record)
     }
 
+    /// What is granted where the write of [`Next::Write`] is stored: what was held before, the range, and how the tag was used
+    /// in the last time. `None` where it grants nothing.
+    pub fn granting(&self, moment: &Moment<'_>) -> Option<(Held, Range, Use)> {
+        let Todo::Grant(slot, _, range) = &self.todo else { return None };
+        let held = held(moment, *slot);
+        Some((held, *range, self.slots[*slot].used(&held, moment.monotonic)))
+    }
+
     /// What happened since the last call, in order.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
@@ -389,7 +403,11 @@ impl Fetcher {
             return self.fail(moment, answer == Answer::Unknown);
         }
         let todo = std::mem::replace(&mut self.todo, Todo::Rest);
-        self.failures = 0;
+        if std::mem::take(&mut self.failures) > 0
+            && moment.monotonic.saturating_since(self.failing_since) >= Terms::LONG_OUTAGE
+        {
+            self.spread(moment);
+        }
         match (todo, answer) {
             (Todo::ReadAll, Answer::All(found)) => self.found_all(moment, found),
             (Todo::ReadOrder, Answer::One(found)) | (Todo::WriteOrder(_), Answer::Conflict(found)) => {
@@ -485,6 +503,7 @@ impl Fetcher {
             let used = known.used(&held, moment.monotonic);
             let is_due = known.standing == Standing::Live
                 && held.after.is_none()
+                && (held.left() == 0 || moment.monotonic >= known.not_before)
                 && self.terms.is_due(held.left(), known.size.unwrap_or(0), used);
             let lasts = if held.left() == 0 { Some(Micros(0)) } else { used.lasts(held.left()) };
             is_due.then(|| (lasts.unwrap_or(Micros(i64::MAX)), slot))
@@ -502,9 +521,25 @@ impl Fetcher {
             let held = held(moment, slot);
             let is_open = known.standing == Standing::Live && held.after.is_none();
             let used = known.used(&held, moment.monotonic);
-            self.terms.due_in(held.left(), known.size.unwrap_or(0), used).filter(|_| is_open)
+            let due = self.terms.due_in(held.left(), known.size.unwrap_or(0), used).filter(|_| is_open)?;
+            let not_before = known.not_before.saturating_since(moment.monotonic);
+            // What was put off is asked for once nothing is left.
+            let empty = used.lasts(held.left()).unwrap_or(not_before);
+            Some(due.max(not_before.min(empty)))
         });
         due.min().map_or(look, |due| due.min(look)).max(Self::SHORTEST_WAIT)
+    }
+
+    /// The registry is back. What is due by now waits for a while by chance, unless nothing is left of it: other servers have found
+    /// out, too.
+    fn spread(&mut self, moment: &Moment<'_>) {
+        for (slot, known) in self.slots.iter_mut().enumerate() {
+            let held = held(moment, slot);
+            let used = known.used(&held, moment.monotonic);
+            let chance = moment.chance.rotate_left(slot as u32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
+            let wait = Terms::spread_after(used.lasts(held.left()), chance);
+            known.not_before = moment.monotonic.saturating_add(wait);
+        }
     }
 
     /// Asks for the next range, from the version that was last seen.
@@ -717,6 +752,9 @@ impl Fetcher {
     }
 
     fn fail(&mut self, moment: &Moment<'_>, is_unknown: bool) {
+        if self.failures == 0 {
+            self.failing_since = moment.monotonic;
+        }
         self.failures = self.failures.saturating_add(1);
         let pause = self.terms.pauses.retry_after(self.failures, moment.chance);
         match std::mem::replace(&mut self.todo, Todo::Rest) {

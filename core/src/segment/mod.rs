@@ -52,11 +52,13 @@
 mod change;
 mod fetcher;
 mod held;
+mod holding;
 mod record;
 mod terms;
 
 pub use change::{Plan, Refusal, Write, create, drop_tag, give_back, grant, raise, restore};
 pub use fetcher::{Answer, Event, Fetcher, Moment, Next, NotDone, Order, Slot, Standing};
 pub use held::{Counter, Held};
+pub use holding::{Holding, run_of};
 pub use record::{Bounds, Range, Record, State, Stored, Tag, TagError};
 pub use terms::{Terms, Use};

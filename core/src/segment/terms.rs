@@ -42,6 +42,9 @@ impl Terms {
     /// How often a server looks at the records of all tags: so it learns of a raise, a drop, or a registry that has forgotten.
     pub const LOOK_EVERY: Micros = Micros::from_secs(60);
 
+    /// After an outage as long as this, requests are spread: see [`Self::spread_after`].
+    pub const LONG_OUTAGE: Micros = Micros::from_secs(10);
+
     /// For how long a range is sized, and for how long there are numbers at least: at a rate that rises by a quarter meanwhile, it
     /// lasts for [`Self::duration`].
     fn reach(&self) -> Micros {
@@ -69,6 +72,13 @@ impl Terms {
     /// When to look again, with a little chance, so that servers that were started together do not look together for ever.
     pub fn look_after(chance: u64) -> Micros {
         Micros(Self::LOOK_EVERY.0 - (chance % (Self::LOOK_EVERY.0.unsigned_abs() / 5)).cast_signed())
+    }
+
+    /// For how long a tag that is due waits, where the registry was away: all servers find out together that it is back. Of
+    /// numbers that last so long, at most half are used meanwhile.
+    pub fn spread_after(lasts: Option<Micros>, chance: u64) -> Micros {
+        let most = lasts.map_or(Self::LOOK_EVERY, |lasts| (lasts / 2).min(Self::LOOK_EVERY));
+        Micros((chance % (most.0.max(0).unsigned_abs() + 1)).cast_signed())
     }
 
     /// Whether a tag comes to its end: ten ranges of this size would use it up.

@@ -52,8 +52,10 @@ pub struct Report {
     pub lost_of_rare: u64,
     /// How often a tag of a server ran empty before the next range was there, but for the outage.
     pub empty: u64,
-    /// How many tags of servers ran empty during the outage.
+    /// How many tags of servers ran empty during the outage, but for those of the next line.
     pub empty_in_outage: u64,
+    /// How many that did were of servers which crashed during the outage.
+    pub empty_by_crash: u64,
     /// How many tags of servers there are.
     pub pairs: u64,
 }
@@ -62,7 +64,7 @@ impl Report {
     fn new(name: String, scenario: &Scenario) -> Self {
         let seconds = vec![0; (scenario.length.0 / 1_000_000) as usize + 1];
         let pairs = (scenario.servers * scenario.tags) as u64;
-        Self { name, seconds, taken: 0, lost: 0, lost_of_rare: 0, empty: 0, empty_in_outage: 0, pairs }
+        Self { name, seconds, taken: 0, lost: 0, lost_of_rare: 0, empty: 0, empty_in_outage: 0, empty_by_crash: 0, pairs }
     }
 
     fn request(&mut self, now: Micros) {
@@ -89,21 +91,21 @@ impl Report {
 
     /// The heading of the table that [`Display`](fmt::Display) writes a line of.
     pub const HEADING: &'static str = concat!(
-        "                                 requests a second        numbers   lost by a crash      of rare   ran empty    ",
-        "in the outage\n",
-        "rule                              mean        peak           taken   of each server         tags  before it      ",
-        "of all tags",
+        "                                 requests a second        numbers   lost by a crash      of rare   ran empty in ",
+        "the outage, of all tags\n",
+        "rule                              mean        peak           taken   of each server         tags  before it  of ",
+        "others  of servers that crashed in it",
     );
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, taken, lost, lost_of_rare, empty, empty_in_outage, pairs, .. } = self;
+        let Self { name, taken, lost, lost_of_rare, empty, empty_in_outage, empty_by_crash, pairs, .. } = self;
         let (mean, peak) = (self.mean(), self.peak());
         write!(
             f,
             "{name:<30} {mean:>7.1}  {peak:>10}  {taken:>14}  {lost:>15}  {lost_of_rare:>11}  {empty:>9}  \
-             {empty_in_outage:>7} of {pairs}"
+             {empty_in_outage:>9}  {empty_by_crash:>15} of {pairs}"
         )
     }
 }
@@ -380,8 +382,13 @@ fn run<R: Rule>(name: String, scenario: &Scenario, seed: u64, rule: impl Fn() ->
             let was_empty = taking.is_empty;
             world.report.taken += taking.advance(rate_at(number, before), now - before);
             if taking.is_empty && !was_empty {
-                let count = if is_away { &mut world.report.empty_in_outage } else { &mut world.report.empty };
-                *count += 1;
+                let report = &mut world.report;
+                let has_crashed = is_crashed[server] && crashes[server] >= scenario.outage.0;
+                *match (is_away, has_crashed) {
+                    (false, _) => &mut report.empty,
+                    (true, false) => &mut report.empty_in_outage,
+                    (true, true) => &mut report.empty_by_crash,
+                } += 1;
             }
         }
         if !is_crashed[server] && now >= crashes[server] {

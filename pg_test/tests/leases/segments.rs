@@ -5,9 +5,11 @@ use postgres::Client;
 use snowflake_test::check::{self, refused, wait_for};
 use snowflake_test::query::value;
 use snowflake_test::registries::{Kind, Server};
-use snowflake_test::{Cluster, Stop, ids, millis};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use snowflake_test::load::End;
+use snowflake_test::{Cluster, Installation, Stop, ids, millis, seconds};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
+use std::time::Instant;
 
 with_each_registry!(
     numbers_are_unique_over_servers_and_rise_on_each,
@@ -18,6 +20,10 @@ with_each_registry!(
     a_tag_is_created_raised_and_dropped_for_all_servers,
     at_its_end_a_tag_has_an_error_of_its_own,
     a_promoted_standby_takes_numbers_of_its_own,
+    servers_that_crash_under_load_repeat_nothing,
+    a_server_that_was_frozen_repeats_nothing,
+    a_copy_of_a_running_server_takes_numbers_of_its_own,
+    all_servers_are_listed_with_what_they_hold,
 );
 
 fn numbers(client: &mut Client, count: i32) -> Vec<i64> {
@@ -38,12 +44,20 @@ fn server(registry: &Server) -> Cluster {
 
 /// Takes numbers until it is told to stop; what is refused is tried again.
 fn take_until(cluster: &Cluster, done: &AtomicBool) -> Vec<i64> {
+    take_counting(cluster, done, &AtomicUsize::new(0))
+}
+
+/// The same, and counts them.
+fn take_counting(cluster: &Cluster, done: &AtomicBool, count: &AtomicUsize) -> Vec<i64> {
     let mut list = Vec::new();
     while !done.load(SeqCst) {
         let Ok(mut client) = cluster.try_client_of("postgres") else { continue };
         while !done.load(SeqCst) {
             match client.query("SELECT snowflake_segment_next('orders') FROM generate_series(1, 20)", &[]) {
-                Ok(rows) => list.extend(ids(&rows)),
+                Ok(rows) => {
+                    count.fetch_add(rows.len(), SeqCst);
+                    list.extend(ids(&rows));
+                }
                 Err(_) if client.is_closed() => break,
                 Err(_) => thread::sleep(millis(10)),
             }
@@ -122,7 +136,7 @@ fn while_the_registry_is_away_numbers_go_on_as_long_as_they_last(kind: Kind) {
     numbers(&mut client, 1);
     registry.kill();
     // At least what is left of the first range.
-    let held: i64 = value(&mut client, "SELECT held FROM snowflake_segments() WHERE tag = 'orders'");
+    let held: i64 = value(&mut client, "SELECT held FROM snowflake_segments(false) WHERE tag = 'orders'");
     assert!(held >= 99, "{held}");
     numbers(&mut client, 99);
     client.batch_execute("SET pg_snowflake.max_wait = '300ms'").unwrap();
@@ -203,6 +217,156 @@ fn a_promoted_standby_takes_numbers_of_its_own(kind: Kind) {
     let after = standby.retry(|client| client.query("SELECT snowflake_segment_next('orders', 50)", &[]));
     let beside = numbers(&mut primary.client(), 50);
     check::distinct(&[before, ids(&after), beside]);
+}
+
+/// Two servers that take numbers, with what each session was given, and what happens meanwhile.
+fn while_taking(servers: &[Cluster; 2], happens: impl FnOnce(&dyn Fn(usize))) -> Vec<Vec<i64>> {
+    let (done, counts) = (AtomicBool::new(false), [const { AtomicUsize::new(0) }; 2]);
+    // So many numbers more of each server.
+    let until_taken = |more: usize| {
+        let before = counts.each_ref().map(|count| count.load(SeqCst));
+        wait_for("numbers are taken", || {
+            counts.iter().zip(before).all(|(count, before)| count.load(SeqCst) >= before + more)
+        });
+    };
+    thread::scope(|scope| {
+        let done = &done;
+        let sessions = servers.iter().zip(&counts).flat_map(|both| [both; 3]);
+        let sessions: Vec<_> =
+            sessions.map(|(cluster, count)| scope.spawn(move || take_counting(cluster, done, count))).collect();
+        let end = End(done);
+        until_taken(200);
+        happens(&until_taken);
+        drop(end);
+        sessions.into_iter().map(|session| session.join().unwrap()).collect()
+    })
+}
+
+fn servers_that_crash_under_load_repeat_nothing(kind: Kind) {
+    let registry = registry(kind);
+    let servers = [server(&registry), server(&registry)];
+    create(&servers[0], "");
+    let lists = while_taking(&servers, |until_taken| {
+        for (crashed, how) in [(0, Stop::Kill), (1, Stop::Immediate), (0, Stop::Fast)] {
+            servers[crashed].restart(how);
+            until_taken(200);
+        }
+        servers[1].crash_any_session();
+        until_taken(200);
+    });
+    lists.iter().for_each(|list| check::rising(list));
+    check::distinct(&lists);
+}
+
+/// For longer than its lease: while it stands still, others are granted ranges.
+fn a_server_that_was_frozen_repeats_nothing(kind: Kind) {
+    let registry = registry(kind);
+    let options = leasing(&registry.url()).patient().set("pg_snowflake.registry_window = '3s'");
+    let servers = [options.clone().start(), options.start()];
+    create(&servers[0], "");
+    let lists = while_taking(&servers, |until_taken| {
+        servers[0].pause();
+        let others = numbers(&mut servers[1].client(), 5000);
+        thread::sleep(millis(4000));
+        servers[0].resume();
+        until_taken(500);
+        check::rising(&others);
+    });
+    lists.iter().for_each(|list| check::rising(list));
+    check::distinct(&lists);
+}
+
+/// Its file of sizes comes along, and no range.
+fn a_copy_of_a_running_server_takes_numbers_of_its_own(kind: Kind) {
+    let registry = registry(kind);
+    let original = server(&registry);
+    create(&original, "");
+    let mut lists = vec![numbers(&mut original.client(), 500)];
+    let copy = Cluster::empty(Installation::under_test(), false);
+    copy.copy_from(&original, &[]);
+    lists.push(numbers(&mut original.client(), 5));
+    copy.start();
+    let servers = [original, copy];
+    wait_for("the copy has a lease", || servers[1].client().query("SELECT snowflake_next()", &[]).is_ok());
+    lists.extend(while_taking(&servers, |until_taken| until_taken(500)));
+    check::distinct(&lists);
+}
+
+fn all_servers_are_listed_with_what_they_hold(kind: Kind) {
+    let registry = registry(kind);
+    let servers = [server(&registry), server(&registry)];
+    let [mut first, mut second] = servers.each_ref().map(|cluster| cluster.client());
+    create(&servers[0], "");
+    wait_for("another tag is created", || first.query("SELECT snowflake_segment_create('unused', 1, 9)", &[]).is_ok());
+    numbers(&mut first, 3);
+    let of_second = numbers(&mut second, 2);
+    let worker = |client: &mut Client| value::<i32>(client, "SELECT worker_id FROM snowflake_status()");
+    let (here, there) = (worker(&mut first), worker(&mut second));
+    // What the other server took of its range since it was granted, only that one knows.
+    let listed: String = value(
+        &mut first,
+        "SELECT string_agg(concat_ws(' ', tag, state, worker_id, is_this_server, CASE WHEN is_this_server THEN current_from END,
+                                      current_until), ', '
+                 ORDER BY tag, is_this_server DESC) FROM snowflake_segments()",
+    );
+    assert_eq!(
+        listed,
+        format!("orders live {here} t 4 10, orders live {there} f {}, unused live f", of_second[0] + 9)
+    );
+    let sums: bool = value(
+        &mut first,
+        "SELECT bool_and(held = current_until - current_from + 1 + coalesce(after_until - after_from + 1, 0)
+                         AND host <> '' AND as_of BETWEEN now() - interval '10 min' AND now() + interval '1 min'
+                         AND next_granted > current_until AND first = 1)
+         FROM snowflake_segments() WHERE worker_id IS NOT NULL",
+    );
+    assert!(sums);
+    // This server alone, and without the registry.
+    let alone = "SELECT string_agg(concat_ws(' ', tag, worker_id, is_this_server), ', ') FROM snowflake_segments(false)";
+    assert_eq!(value::<String>(&mut first, alone), format!("orders {here} t"));
+
+    // One that has crashed holds nothing, as soon as its lease is another's; one that was stopped, at once.
+    let others = "SELECT count(*) FROM snowflake_segments() WHERE worker_id IS NOT NULL AND NOT is_this_server";
+    assert_eq!(value::<i64>(&mut first, others), 1);
+    drop(second);
+    servers[1].stop(Stop::Fast);
+    assert_eq!(value::<i64>(&mut first, others), 0);
+    let dropped = "SELECT snowflake_segment_drop('orders')";
+    value::<i64>(&mut first, dropped);
+    assert_eq!(value::<String>(&mut first, "SELECT state FROM snowflake_segments() WHERE tag = 'orders'"), "dropped");
+}
+
+/// Requests about segments that hang do not keep the lease from being renewed in time. The table of tags alone is locked.
+#[test]
+fn a_request_about_a_segment_that_hangs_delays_no_renewal() {
+    let registry = registry(Kind::Postgres);
+    let window = 6.0;
+    let cluster = leasing(&registry.url()).set("pg_snowflake.registry_window = '6s'").start();
+    wait_for("it has a lease", || cluster.client().query("SELECT snowflake_next()", &[]).is_ok());
+    create(&cluster, "");
+    numbers(&mut cluster.client(), 5);
+    let [mut locking, mut looking] = [registry.cluster().client(), registry.cluster().client()];
+    locking.batch_execute("BEGIN; LOCK TABLE snowflake_registry.segments IN ACCESS EXCLUSIVE MODE").unwrap();
+    let left = "SELECT extract(epoch FROM granted_until - clock_timestamp())::float8 FROM snowflake_registry.workers";
+    let start = Instant::now();
+    let mut least = window;
+    thread::scope(|scope| {
+        // More than are held, so that the process asks again and again.
+        let waits = scope.spawn(|| {
+            let mut client = cluster.client();
+            client.batch_execute("SET pg_snowflake.max_wait = '15s'").unwrap();
+            refused(&mut client, "SELECT count(snowflake_segment_next('orders')) FROM generate_series(1, 1000)", "55000");
+        });
+        while start.elapsed() < seconds(14) {
+            least = least.min(value::<f64>(&mut looking, left));
+            thread::sleep(millis(20));
+        }
+        waits.join().unwrap();
+    });
+    // A renewal in time leaves two thirds.
+    assert!(least > 0.55 * window, "{least} s were left of a lease of {window} s");
+    locking.batch_execute("ROLLBACK").unwrap();
+    cluster.retry(|client| client.query("SELECT snowflake_segment_next('orders', 1000)", &[]));
 }
 
 /// The recipe of docs/segments.md: a role that may take numbers of one tag, and of no other.
@@ -302,7 +466,7 @@ fn there_are_so_many_places() {
     refused(&mut client, "SELECT snowflake_segment_next('c')", "53400");
     let listed: String = value(
         &mut client,
-        "SELECT string_agg(concat_ws(' ', tag, state, first), ', ' ORDER BY tag) FROM snowflake_segments()",
+        "SELECT string_agg(concat_ws(' ', tag, state, first), ', ' ORDER BY tag) FROM snowflake_segments(false)",
     );
     assert_eq!(listed, "a live 1, b live 1");
 }

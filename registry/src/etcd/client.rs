@@ -9,7 +9,8 @@ use crate::storable::{check, check_namespace};
 use crate::{Namespace, Options, Protection, Registry, Swap, json};
 use etcd_client::KeyValue;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
-use snowflake_core::segment::{self, Tag};
+use snowflake_core::segment::{self, Holding, Tag};
+use std::time::Duration;
 
 /// One namespace of a registry in etcd.
 pub(super) struct Etcd {
@@ -17,6 +18,7 @@ pub(super) struct Etcd {
     namespace: String,
     workers: String,
     segments: String,
+    holders: String,
     read: ReadNamespace,
 }
 
@@ -38,6 +40,7 @@ impl Etcd {
             namespace,
             workers: format!("{prefix}workers/"),
             segments: format!("{prefix}segments/"),
+            holders: format!("{prefix}holders/"),
             read: ReadNamespace::default(),
         })
     }
@@ -143,7 +146,7 @@ impl Registry for Etcd {
         let text = expected.map(|expected| read.text(expected));
         let expected = text.as_deref().map_or(Expected::Nothing, Expected::Value);
         let value = json::write(record);
-        let swap = turns.change(async |member| member.compare_and_put(namespace, expected, None, &value).await)?;
+        let swap = turns.change(async |member| member.compare_and_put(namespace, expected, None, &value, None).await)?;
         match swap {
             Ok(_) => Ok(Some(record.clone())),
             Err([stands, _]) => note(read, namespace, stands.as_ref()),
@@ -186,7 +189,7 @@ impl Registry for Etcd {
         let text = namespace.map(|namespace| read.text(namespace));
         let other = text.as_deref().map(|text| (key_of_namespace.as_str(), text));
         let swap =
-            turns.change(async |member| match member.compare_and_put(&key, expected, other, &value).await? {
+            turns.change(async |member| match member.compare_and_put(&key, expected, other, &value, None).await? {
                 Ok(revision) => Ok(Ok(Swap::Stored(Version(revision.cast_unsigned())))),
                 Err([_, stands]) if other.is_some_and(|(_, text)| !is_text(stands.as_ref(), text)) => Ok(Err(stands)),
                 Err([stands, _]) => Ok(Ok(Swap::Conflict(stands.as_ref().map(stored).transpose()?))),
@@ -215,24 +218,53 @@ impl Registry for Etcd {
         self.turns.read(async |member| member.one(&key).await?.as_ref().map(segment).transpose())
     }
 
-    fn swap_segment(
+    fn swap_segment_held(
         &mut self,
         namespace: &NamespaceRecord,
         write: &segment::Write,
+        holding: Option<&(WorkerNumber, Holding)>,
     ) -> Result<Swap<segment::Stored>, Error> {
         let key = self.key_of_tag(&write.tag);
+        let beside = holding.map(|(worker, holding)| {
+            (format!("{}{}/{}", self.holders, worker.0, escaped(write.tag.as_str())), json::write(holding))
+        });
+        let beside = beside.as_ref().map(|(key, value)| (key.as_str(), value.as_str()));
         let value = json::write(&write.record);
         let expected = expected_of(write.expected);
         let Self { turns, namespace: key_of_namespace, read, .. } = self;
         let text = read.text(namespace);
         let other = Some((key_of_namespace.as_str(), text.as_str()));
         let swap =
-            turns.change(async |member| match member.compare_and_put(&key, expected, other, &value).await? {
+            turns.change(async |member| match member.compare_and_put(&key, expected, other, &value, beside).await? {
                 Ok(revision) => Ok(Ok(Swap::Stored(Version(revision.cast_unsigned())))),
                 Err([_, stands]) if !is_text(stands.as_ref(), &text) => Ok(Err(stands)),
                 Err([stands, _]) => Ok(Ok(Swap::Conflict(stands.as_ref().map(segment).transpose()?))),
             })?;
         swap.or_else(|stands| Ok(Swap::OtherNamespace(note(read, key_of_namespace, stands.as_ref())?)))
+    }
+
+    fn holdings(&mut self) -> Result<Vec<(Tag, WorkerNumber, Holding)>, Error> {
+        let Self { turns, holders, .. } = self;
+        let holding = |pair: &KeyValue| {
+            let key = key_of(pair);
+            let parts = key.strip_prefix(holders.as_str()).and_then(|rest| rest.split_once('/'));
+            let named = parts.and_then(|(worker, tag)| {
+                let worker = worker.parse().ok().filter(|number: &u64| number.to_string() == worker)?;
+                Some((Tag::new(&unescaped(tag)?).ok()?, WorkerNumber(worker)))
+            });
+            match named {
+                Some((tag, worker)) => Ok((tag, worker, read(pair, json::read)?)),
+                None => Err(Fault::Unexpected { place: key, what: "it is no worker's number and tag".to_owned() }),
+            }
+        };
+        let mut holdings: Vec<_> =
+            turns.read_all(async |member| member.all(holders).await?.iter().map(holding).collect())?;
+        holdings.sort_unstable_by(|(one, w, _): &(Tag, WorkerNumber, Holding), (other, v, _)| (one, w).cmp(&(other, v)));
+        Ok(holdings)
+    }
+
+    fn limit(&mut self, longest: Option<Duration>) {
+        self.turns.limit(longest);
     }
 
     fn warnings(&mut self) -> Result<Vec<String>, Error> {

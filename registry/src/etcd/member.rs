@@ -161,14 +161,15 @@ impl Member {
         }
     }
 
-    /// Puts a value where the key is as expected, and returns the new revision. Else what stands there, and at the other
-    /// key, where one is expected.
+    /// Puts a value where the key is as expected, and another one beside it, and returns the new revision. Else what stands there,
+    /// and at the other key, where one is expected.
     pub async fn compare_and_put(
         &mut self,
         key: &str,
         expected: Expected<'_>,
         other: Option<(&str, &str)>,
         value: &str,
+        beside: Option<(&str, &str)>,
     ) -> Result<Result<i64, [Option<KeyValue>; 2]>, Fault> {
         let get = || TxnOp::get(key, None);
         let mut conditions = vec![match expected {
@@ -179,7 +180,9 @@ impl Member {
         conditions.extend(other.map(|(other, value)| Compare::value(other, CompareOp::Equal, value)));
         // Where there is no other, the same again.
         let look = [get(), TxnOp::get(other.map_or(key, |(other, _)| other), None)];
-        let transaction = Txn::new().when(conditions).and_then([TxnOp::put(key, value, None), get()]).or_else(look);
+        let mut change = vec![TxnOp::put(key, value, None), get()];
+        change.extend(beside.map(|(key, value)| TxnOp::put(key, value, None)));
+        let transaction = Txn::new().when(conditions).and_then(change).or_else(look);
         let answer = self.client.txn(transaction).await.map_err(fault)?;
         let revision = answer.header().map_or(0, etcd_client::ResponseHeader::revision);
         // Of a part that is of no known kind, op_responses() panics.

@@ -25,6 +25,7 @@
 //! | `/pg_snowflake/<namespace>/namespace` | the record of the namespace, as JSON |
 //! | `/pg_snowflake/<namespace>/workers/<number>` | a record, as JSON |
 //! | `/pg_snowflake/<namespace>/segments/<tag>` | the record of a tag, as JSON |
+//! | `/pg_snowflake/<namespace>/holders/<number>/<tag>` | what the server of a worker held of a tag at its last grant, as JSON |
 //!
 //! In namespaces and tags, `/` is written as `%2F`, and `%` as `%25`: so no namespace lies inside another one.
 

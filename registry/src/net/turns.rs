@@ -43,6 +43,8 @@ struct Hosts<P: Protocol> {
     password: Option<Password>,
     verify: Verify,
     options: Options,
+    /// How long calls may take for now, where that is less.
+    longest: Option<Duration>,
     /// How the last connection that was made is protected.
     protection: Option<Protection>,
     /// The host to begin with: the one that answered last.
@@ -78,6 +80,7 @@ impl<P: Protocol> Turns<P> {
             password: address.password.clone(),
             verify: address.tls.verify,
             options: options.clone(),
+            longest: None,
             protection: None,
             first: 0,
             session: None,
@@ -93,6 +96,12 @@ impl<P: Protocol> Turns<P> {
     /// The same, for all records of a namespace.
     pub fn read_all<T>(&mut self, ask: impl AsyncFn(&mut P::Session) -> Result<T, Fault>) -> Result<T, Error> {
         self.runtime.block_on(self.hosts.call(RequestKind::Read, Allowance::ALL, ask))
+    }
+
+    /// From now on, calls take at most so long, and never longer than the options say. Returns how long that is.
+    pub fn limit(&mut self, longest: Option<Duration>) -> Duration {
+        self.hosts.longest = longest;
+        self.hosts.longest()
     }
 
     /// How the last connection that was made is protected.
@@ -143,7 +152,7 @@ impl<P: Protocol> Hosts<P> {
         allowed: usize,
         request: impl AsyncFn(&mut P::Session) -> Result<T, Fault>,
     ) -> Result<T, Error> {
-        let deadline = Deadline::new(self.options.deadline(), &self.options.stop);
+        let deadline = Deadline::new(self.longest(), &self.options.stop);
         let count = self.hosts.len();
         let mut attempts = Vec::new();
         let mut worst = Rank::Unreachable;
@@ -196,6 +205,11 @@ impl<P: Protocol> Hosts<P> {
             }
         }
         Err(worst.error(Attempts(attempts)))
+    }
+
+    fn longest(&self) -> Duration {
+        let longest = self.options.deadline();
+        self.longest.map_or(longest, |for_now| for_now.min(longest))
     }
 
     async fn open(&mut self, host: &Host, deadline: &Deadline) -> Result<KeptSession<P>, Fault> {

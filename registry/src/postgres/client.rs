@@ -10,14 +10,15 @@ use crate::storable::{check, check_namespace, new_version};
 use crate::{Namespace, Options, Protection, Registry, Swap};
 use snowflake_core::UnixMicros;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
-use snowflake_core::segment::{self, Tag};
+use snowflake_core::segment::{self, Holding, Tag};
+use std::time::Duration;
 
 /// One namespace of a registry in PostgreSQL.
 pub(super) struct Postgres {
     turns: Turns<PostgresProtocol>,
     namespace: Namespace,
     begin: String,
-    /// Whether the table of segments was seen, and no call has failed since.
+    /// Whether the tables of segments were seen, and no call has failed since.
     has_segments: bool,
 }
 
@@ -48,7 +49,7 @@ impl Postgres {
         })
     }
 
-    /// Makes the table of segments where it is missing, then does something with it.
+    /// Makes the tables of segments where one is missing, then does something with it.
     fn with_segments<T>(&mut self, call: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         if !self.has_segments {
             let begin = &self.begin;
@@ -197,14 +198,15 @@ impl Registry for Postgres {
         })
     }
 
-    fn swap_segment(
+    fn swap_segment_held(
         &mut self,
         within: &NamespaceRecord,
         write: &segment::Write,
+        holding: Option<&(WorkerNumber, Holding)>,
     ) -> Result<Swap<segment::Stored>, Error> {
         let new = new_version()?;
         self.with_segments(|Self { turns, namespace, begin, .. }| {
-            let statements = statements::swap_segment(namespace, within, write, new);
+            let statements = statements::swap_segment(namespace, within, write, new, holding);
             turns.change(async |session| {
                 let results = session.transaction(begin, &statements).await?;
                 let [found, changed, stands, _] = &results[..] else {
@@ -224,6 +226,20 @@ impl Registry for Postgres {
                 confirmed(&write.record, version.map(Version), stands)
             })
         })
+    }
+
+    fn holdings(&mut self) -> Result<Vec<(Tag, WorkerNumber, Holding)>, Error> {
+        self.with_segments(|Self { turns, namespace, .. }| {
+            let statement = statements::holdings_of(namespace);
+            turns.read_all(async |session| {
+                let results = session.run(&statement).await?;
+                results.iter().flatten().map(|row| holding(row, namespace)).collect()
+            })
+        })
+    }
+
+    fn limit(&mut self, longest: Option<Duration>) {
+        self.begin = statements::begin(self.turns.limit(longest));
     }
 
     fn warnings(&mut self) -> Result<Vec<String>, Error> {
@@ -301,6 +317,18 @@ fn stored_segment(row: &TextRow, namespace: &Namespace) -> Result<(Tag, segment:
     let tag = Tag::new(text(0)).map_err(|_| wrong("the tag"))?;
     let version = text(1).parse().map_err(|_| wrong("the version"))?;
     Ok((tag, segment::Stored { version: Version(version), record }))
+}
+
+/// The holding of a row of [`statements::holdings_of`].
+fn holding(row: &TextRow, namespace: &Namespace) -> Result<(Tag, WorkerNumber, Holding), Fault> {
+    let text = |column: usize| row.get(column).and_then(Option::as_deref).unwrap_or_default();
+    let place =
+        || format!("snowflake_registry.segment_holders, namespace {namespace}, tag {}, worker {}", text(0), text(1));
+    let wrong = |what: &str| Fault::Unexpected { place: place(), what: format!("{what} cannot be read") };
+    let holding = of_columns(row.get(2..).unwrap_or_default(), place)?;
+    let tag = Tag::new(text(0)).map_err(|_| wrong("the tag"))?;
+    let worker = text(1).parse().map_err(|_| wrong("the number of the worker"))?;
+    Ok((tag, WorkerNumber(worker), holding))
 }
 
 /// An instant with six decimals as [`UnixMicros`] writes it: with six, three or none.

@@ -18,7 +18,7 @@
 //! # What it needs
 //!
 //! A role that may create the schema `snowflake_registry` in the database; or, where somebody else has made the tables (with
-//! [`TABLES`], and [`SEGMENTS_TABLE`] for segments), one with USAGE on the schema, and SELECT, INSERT and UPDATE on the tables. PostgreSQL 10 or
+//! [`TABLES`], and [`SEGMENTS_TABLES`] for segments), one with USAGE on the schema, and SELECT, INSERT and UPDATE on the tables. PostgreSQL 10 or
 //! later. PgBouncer may stand between, also with `pool_mode = transaction`: no statement is prepared, and settings are those
 //! of one transaction.
 //!
@@ -81,4 +81,4 @@ mod statements;
 
 pub(crate) use kind::KIND;
 #[cfg(feature = "postgres")]
-pub use statements::{SEGMENTS_TABLE, TABLES};
+pub use statements::{SEGMENTS_TABLES, TABLES};

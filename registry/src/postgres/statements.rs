@@ -4,7 +4,7 @@ use crate::Namespace;
 use crate::codec::{FORMAT, FORMAT_FIELD, Fields, Form, RecordField};
 use postgres_protocol::escape::escape_literal as literal;
 use snowflake_core::lease::{NamespaceRecord, Record, Version, WorkerNumber};
-use snowflake_core::segment::{self, Tag};
+use snowflake_core::segment::{self, Holding, Tag};
 use std::time::Duration;
 
 /// Whether the server takes no changes; whether all tables are there; whether the schema is.
@@ -55,12 +55,13 @@ pub const TABLES: [&str; 5] = [
      'IDs of the holder have times before this; the next holder starts here. Never lower it'",
 ];
 
-/// Whether there is a table of segments.
-pub(super) const LOOK_FOR_SEGMENTS: &str = "SELECT pg_catalog.to_regclass('snowflake_registry.segments') IS NOT NULL";
+/// Whether there are the tables of segments.
+pub(super) const LOOK_FOR_SEGMENTS: &str = "SELECT pg_catalog.to_regclass('snowflake_registry.segments') IS NOT NULL \
+     AND pg_catalog.to_regclass('snowflake_registry.segment_holders') IS NOT NULL";
 
-/// The statements that make the table of segments, in the same schema. Not one of [`TABLES`]: a role that may not create needs it only
-/// where segments are used.
-pub const SEGMENTS_TABLE: [&str; 2] = [
+/// The statements that make the tables of segments, in the same schema. Not some of [`TABLES`]: a role that may not create needs them
+/// only where segments are used.
+pub const SEGMENTS_TABLES: [&str; 4] = [
     r#"CREATE TABLE IF NOT EXISTS snowflake_registry.segments (
         namespace text COLLATE "C" NOT NULL,
         tag text COLLATE "C" NOT NULL,
@@ -76,13 +77,30 @@ pub const SEGMENTS_TABLE: [&str; 2] = [
         written_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
         PRIMARY KEY (namespace, tag)
     )"#,
+    r#"CREATE TABLE IF NOT EXISTS snowflake_registry.segment_holders (
+        namespace text COLLATE "C" NOT NULL,
+        worker bigint NOT NULL,
+        tag text COLLATE "C" NOT NULL,
+        format integer NOT NULL,
+        run text NOT NULL,
+        current_first numeric(20) NOT NULL,
+        current_end numeric(20) NOT NULL,
+        after_first numeric(20) NOT NULL,
+        after_end numeric(20) NOT NULL,
+        granted_at timestamptz NOT NULL,
+        used numeric(20) NOT NULL,
+        used_in numeric(20) NOT NULL,
+        PRIMARY KEY (namespace, worker, tag)
+    )"#,
     "COMMENT ON COLUMN snowflake_registry.segments.next IS \
      'the next number that no server was granted. Never lower it'",
+    "COMMENT ON TABLE snowflake_registry.segment_holders IS \
+     'what the server of each worker held of each segment at its last grant: for people, nothing depends on it'",
 ];
 
-/// Creates the table of segments.
+/// Creates the tables of segments.
 pub(super) fn create_segments() -> Vec<String> {
-    [LOCK].into_iter().chain(SEGMENTS_TABLE).map(str::to_owned).collect()
+    [LOCK].into_iter().chain(SEGMENTS_TABLES).map(str::to_owned).collect()
 }
 
 /// Begins a transaction whose statements end within this time, and whose commit is durable.
@@ -214,12 +232,13 @@ pub(super) fn compare_and_swap(
     [look, format!("{change} RETURNING version"), record_of(namespace, worker)]
 }
 
-/// As [`compare_and_swap`], for the record of a tag.
+/// As [`compare_and_swap`], for the record of a tag; and with it what a server holds, where that is given.
 pub(super) fn swap_segment(
     namespace: &Namespace,
     within: &NamespaceRecord,
     write: &segment::Write,
     new: Version,
+    holding: Option<&(WorkerNumber, Holding)>,
 ) -> [String; 3] {
     let (key, tag) = (literal(namespace.as_str()), literal(write.tag.as_str()));
     let columns = format!("version, {}, written_at", columns::<segment::Record>().join(", "));
@@ -236,7 +255,30 @@ pub(super) fn swap_segment(
              WHERE namespace = {key} AND tag = {tag} AND version = {version} AND {is_within}"
         ),
     };
-    [namespace_locked(namespace), format!("{change} RETURNING version"), segment_of(namespace, &write.tag)]
+    let change = match holding {
+        None => format!("{change} RETURNING version"),
+        Some((worker, holding)) => {
+            let columns = columns::<Holding>().join(", ");
+            let values = format!("{key}, {}, {tag}, {}", worker.0, values(holding).join(", "));
+            format!(
+                "WITH changed AS ({change} RETURNING version), held AS (INSERT INTO snowflake_registry.segment_holders \
+                 (namespace, worker, tag, {columns}) SELECT {values} FROM changed \
+                 ON CONFLICT (namespace, worker, tag) DO UPDATE SET ({columns}) = ROW (excluded.{})) \
+                 SELECT version FROM changed",
+                columns.replace(", ", ", excluded.")
+            )
+        }
+    };
+    [namespace_locked(namespace), change, segment_of(namespace, &write.tag)]
+}
+
+/// Reads what servers hold.
+pub(super) fn holdings_of(namespace: &Namespace) -> String {
+    format!(
+        "SELECT tag, worker, {} FROM snowflake_registry.segment_holders WHERE namespace = {} ORDER BY tag, worker",
+        selected::<Holding>(),
+        literal(namespace.as_str())
+    )
 }
 
 fn read_segments(namespace: &Namespace) -> String {
@@ -355,6 +397,7 @@ mod tests {
         }
         check::<NamespaceRecord>(TABLES[0]);
         check::<Record>(TABLES[1]);
-        check::<segment::Record>(SEGMENTS_TABLE[0]);
+        check::<segment::Record>(SEGMENTS_TABLES[0]);
+        check::<Holding>(SEGMENTS_TABLES[1]);
     }
 }

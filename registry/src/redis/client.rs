@@ -12,8 +12,9 @@ use crate::{Namespace, Options, Protection, Registry, Swap, json};
 use redis::{Cmd, cmd};
 use snowflake_core::UnixMicros;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
-use snowflake_core::segment::{self, Tag};
+use snowflake_core::segment::{self, Holding, Tag};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Stores the namespace's record where the one there is as expected, empty for none, and returns what stands.
 const SWAP_NAMESPACE: &str = "if ARGV[1] == (redis.call('HGET', KEYS[1], 'namespace') or '') \
@@ -37,7 +38,7 @@ const SWAP: &str = "if ARGV[5] ~= '' then \
      return {'stored', ARGV[4], stands[1], stands[2]}";
 
 /// Stores a tag's record, with its new version in front, where the version in front of the old one is as expected, empty for no
-/// record. The answers are those of [`SWAP`], without versions of their own.
+/// record; and beside it what a server holds, where that is given. The answers are those of [`SWAP`], without versions of their own.
 const SWAP_SEGMENT: &str = "local namespace = redis.call('HGET', KEYS[1], 'namespace') \
      if namespace ~= ARGV[4] then return {'elsewhere', namespace} end \
      local stands = redis.call('HGET', KEYS[2], ARGV[1]) \
@@ -45,6 +46,7 @@ const SWAP_SEGMENT: &str = "local namespace = redis.call('HGET', KEYS[1], 'names
      if stands then version = string.match(stands, '^(%d+) ') or 'none' end \
      if version ~= ARGV[2] then return {'conflict', stands} end \
      redis.call('HSET', KEYS[2], ARGV[1], ARGV[3]) \
+     if ARGV[5] then redis.call('HSET', KEYS[3], ARGV[5], ARGV[6]) end \
      return {'stored', redis.call('HGET', KEYS[2], ARGV[1])}";
 
 /// The answer to [`SWAP`].
@@ -56,6 +58,8 @@ pub(super) struct Redis {
     key: String,
     /// The hash of the tags.
     segments: String,
+    /// The hash of what servers hold of them.
+    holders: String,
     namespace: ReadNamespace,
     wait_replicas: u32,
 }
@@ -80,8 +84,9 @@ impl Redis {
         Ok(Self {
             turns: Turns::new(login, address, options)?,
             key: format!("pg_snowflake:{namespace}"),
-            // In braces: with Redis Cluster, it is where the other hash is.
+            // In braces: with Redis Cluster, they are where the first hash is.
             segments: format!("pg_snowflake_segments:{{pg_snowflake:{namespace}}}"),
+            holders: format!("pg_snowflake_holders:{{pg_snowflake:{namespace}}}"),
             namespace: ReadNamespace::default(),
             wait_replicas: wait_replicas(&address.parameters).map_err(invalid)?,
         })
@@ -276,17 +281,26 @@ impl Registry for Redis {
         })
     }
 
-    fn swap_segment(
+    fn swap_segment_held(
         &mut self,
         namespace: &NamespaceRecord,
         write: &segment::Write,
+        holding: Option<&(WorkerNumber, Holding)>,
     ) -> Result<Swap<segment::Stored>, Error> {
         let (key, segments, name) = (self.key.clone(), self.segments.clone(), write.tag.as_str());
         let expected = write.expected.map(|version| version.0.to_string()).unwrap_or_default();
         let new = new_version()?;
         let mut request = cmd("EVAL");
-        request.arg(SWAP_SEGMENT).arg(2).arg(&key).arg(&segments).arg(name).arg(expected);
+        request.arg(SWAP_SEGMENT);
+        match holding {
+            Some(_) => request.arg(3).arg(&key).arg(&segments).arg(&self.holders),
+            None => request.arg(2).arg(&key).arg(&segments),
+        };
+        request.arg(name).arg(expected);
         request.arg(format!("{} {}", new.0, json::write(&write.record))).arg(self.namespace.text(namespace));
+        if let Some((worker, holding)) = holding {
+            request.arg(format!("{}/{name}", worker.0)).arg(json::write(holding));
+        }
         let swap = self.change(&request, |(outcome, stands): (String, Option<String>)| {
             if outcome == "elsewhere" {
                 return Ok(Err(stands));
@@ -306,6 +320,31 @@ impl Registry for Redis {
             let stands = self.namespace.note(text).map_err(|what| Error::unexpected(&of_namespace(&key), &what))?;
             Ok(Swap::OtherNamespace(stands))
         })
+    }
+
+    fn holdings(&mut self) -> Result<Vec<(Tag, WorkerNumber, Holding)>, Error> {
+        let Self { turns, holders, .. } = self;
+        let mut request = cmd("HGETALL");
+        request.arg(&*holders);
+        let mut holdings: Vec<_> = turns.read_all(async |session| {
+            let fields: BTreeMap<String, String> = session.ask(&request).await?;
+            let holding = |(name, text): (String, String)| {
+                let named = name.split_once('/').and_then(|(worker, tag)| {
+                    let worker = worker.parse().ok().filter(|number: &u64| number.to_string() == worker)?;
+                    Some((Tag::new(tag).ok()?, WorkerNumber(worker)))
+                });
+                let wrong = |what: &str| unexpected(holders, &name, what);
+                let (tag, worker) = named.ok_or_else(|| wrong("it is no worker's number and tag"))?;
+                Ok((tag, worker, json::read(&text).map_err(|what| wrong(&what))?))
+            };
+            fields.into_iter().map(holding).collect()
+        })?;
+        holdings.sort_unstable_by(|(one, w, _): &(Tag, WorkerNumber, Holding), (other, v, _)| (one, w).cmp(&(other, v)));
+        Ok(holdings)
+    }
+
+    fn limit(&mut self, longest: Option<Duration>) {
+        self.turns.limit(longest);
     }
 
     fn warnings(&mut self) -> Result<Vec<String>, Error> {

@@ -9,7 +9,8 @@
 //! # What it needs
 //!
 //! One primary. With access lists, a user that may run `EVAL`, `HGET`, `HGETALL`, `HMGET`, `HSET` on the key
-//! `pg_snowflake:<namespace>`, for segments also on `pg_snowflake_segments:{pg_snowflake:<namespace>}`, and better also `ROLE`, `INFO` and `CONFIG GET`: without them the [warnings] say less; and
+//! `pg_snowflake:<namespace>`, for segments also on
+//! `pg_snowflake_segments:{pg_snowflake:<namespace>}` and `pg_snowflake_holders:{pg_snowflake:<namespace>}`, and better also `ROLE`, `INFO` and `CONFIG GET`: without them the [warnings] say less; and
 //! `TIME`, by which a server notices at its start that its clock is wrong.
 //!
 //! [warnings]: crate::Registry::warnings
@@ -44,7 +45,9 @@
 //! | `worker:<number>:version` | its version, a number by chance |
 //!
 //! And one for segments, `pg_snowflake_segments:{pg_snowflake:<namespace>}`, as versions without segments expect nothing else in the
-//! other one. Its fields are the tags, their values a version by chance, a space, and a record as JSON.
+//! other one. Its fields are the tags, their values a version by chance, a space, and a record as JSON. In
+//! `pg_snowflake_holders:{pg_snowflake:<namespace>}`, a field `<number>/<tag>` has what the server of a worker held of a tag at its last
+//! grant, as JSON.
 
 #[cfg(feature = "redis")]
 mod client;

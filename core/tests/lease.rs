@@ -55,6 +55,14 @@ fn take(found: Option<&Stored>, now: i64, seen: &Seen) -> Write {
     lease(&layout(), &server(1), (WorkerNumber(3), found), None, &TERMS, at(now), seen)
 }
 
+/// Two calls of a request about something else are over when the lease is next looked at.
+#[test]
+fn other_requests_have_the_time_that_the_lease_leaves() {
+    let of = |millis| Terms::spare(Micros::from_millis(millis));
+    assert_eq!((of(0), of(199)), (None, None));
+    assert_eq!((of(200), of(20_000)), (Some(Micros::from_millis(100)), Some(Micros::from_millis(10_000))));
+}
+
 #[test]
 fn numbers_of_workers_go_to_their_places_and_back() {
     let twitter: Layout = "twitter".parse().unwrap();

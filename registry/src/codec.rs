@@ -215,7 +215,7 @@ impl Fields for NamespaceRecord {
 
 /// A field of a record of this type that is a number.
 macro_rules! number {
-    ($record:ty, $name:literal, $($place:ident).+) => {
+    ($record:ty, $name:literal, $($place:tt).+) => {
         RecordField::<$record>::new(
             $name,
             Form::LongNumber,

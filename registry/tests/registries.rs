@@ -5,7 +5,7 @@ mod fakes;
 
 use common::*;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
-use snowflake_core::segment::{self, Bounds, Plan, Tag};
+use snowflake_core::segment::{self, Bounds, Holding, Plan, Range, Tag, Use};
 use snowflake_core::{Micros, UnixMicros};
 use snowflake_registry::{Error, KINDS, Registry, Swap, open};
 use snowflake_test::certificates::Authority;
@@ -19,7 +19,7 @@ use std::net::TcpListener;
 use std::sync::Barrier;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 with_each_registry!(
     what_is_stored_reads_back,
@@ -45,6 +45,8 @@ with_each_registry!(
     odd_tags_do_no_harm,
     no_range_is_granted_twice_among_eight_clients,
     a_lost_answer_about_a_tag_is_no_refusal,
+    what_a_server_holds_is_stored_with_its_grant,
+    a_call_takes_no_longer_than_it_may_for_now,
 );
 
 /// A registry without a server for tests would not be tested.
@@ -729,4 +731,71 @@ fn a_lost_answer_about_a_tag_is_no_refusal(kind: Kind) {
         }
     };
     assert!([1, 4].contains(&granted.first), "{granted:?}");
+}
+
+fn what_a_server_holds_is_stored_with_its_grant(kind: Kind) {
+    let server = Setup::of(kind).start();
+    let (mut first, mut second) = (client(&server), client(&server));
+    let namespace = made(&mut *first);
+    assert_eq!(first.holdings().unwrap(), []);
+    let holding = |run: u64, first: u64| Holding {
+        run,
+        current: Range { first, end: first + 5 },
+        after: Range { first: u64::MAX - 1, end: u64::MAX },
+        granted_at: UnixMicros(1_800_000_000_123_456),
+        used: Use { count: 7, length: Micros(8) },
+    };
+    let names = ["a/b", "a", "1/a", "%2F", "é 雪", "o'clock \"\\"];
+    for name in names {
+        stored_segment(first.swap_segment(&namespace, &segment::create(&tag(name), None, &plan(), 0).unwrap()));
+    }
+    let mut found = Vec::new();
+    for (number, name) in names.into_iter().enumerate() {
+        let stands = first.segment(&tag(name)).unwrap();
+        let (write, _) = segment::grant(&tag(name), stands.as_ref(), 5, 0).unwrap();
+        let of_seven = (WorkerNumber(7), holding(number as u64, 1));
+        stored_segment(first.swap_segment_held(&namespace, &write, Some(&of_seven)));
+        // Another version stands there, so this changes nothing.
+        let other = (WorkerNumber(8), holding(u64::MAX, 1));
+        assert!(matches!(second.swap_segment_held(&namespace, &write, Some(&other)), Ok(Swap::Conflict(_))));
+        let elsewhere = NamespaceRecord { life: 1, ..namespace.clone() };
+        let unseen = second.swap_segment_held(&elsewhere, &write, Some(&other));
+        assert!(matches!(unseen, Ok(Swap::OtherNamespace(_))));
+        found.push((tag(name), of_seven.0, of_seven.1));
+    }
+    found.sort_by_key(|(tag, ..)| tag.clone());
+    assert_eq!(second.holdings().unwrap(), found);
+
+    // The next grant takes its place; another worker has a place of its own, and other changes leave it alone.
+    let grant = |registry: &mut dyn Registry, worker: u64, held: Holding| {
+        let stands = registry.segment(&tag("a")).unwrap();
+        let (write, _) = segment::grant(&tag("a"), stands.as_ref(), 5, 0).unwrap();
+        stored_segment(registry.swap_segment_held(&namespace, &write, Some(&(WorkerNumber(worker), held))));
+    };
+    grant(&mut *first, 7, holding(9, 20));
+    grant(&mut *second, 1 << 40, holding(10, 25));
+    let stands = first.segment(&tag("a")).unwrap();
+    stored_segment(first.swap_segment(&namespace, &segment::raise(&tag("a"), stands.as_ref(), 500, 0).unwrap()));
+    let of_a: Vec<_> = first.holdings().unwrap().into_iter().filter(|(of, ..)| *of == tag("a")).collect();
+    let expected = [(7, holding(9, 20)), (1 << 40, holding(10, 25))];
+    assert_eq!(of_a, expected.map(|(worker, held)| (tag("a"), WorkerNumber(worker), held)));
+    assert_eq!((first.records().unwrap(), first.segments().unwrap().len()), (Vec::new(), names.len()));
+    // Nor do those of another namespace.
+    let mut other = open(&url(&server.url()), &snowflake_registry::Namespace::new("default/holders").unwrap(), &options(PATIENCE)).unwrap();
+    assert_eq!(other.holdings().unwrap(), []);
+}
+
+fn a_call_takes_no_longer_than_it_may_for_now(kind: Kind) {
+    let server = Setup::of(kind).start();
+    let mut registry = connect(&server.url(), &options(Duration::from_secs(9)));
+    made(&mut *registry);
+    while registry.segments().is_err() {}
+    server.pause();
+    registry.limit(Some(Duration::from_millis(300)));
+    let start = Instant::now();
+    assert!(matches!(registry.segment(&tag("orders")).unwrap_err(), Error::Timeout(_)));
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    registry.limit(None);
+    server.resume();
+    registry.segments().unwrap();
 }

@@ -4,6 +4,7 @@
 //! runs them. They use the PostgreSQL of `PG_CONFIG`, version 17 or later.
 
 pub mod load;
+pub mod numbers;
 pub mod patroni;
 pub mod probes;
 pub mod record;

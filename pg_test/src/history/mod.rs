@@ -7,6 +7,7 @@
 //! | `about` | a [key](About) and its value |
 //! | `events` | an [`Event`] |
 //! | `calls.N` | a call of session N, in the order in which they ended: `BEGIN LENGTH LINE NODE IDS`, or `BEGIN LENGTH LINE NODE ! SQLSTATE MESSAGE`, with `-` where the connection broke |
+//! | `numbers.N` | the same of calls for numbers of a segment, which all servers share |
 //! | `grants` | a version of a worker's record, in the registry's order: `WORKER OWNER FROM UNTIL DIRECTORY`, with `-` for no owner, and microseconds since 1970 |
 //! | `found` | an ID that a table has, and no session heard of |
 //! | `log.N` | of the log of node N; the checker does not read it |

@@ -83,6 +83,14 @@ impl Reader {
     pub fn open(directory: &Path, session: u32) -> Result<Option<Self>, String> {
         Ok(lines(directory, &format!("calls.{session}"))?.map(Self))
     }
+
+    /// Those that took numbers of a segment; `None` where the session took none.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn of_numbers(directory: &Path, session: u32) -> Result<Option<Self>, String> {
+        Ok(lines(directory, &format!("numbers.{session}"))?.map(Self))
+    }
 }
 
 impl Iterator for Reader {

@@ -107,9 +107,13 @@ impl Writer {
 
     /// A new session.
     pub fn session(&self) -> Calls<'_> {
-        let number = self.sessions.fetch_add(1, Relaxed);
-        let file = File::create_new(self.directory.join(format!("calls.{number}"))).unwrap();
-        Calls { writer: self, file: BufWriter::new(file), text: String::new() }
+        let session = self.sessions.fetch_add(1, Relaxed);
+        self.calls("calls", session)
+    }
+
+    fn calls(&self, kind: &'static str, session: u32) -> Calls<'_> {
+        let file = File::create_new(self.directory.join(format!("{kind}.{session}"))).unwrap();
+        Calls { writer: self, session, are_ids: kind == "calls", file: BufWriter::new(file), text: String::new() }
     }
 
     /// What the registry granted, in its order.
@@ -129,11 +133,19 @@ impl Writer {
 /// Writes the calls of a session.
 pub struct Calls<'a> {
     writer: &'a Writer,
+    session: u32,
+    /// Otherwise they are numbers of a segment.
+    are_ids: bool,
     file: BufWriter<File>,
     text: String,
 }
 
-impl Calls<'_> {
+impl<'a> Calls<'a> {
+    /// For the calls of the same session that take numbers of a segment.
+    pub fn numbers(&self) -> Calls<'a> {
+        self.writer.calls("numbers", self.session)
+    }
+
     /// Adds a call that began then, ends now, and returned these.
     pub fn given(&mut self, place: Place, begin: u64, ids: &[i64]) {
         self.begin(place, begin);
@@ -149,6 +161,9 @@ impl Calls<'_> {
             rest = &rest[count..];
         }
         self.end();
+        if !self.are_ids {
+            return;
+        }
         self.writer.ids.fetch_add(ids.len() as u64, Relaxed);
         if let Some(&highest) = ids.iter().max() {
             self.writer.highest.fetch_max(highest, Relaxed);

@@ -17,6 +17,8 @@ const REST: Duration = Duration::from_millis(80);
 const LONGER_REST: Duration = Duration::from_millis(80);
 /// How many IDs a call makes at most.
 const MOST: i32 = 1500;
+/// How many numbers.
+const MOST_NUMBERS: i32 = 60;
 
 /// Where a load is.
 #[derive(Clone, Copy)]
@@ -26,6 +28,9 @@ pub(super) struct Site<'a> {
     pub servers: &'a [Cluster],
     pub place: &'a Mutex<Place>,
 }
+
+/// The segment that all servers take numbers of.
+pub(super) const SEGMENT: &str = "soak";
 
 /// Makes calls until it is done. Returns the IDs that are stored, but for those that it did not hear of.
 pub(super) fn session(site: &Site, database: &str, number: i32, seed: u64, done: &AtomicBool) -> Vec<i64> {
@@ -93,6 +98,47 @@ fn call(client: &mut Client, way: u32, number: i32, random: &mut Rng) -> Result<
         3 => Ok(ids(&client.query("SELECT snowflake_next(100)", &[])?)),
         // In one value, which costs the client less than rows.
         _ => Ok(client.query_one("SELECT array(SELECT snowflake_next($1))", &[&random.i32(1..=MOST)])?.get(0)),
+    }
+}
+
+/// Takes numbers of [`SEGMENT`] until it is done. A session of its own: one that waits for numbers makes no IDs.
+pub(super) fn number_session(site: &Site, database: &str, seed: u64, done: &AtomicBool) {
+    let mut random = Rng::with_seed(seed);
+    let mut numbers = site.history.session().numbers();
+    let mut connection = None;
+    while !done.load(Relaxed) {
+        let passed = site.gate.pass();
+        let now = *site.place.lock().unwrap();
+        let begin = site.history.now();
+        let (place, taken) = match connection.take().map_or_else(|| site.servers[now.index].try_client_of(database).map(|client| (now, client)), Ok) {
+            Ok((place, mut client)) => {
+                let taken = take_numbers(&mut client, &mut random);
+                let is_lost = taken.as_ref().is_err_and(|error| error.code().is_none()) || client.is_closed();
+                connection = (!is_lost).then_some((place, client));
+                (place, taken)
+            }
+            Err(error) => (now, Err(error)),
+        };
+        match taken {
+            Ok(taken) => numbers.given(place, begin, &taken),
+            Err(error) => numbers.failed(place, begin, &error),
+        }
+        drop(passed);
+        thread::sleep(REST);
+    }
+}
+
+fn take_numbers(client: &mut Client, random: &mut Rng) -> Result<Vec<i64>, Error> {
+    match random.u32(..3) {
+        0 => Ok(ids(&client.query(&format!("SELECT snowflake_segment_next('{SEGMENT}')"), &[])?)),
+        1 => {
+            let query = format!("SELECT snowflake_segment_next('{SEGMENT}') FROM generate_series(1, 20)");
+            Ok(ids(&client.query(&query, &[])?))
+        }
+        _ => {
+            let query = format!("SELECT array(SELECT snowflake_segment_next('{SEGMENT}', $1))");
+            Ok(client.query_one(&query, &[&random.i32(1..=MOST_NUMBERS)])?.get(0))
+        }
     }
 }
 

@@ -315,6 +315,10 @@ pub fn run(wanted: &Wanted) {
         made.into_iter().map(|group| group.join().unwrap()).collect()
     });
     registry.as_ref().into_iter().for_each(witness::begin);
+    if with_leases {
+        let create = format!("SELECT snowflake_segment_create('{}')", load::SEGMENT);
+        groups[0].1[0].retry(|client| client.query(&create, &[]));
+    }
 
     let history = Writer::new(&wanted.record, &about);
     let (faults, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -400,6 +404,16 @@ fn group(
                 (database, spawned)
             })
             .collect();
+        // Numbers of a segment come from the registry.
+        for (number, (site, database)) in [(&sites[0], DATABASES[0]), (&sites[1], OTHER)].repeat(2).into_iter().enumerate() {
+            let seed = seed.wrapping_mul(2000).wrapping_add(number as u64);
+            if proxies.is_some() {
+                scope.spawn(move || {
+                    let _watch = Watch(progress);
+                    load::number_session(site, database, seed, done);
+                });
+            }
+        }
         soak.go_on();
         for place in &places {
             history.event(&Event::Ends(place.lock().unwrap().line, history.now()));

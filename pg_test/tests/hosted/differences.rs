@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 const LAYOUTS: usize = 150;
 
 /// Functions of the library that are not in the extension in SQL.
-const LEFT_OUT: [&str; 24] = [
+const LEFT_OUT: [&str; 30] = [
     "_snowflake.max_id(date)",
     "_snowflake.max_id(date,text)",
     "_snowflake.max_id(timestamp without time zone)",
@@ -34,6 +34,12 @@ const LEFT_OUT: [&str; 24] = [
     "snowflake_release(regclass,name,bigint,boolean)",
     "snowflake_release_plan(regclass,name,bigint,boolean)",
     "snowflake_rewind(bigint)",
+    "snowflake_segment_create(text,bigint,bigint,bigint,bigint)",
+    "snowflake_segment_drop(text)",
+    "snowflake_segment_next(text)",
+    "snowflake_segment_next(text,integer)",
+    "snowflake_segment_raise(text,bigint)",
+    "snowflake_segments(boolean)",
     "snowflake_server_layout()",
 ];
 

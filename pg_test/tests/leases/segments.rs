@@ -340,7 +340,7 @@ fn all_servers_are_listed_with_what_they_hold(kind: Kind) {
 #[test]
 fn a_request_about_a_segment_that_hangs_delays_no_renewal() {
     let registry = registry(Kind::Postgres);
-    let window = 6.0;
+    let window: f64 = 6.0;
     let cluster = leasing(&registry.url()).set("pg_snowflake.registry_window = '6s'").start();
     wait_for("it has a lease", || cluster.client().query("SELECT snowflake_next()", &[]).is_ok());
     create(&cluster, "");
@@ -376,17 +376,13 @@ fn one_role_takes_numbers_of_one_tag() {
     let cluster = server(&registry);
     create(&cluster, "");
     let mut client = cluster.client();
-    client
-        .batch_execute(
-            "CREATE ROLE clerk LOGIN;
-             CREATE FUNCTION order_number() RETURNS bigint LANGUAGE sql VOLATILE SECURITY DEFINER
-                 SET search_path = public, pg_temp AS $$ SELECT snowflake_segment_next('orders') $$;
-             REVOKE ALL ON FUNCTION order_number() FROM PUBLIC;
-             GRANT EXECUTE ON FUNCTION order_number() TO clerk;
-             CREATE TABLE orders (number bigint PRIMARY KEY DEFAULT order_number(), note text);
-             GRANT INSERT (note), SELECT ON orders TO clerk",
-        )
-        .unwrap();
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/segments.md")).unwrap();
+    let recipe = page.split("```text\n").find_map(|block| block.split_once("```")?.0.strip_prefix("CREATE FUNCTION"));
+    client.batch_execute("CREATE ROLE clerk LOGIN").unwrap();
+    client.batch_execute(&format!("CREATE FUNCTION{}", recipe.expect("the page has the recipe"))).unwrap();
+    let table = "CREATE TABLE orders (number bigint PRIMARY KEY DEFAULT order_number(), note text);
+                 GRANT INSERT (note), SELECT ON orders TO clerk";
+    client.batch_execute(table).unwrap();
     let mut clerk = cluster.client_of("clerk", "postgres");
     clerk.batch_execute("INSERT INTO orders (note) VALUES ('a')").unwrap();
     assert_eq!(value::<i64>(&mut clerk, "SELECT number FROM orders"), 1);

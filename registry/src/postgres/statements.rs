@@ -255,21 +255,26 @@ pub(super) fn swap_segment(
              WHERE namespace = {key} AND tag = {tag} AND version = {version} AND {is_within}"
         ),
     };
+    let change = format!("{change} RETURNING version");
     let change = match holding {
-        None => format!("{change} RETURNING version"),
-        Some((worker, holding)) => {
-            let columns = columns::<Holding>().join(", ");
-            let values = format!("{key}, {}, {tag}, {}", worker.0, values(holding).join(", "));
-            format!(
-                "WITH changed AS ({change} RETURNING version), held AS (INSERT INTO snowflake_registry.segment_holders \
-                 (namespace, worker, tag, {columns}) SELECT {values} FROM changed \
-                 ON CONFLICT (namespace, worker, tag) DO UPDATE SET ({columns}) = ROW (excluded.{})) \
-                 SELECT version FROM changed",
-                columns.replace(", ", ", excluded.")
-            )
-        }
+        None => change,
+        Some((worker, holding)) => noting(namespace, &write.tag, &change, *worker, holding),
     };
     [namespace_locked(namespace), change, segment_of(namespace, &write.tag)]
+}
+
+/// A change, and what a server holds where it is made.
+fn noting(namespace: &Namespace, tag: &Tag, change: &str, worker: WorkerNumber, holding: &Holding) -> String {
+    let columns = columns::<Holding>();
+    let values = [literal(namespace.as_str()), worker.0.to_string(), literal(tag.as_str())].into_iter();
+    let values: Vec<String> = values.chain(self::values(holding)).collect();
+    let new: Vec<String> = columns.iter().map(|column| format!("excluded.{column}")).collect();
+    let (columns, values, new) = (columns.join(", "), values.join(", "), new.join(", "));
+    format!(
+        "WITH changed AS ({change}), held AS (INSERT INTO snowflake_registry.segment_holders \
+         (namespace, worker, tag, {columns}) SELECT {values} FROM changed \
+         ON CONFLICT (namespace, worker, tag) DO UPDATE SET ({columns}) = ROW ({new})) SELECT version FROM changed"
+    )
 }
 
 /// Reads what servers hold.

@@ -3,12 +3,18 @@
 
 use postgres::Client;
 use snowflake_clusters::load::until_written;
+use snowflake_clusters::numbers;
 use snowflake_test::check::wait_for;
 use snowflake_test::load::{self, Gate, Record, TABLE, stored};
 use snowflake_test::query::value;
 use snowflake_test::registries::{Kind, Server, Setup};
 use snowflake_test::{Cluster, Stop, millis};
 use std::collections::BTreeSet;
+use std::thread;
+
+/// Rows with numbers of a segment.
+const NUMBERED: &str =
+    "CREATE TABLE numbered (number integer PRIMARY KEY DEFAULT snowflake_segment_next('orders'), by text)";
 
 /// One of the servers.
 struct Node {
@@ -29,6 +35,7 @@ impl Node {
             .set(&format!("pg_snowflake.registry = '{}'", registry.url()))
             .start();
         cluster.client().batch_execute(TABLE).unwrap();
+        cluster.client().batch_execute(NUMBERED).unwrap();
         cluster.client().batch_execute("CREATE PUBLICATION everything FOR ALL TABLES").unwrap();
         Self { name, cluster }
     }
@@ -172,6 +179,39 @@ fn two_servers_write_one_table() {
     let nodes = mesh(&registry, "ab");
     let record = written_during(&nodes, &mut || until_written(&nodes[1].cluster, 600));
     converge(&nodes, &record);
+}
+
+/// Both number the rows of one table; one of them crashes meanwhile.
+#[test]
+fn two_servers_number_the_rows_of_one_table() {
+    let registry = Setup::of(Kind::Etcd).start();
+    let nodes = mesh(&registry, "ab");
+    nodes[0].cluster.retry(|client| client.query(numbers::CREATE, &[]));
+    let insert = |node: &Node, rows: usize| {
+        for _ in 0..rows {
+            node.cluster.retry(|client| {
+                client.execute("INSERT INTO numbered (by) SELECT $1::text FROM generate_series(1, 3)", &[&node.name.to_string()])
+            });
+        }
+    };
+    thread::scope(|scope| {
+        for node in &nodes {
+            scope.spawn(move || insert(node, 100));
+        }
+        nodes[1].cluster.restart(Stop::Kill);
+    });
+    let rows = |node: &Node| -> Vec<(i32, String)> {
+        let found = node.client().query("SELECT number, by FROM numbered ORDER BY number", &[]).unwrap();
+        found.iter().map(|row| (row.get(0), row.get(1))).collect()
+    };
+    wait_for("both have the same rows", || {
+        let [first, second] = [0, 1].map(|at| rows(&nodes[at]));
+        // A call whose answer was lost in the crash may have stored its rows, and be made again.
+        first.len() >= 600 && first == second
+    });
+    for node in &nodes {
+        assert!(!node.cluster.log().contains("duplicate key"), "{}", node.cluster.log());
+    }
 }
 
 /// One of them crashes meanwhile, and leases another worker.

@@ -3,6 +3,7 @@
 
 use postgres::{Client, SimpleQueryMessage};
 use snowflake_clusters::load::{connect, until_written};
+use snowflake_clusters::numbers::{self, Numbers};
 use snowflake_test::check;
 use snowflake_test::directories::directory;
 use snowflake_test::load::{End, TABLE, stored};
@@ -141,6 +142,28 @@ fn client(
         }
     }
     (inserted, given)
+}
+
+/// Numbers of a segment, which a session finds by what it remembers of its last call.
+#[test]
+fn numbers_of_a_segment() {
+    let (_registry, cluster) = server();
+    cluster.retry(|client| client.query(numbers::CREATE, &[]));
+    let bouncer = PgBouncer::before(&cluster, Pool::Transaction, SESSIONS);
+    let numbers = Numbers::start(&[bouncer.port()], CLIENTS);
+    let more = |count: usize| {
+        let before = numbers.count();
+        check::wait_for("numbers are taken", || numbers.count() >= before + count);
+    };
+    more(300);
+    cluster.crash_any_session();
+    more(300);
+    cluster.restart(Stop::Kill);
+    more(300);
+    cluster.restart(Stop::Fast);
+    more(300);
+    let count = numbers.finish();
+    println!("{count} numbers of a segment");
 }
 
 #[test]

@@ -5,7 +5,8 @@
 //!    other worker IDs, and a failover to a synchronous standby.
 //! 3. Each ID has a worker and a time that the server was granted by the registry, or a worker that it was given by hand. In the
 //!    registry's own history, no two servers are granted one worker for one time.
-//! 4. [Availability](availability): a call fails only where the tables of the documentation say so, and IDs stop at no other time.
+//! 4. Numbers of a segment are as IDs in 1 and 2.
+//! 5. [Availability](availability): a call fails only where the tables of the documentation say so, and IDs stop at no other time.
 
 mod availability;
 mod granted;
@@ -36,6 +37,8 @@ pub struct Report {
     pub calls: u64,
     /// IDs that were given.
     pub ids: u64,
+    /// Numbers of a segment that were given.
+    pub numbers: u64,
     /// IDs that were found in tables, and that no session heard of.
     pub found: usize,
     /// Calls that ended with an error, by SQLSTATE and message.
@@ -91,6 +94,7 @@ impl fmt::Display for Report {
         writeln!(f, "longest time without IDs of a server: {}", at(self.longest_gap))?;
         writeln!(f, "longest part of one that no fault explains: {}", at(self.longest_unexplained))?;
         writeln!(f, "{:12} IDs given, and {} found in tables that no session heard of", self.ids, self.found)?;
+        writeln!(f, "{:12} numbers of a segment given", self.numbers)?;
         writeln!(f, "{:12} duplicates", self.duplicates)?;
         for (rule, (count, told)) in &self.wrong {
             writeln!(f, "WRONG, {count} times: {rule}")?;
@@ -116,6 +120,53 @@ struct From {
     begin: u64,
 }
 
+/// What is said of IDs, or of numbers of a segment, that break a rule.
+struct Rules {
+    call: &'static str,
+    twice: &'static str,
+    between: &'static str,
+}
+
+const OF_IDS: Rules = Rules {
+    call: "the IDs of a call rise",
+    twice: "no ID is there twice",
+    between: "the IDs of a server rise from one call's end to the next one's begin",
+};
+
+const OF_NUMBERS: Rules = Rules {
+    call: "the numbers of a call rise",
+    twice: "no number of a segment is there twice",
+    between: "the numbers of a server rise from one call's end to the next one's begin",
+};
+
+/// What calls gave.
+#[derive(Default)]
+struct AllGiven {
+    lines: BTreeMap<u32, Vec<Given>>,
+    runs: Vec<From>,
+}
+
+impl AllGiven {
+    /// Notes what a call gave. Returns how many that are.
+    fn note(&mut self, call: (u32, u64, u64), list: Vec<Run>, rules: &Rules, report: &mut Report) -> u64 {
+        let (line, begin, end) = call;
+        if let Some(pair) = list.windows(2).find(|pair| pair[1].first <= pair[0].last) {
+            report.wrong(rules.call, || {
+                let (first, second) = (pair[0].last, pair[1].first);
+                format!("line {line}, {} s: after {first} comes {second}", seconds(begin))
+            });
+        }
+        let lowest = list.iter().map(|run| run.first).min();
+        let highest = list.iter().map(|run| run.last).max();
+        if let (Some(lowest), Some(highest)) = (lowest, highest) {
+            self.lines.entry(line).or_default().push(Given { begin, end, lowest, highest });
+        }
+        let count = list.iter().map(|run| (run.last - run.first) as u64 + 1).sum();
+        self.runs.extend(list.into_iter().map(|run| From { run, begin }));
+        count
+    }
+}
+
 /// Checks the record in this directory.
 ///
 /// # Errors
@@ -135,8 +186,7 @@ pub fn check(directory: &Path) -> Result<Report, String> {
         }
     }
 
-    let mut lines: BTreeMap<u32, Vec<Given>> = BTreeMap::new();
-    let mut runs = Vec::new();
+    let (mut given, mut numbers) = (AllGiven::default(), AllGiven::default());
     let mut last_end = 0;
     while let Some(calls) = Reader::open(directory, report.sessions)? {
         for call in calls {
@@ -145,23 +195,9 @@ pub fn check(directory: &Path) -> Result<Report, String> {
             last_end = last_end.max(call.end);
             match call.answer {
                 Ok(list) => {
-                    if let Some(pair) = list.windows(2).find(|pair| pair[1].first <= pair[0].last) {
-                        report.wrong("the IDs of a call rise", || {
-                            let (first, second) = (pair[0].last, pair[1].first);
-                            format!("line {}, {} s: after {first} comes {second}", call.line, seconds(call.begin))
-                        });
-                    }
-                    for run in &list {
-                        report.ids += (run.last - run.first) as u64 + 1;
-                        granted.check(call.node, call.begin, *run, &mut report);
-                    }
-                    let lowest = list.iter().map(|run| run.first).min();
-                    let highest = list.iter().map(|run| run.last).max();
-                    if let (Some(lowest), Some(highest)) = (lowest, highest) {
-                        let given = Given { begin: call.begin, end: call.end, lowest, highest };
-                        lines.entry(call.line).or_default().push(given);
-                    }
-                    runs.extend(list.into_iter().map(|run| From { run, begin: call.begin }));
+                    list.iter().for_each(|run| granted.check(call.node, call.begin, *run, &mut report));
+                    let count = given.note((call.line, call.begin, call.end), list, &OF_IDS, &mut report);
+                    report.ids += count;
                 }
                 Err((code, message)) => {
                     let kind = message.split(" up to ").next().unwrap_or_default();
@@ -170,16 +206,31 @@ pub fn check(directory: &Path) -> Result<Report, String> {
                 }
             }
         }
+        for call in Reader::of_numbers(directory, report.sessions)?.into_iter().flatten() {
+            let call = call.map_err(|error| format!("numbers.{}: {error}", report.sessions))?;
+            report.calls += 1;
+            match call.answer {
+                Ok(list) => {
+                    let count = numbers.note((call.line, call.begin, call.end), list, &OF_NUMBERS, &mut report);
+                    report.numbers += count;
+                }
+                Err((code, message)) => *report.errors.entry(format!("{code} {message}")).or_default() += 1,
+            }
+        }
         report.sessions += 1;
     }
     report.length = Duration::from_nanos(last_end);
 
     let found = found(directory)?;
     report.found = found.len();
-    runs.extend(found.into_iter().map(|id| From { run: Run { first: id, last: id }, begin: 0 }));
-    distinct(runs, &mut report);
-    for (line, mut calls) in lines {
-        rising(line, &mut calls, &mut report);
+    given.runs.extend(found.into_iter().map(|id| From { run: Run { first: id, last: id }, begin: 0 }));
+    distinct(given.runs, &OF_IDS, &mut report);
+    distinct(numbers.runs, &OF_NUMBERS, &mut report);
+    for (line, mut calls) in numbers.lines {
+        rising(line, &mut calls, &OF_NUMBERS, &mut report);
+    }
+    for (line, mut calls) in given.lines {
+        rising(line, &mut calls, &OF_IDS, &mut report);
         let ends: BTreeSet<u64> = calls.iter().map(|call| call.end).collect();
         availability.check_gaps(line, ends.into_iter(), last_end, &mut report);
     }
@@ -191,8 +242,8 @@ fn seconds(nanos: u64) -> f64 {
     (nanos / 1_000_000) as f64 / 1e3
 }
 
-/// No ID is there twice: runs in the order of their first IDs do not overlap.
-fn distinct(mut runs: Vec<From>, report: &mut Report) {
+/// Nothing is there twice: runs in the order of their first IDs do not overlap.
+fn distinct(mut runs: Vec<From>, rules: &Rules, report: &mut Report) {
     runs.sort_unstable_by_key(|from| from.run);
     let mut before: Option<From> = None;
     for from in runs {
@@ -201,7 +252,7 @@ fn distinct(mut runs: Vec<From>, report: &mut Report) {
                 let count = (before.run.last.min(from.run.last) - from.run.first) as u64 + 1;
                 report.duplicates += count;
                 let (id, first, second) = (from.run.first, seconds(before.begin), seconds(from.begin));
-                report.wrong("no ID is there twice", || {
+                report.wrong(rules.twice, || {
                     format!("{id} and {} more, of calls that began at {first} s and {second} s", count - 1)
                 });
                 if from.run.last > before.run.last {
@@ -214,7 +265,7 @@ fn distinct(mut runs: Vec<From>, report: &mut Report) {
 }
 
 /// The IDs of a call are above those of all calls that had ended when it began. Leaves the calls in the order of their ends.
-fn rising(line: u32, calls: &mut [Given], report: &mut Report) {
+fn rising(line: u32, calls: &mut [Given], rules: &Rules, report: &mut Report) {
     let mut by_begin = calls.to_vec();
     by_begin.sort_unstable_by_key(|call| call.begin);
     calls.sort_unstable_by_key(|call| call.end);
@@ -229,7 +280,7 @@ fn rising(line: u32, calls: &mut [Given], report: &mut Report) {
         if let Some(earlier) = highest
             && call.lowest <= earlier.highest
         {
-            report.wrong("the IDs of a server rise from one call's end to the next one's begin", || {
+            report.wrong(rules.between, || {
                 format!(
                     "line {line}: {} of a call that began at {} s, after {} of one that ended at {} s",
                     call.lowest,

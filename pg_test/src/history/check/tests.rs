@@ -23,6 +23,8 @@ struct Made {
     calls: [Vec<(u64, String)>; 2],
     grants: Vec<String>,
     found: String,
+    /// Of each server: when it took numbers of a segment, in half seconds, and which.
+    numbers: [Vec<(u64, String)>; 2],
 }
 
 impl Made {
@@ -44,6 +46,10 @@ impl Made {
                 grant(2, "c", 12, 30, "/a"),
             ],
             found: id(3, 19_999).to_string(),
+            numbers: [
+                vec![(1, "1*5".to_owned()), (3, "6*5".to_owned()), (9, "21*5".to_owned()), (12, "! 55000 none".to_owned())],
+                vec![(2, "11*5 1*5".to_owned()), (30, "26*10".to_owned())],
+            ],
         }
     }
 
@@ -54,12 +60,14 @@ impl Made {
         write("events", &self.events);
         write("grants", &self.grants.join("\n"));
         write("found", &self.found);
-        for (number, calls) in self.calls.iter().enumerate() {
-            let mut text = String::new();
-            for (half, answer) in calls {
-                writeln!(text, "{} 1000 {number} {number} {answer}", half * SECOND / 2).unwrap();
+        for (kind, all) in [("calls", &self.calls), ("numbers", &self.numbers)] {
+            for (number, calls) in all.iter().enumerate() {
+                let mut text = String::new();
+                for (half, answer) in calls {
+                    writeln!(text, "{} 1000 {number} {number} {answer}", half * SECOND / 2).unwrap();
+                }
+                write(&format!("{kind}.{number}"), &text);
             }
-            write(&format!("calls.{number}"), &text);
         }
         check(directory.path()).unwrap()
     }
@@ -107,7 +115,8 @@ fn a_good_record_has_nothing_wrong() {
     let report = Made::good().check();
     assert!(report.wrong.is_empty(), "{report}");
     let found = (report.servers, report.sessions, report.calls, report.ids, report.found, report.grants);
-    assert_eq!(found, (2, 2, 80, 800, 1, 6));
+    assert_eq!(found, (2, 2, 86, 800, 1, 6));
+    assert_eq!(report.numbers, 35);
     assert!(report.to_string().ends_with("nothing is wrong"), "{report}");
 }
 
@@ -359,4 +368,24 @@ fn what_cannot_be_read_is_an_error() {
         std::fs::write(directory.path().join(file), text).unwrap();
         assert!(check(directory.path()).is_err(), "{file}: {text}");
     }
+}
+
+/// Whatever server gave them.
+#[test]
+fn numbers_of_a_segment_are_distinct_and_rise() {
+    let mut made = Made::good();
+    made.numbers[1][1].1 = "25*11".to_owned();
+    is_broken(&made, "no number of a segment is there twice", 1);
+    let mut made = Made::good();
+    made.numbers[1][0].1 = "16*5 -9*5".to_owned();
+    is_broken(&made, "the numbers of a call rise", 1);
+    let mut made = Made::good();
+    made.numbers[0].push((20, "41".to_owned()));
+    made.numbers[0].push((22, "40".to_owned()));
+    is_broken(&made, "the numbers of a server rise from one call's end to the next one's begin", 1);
+    // Other servers have lower ones later.
+    let mut made = Made::good();
+    made.numbers[1].push((35, "41".to_owned()));
+    made.numbers[0].push((37, "40".to_owned()));
+    is_good(&made);
 }

@@ -1,6 +1,7 @@
 //! Failovers of every kind, with clients that write all the time. `FAILOVERS=20` for so many; else each kind once.
 
 use snowflake_clusters::load::{Load, connect};
+use snowflake_clusters::numbers::{self, Numbers};
 use snowflake_clusters::patroni::{Cluster, Numbering, Options};
 use snowflake_clusters::probes::Probes;
 use snowflake_clusters::record::{Call, Record, Run, TABLES};
@@ -144,13 +145,25 @@ impl Scene {
 fn fail_over_and_over(numbering: Numbering) {
     let wanted: usize = std::env::var("FAILOVERS").map_or(0, |text| text.parse().expect("FAILOVERS is a number"));
     let mut scene = Scene::start(Options::new(numbering));
+    // With a registry, clients take numbers of a segment, too.
+    let numbers = (numbering == Numbering::Leases).then(|| {
+        scene.cluster.client().batch_execute(numbers::CREATE).unwrap();
+        Numbers::start(&scene.cluster.ports(), 3)
+    });
     let (mut failovers, mut faults) = (0, Fault::ALL.iter().cycle());
     let mut happened = 0;
     while failovers < wanted || happened < Fault::ALL.len() {
         let &fault = faults.next().unwrap();
         scene.happens(fault);
+        if let Some(numbers) = &numbers {
+            let before = numbers.count();
+            scene.cluster.wait("numbers are taken", || numbers.count() > before + 100);
+        }
         happened += 1;
         failovers += usize::from(fault.fails_over());
+    }
+    if let Some(numbers) = numbers {
+        println!("{} numbers of a segment, none came again", numbers.finish());
     }
     let (_cluster, record) = scene.finish();
     let count = record.check();

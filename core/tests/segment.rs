@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MINUTES_10: Micros = Micros::from_secs(600);
 const PAUSES: lease::Terms =
     lease::Terms { window: Micros::from_secs(60), max_lead: Micros::from_secs(600), max_jump: Micros::from_secs(10) };
-const TERMS: Terms = Terms { duration: MINUTES_10, pauses: PAUSES };
+const TERMS: RangeTerms = RangeTerms { duration: MINUTES_10, pauses: PAUSES };
 const BOUNDS: Bounds = Bounds { smallest: 10, largest: 1000 };
 
 fn tag(name: &str) -> Tag {
@@ -26,16 +26,16 @@ fn range(first: u64, end: u64) -> Range {
 }
 
 /// A live record with this next number.
-fn stored(next: u64, last: u64) -> Stored {
-    Stored {
+fn stored(next: u64, last: u64) -> StoredTag {
+    StoredTag {
         version: Version(7),
-        record: Record { next, floor: 1, first: 1, last, state: State::Live, bounds: BOUNDS },
+        record: TagRecord { next, floor: 1, first: 1, last, state: State::Live, bounds: BOUNDS },
     }
 }
 
-fn dropped(next: u64, last: u64) -> Stored {
+fn dropped(next: u64, last: u64) -> StoredTag {
     let live = stored(next, last);
-    Stored { record: Record { state: State::Dropped, floor: next, ..live.record }, ..live }
+    StoredTag { record: TagRecord { state: State::Dropped, floor: next, ..live.record }, ..live }
 }
 
 fn plan(first: u64, last: u64) -> Plan {
@@ -59,7 +59,7 @@ fn bounds_of_a_tag_follow_from_how_many_numbers_it_has() {
     assert_eq!(Bounds::of(2_147_483_647), Bounds { smallest: 10, largest: 2_147_483 });
     assert_eq!(Bounds::of(100), Bounds { smallest: 10, largest: 10 });
     assert_eq!(Bounds::of(3), Bounds { smallest: 3, largest: 3 });
-    assert_eq!(Bounds::of(Record::HIGHEST).nearest(u64::MAX), Record::HIGHEST / 1000);
+    assert_eq!(Bounds::of(TagRecord::HIGHEST).nearest(u64::MAX), TagRecord::HIGHEST / 1000);
     assert_eq!([0, 10, 11, 1000, 1001].map(|size| BOUNDS.nearest(size)), [10, 10, 11, 1000, 1000]);
 }
 
@@ -69,9 +69,9 @@ fn bounds_of_a_tag_follow_from_how_many_numbers_it_has() {
 fn a_tag_is_created_once() {
     let write = create(&orders(), None, &plan(5, 99), 0).unwrap();
     assert_eq!((write.expected, write.tag), (None, orders()));
-    let expected = Record { next: 5, floor: 5, first: 5, last: 99, state: State::Live, bounds: BOUNDS };
+    let expected = TagRecord { next: 5, floor: 5, first: 5, last: 99, state: State::Live, bounds: BOUNDS };
     assert_eq!(write.record, expected);
-    assert_eq!(create(&orders(), Some(&stored(5, 99)), &plan(5, 99), 0), Err(Refusal::Exists));
+    assert_eq!(create(&orders(), Some(&stored(5, 99)), &plan(5, 99), 0), Err(TagRefusal::Exists));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_tag_that_was_dropped_goes_on_above() {
     assert_eq!((write.record.next, write.record.floor, write.record.last), (50, 50, 999));
     assert_eq!(create(&orders(), Some(&dropped(50, 99)), &plan(70, 999), 0).unwrap().record.next, 70);
     let used_up = create(&orders(), Some(&dropped(50, 99)), &plan(1, 49), 0);
-    assert_eq!(used_up, Err(Refusal::UsedUp { last: 49 }));
+    assert_eq!(used_up, Err(TagRefusal::UsedUp { last: 49 }));
 }
 
 #[test]
@@ -96,19 +96,20 @@ fn a_grant_raises_the_next_number() {
     // The rest.
     let (write, granted) = grant(&orders(), Some(&stored(95, 99)), 10, 0).unwrap();
     assert_eq!((write.record.next, granted), (100, range(95, 100)));
-    assert_eq!(grant(&orders(), Some(&stored(100, 99)), 10, 0), Err(Refusal::UsedUp { last: 99 }));
-    let (write, granted) = grant(&orders(), Some(&stored(Record::HIGHEST, Record::HIGHEST)), u64::MAX, 0).unwrap();
-    assert_eq!((write.record.next, granted.count()), (Record::HIGHEST + 1, 1));
+    assert_eq!(grant(&orders(), Some(&stored(100, 99)), 10, 0), Err(TagRefusal::UsedUp { last: 99 }));
+    let (write, granted) =
+        grant(&orders(), Some(&stored(TagRecord::HIGHEST, TagRecord::HIGHEST)), u64::MAX, 0).unwrap();
+    assert_eq!((write.record.next, granted.count()), (TagRecord::HIGHEST + 1, 1));
 }
 
 #[test]
 fn a_tag_that_is_not_there_is_no_new_one() {
-    assert_eq!(grant(&orders(), None, 10, 0), Err(Refusal::Missing));
-    assert_eq!(grant(&orders(), None, 10, 500), Err(Refusal::Missing));
-    assert_eq!(grant(&orders(), Some(&dropped(20, 99)), 10, 0), Err(Refusal::Dropped));
-    assert_eq!(raise(&orders(), None, 10, 0), Err(Refusal::Missing));
-    assert_eq!(drop_tag(&orders(), None, 0), Err(Refusal::Missing));
-    assert_eq!(drop_tag(&orders(), Some(&dropped(20, 99)), 0), Err(Refusal::Dropped));
+    assert_eq!(grant(&orders(), None, 10, 0), Err(TagRefusal::Missing));
+    assert_eq!(grant(&orders(), None, 10, 500), Err(TagRefusal::Missing));
+    assert_eq!(grant(&orders(), Some(&dropped(20, 99)), 10, 0), Err(TagRefusal::Dropped));
+    assert_eq!(raise(&orders(), None, 10, 0), Err(TagRefusal::Missing));
+    assert_eq!(drop_tag(&orders(), None, 0), Err(TagRefusal::Missing));
+    assert_eq!(drop_tag(&orders(), Some(&dropped(20, 99)), 0), Err(TagRefusal::Dropped));
 }
 
 #[test]
@@ -128,10 +129,10 @@ fn a_raise_moves_the_floor_and_lowers_nothing() {
     assert_eq!((write.record.next, write.record.floor), (50, 50));
     let write = raise(&orders(), Some(&stored(80, 99)), 49, 0).unwrap();
     assert_eq!((write.record.next, write.record.floor), (80, 50));
-    let floored = Stored { record: Record { floor: 60, ..stored(80, 99).record }, ..stored(80, 99) };
+    let floored = StoredTag { record: TagRecord { floor: 60, ..stored(80, 99).record }, ..stored(80, 99) };
     assert_eq!(raise(&orders(), Some(&floored), 49, 0).unwrap().record.floor, 60);
     assert_eq!(raise(&orders(), Some(&stored(20, 99)), 99, 0).unwrap().record.left(), 0);
-    assert_eq!(raise(&orders(), Some(&stored(20, 99)), 100, 0), Err(Refusal::AboveLast { last: 99 }));
+    assert_eq!(raise(&orders(), Some(&stored(20, 99)), 100, 0), Err(TagRefusal::AboveLast { last: 99 }));
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn a_rest_is_given_back_where_nothing_was_granted_since() {
     assert_eq!(give(50, range(24, 30), Some(range(40, 50))), Some(40), "another server's lies between");
     assert_eq!(give(50, range(30, 30), Some(range(40, 50))), Some(40));
     assert_eq!(give(40, range(30, 30), Some(range(30, 40))), Some(30));
-    let floored = Stored { record: Record { floor: 27, ..stored(30, 99).record }, ..stored(30, 99) };
+    let floored = StoredTag { record: TagRecord { floor: 27, ..stored(30, 99).record }, ..stored(30, 99) };
     let held = Held { current: range(24, 30), after: None };
     assert_eq!(give_back(&orders(), &floored, &held).unwrap().record.next, 27, "not below the floor");
 }
@@ -170,8 +171,8 @@ fn a_counter_gives_each_number_once_and_no_more_than_it_has() {
     counter.raise(3);
     counter.raise(1000);
     assert_eq!((counter.claim(1), counter.left()), (None, range(30, 30)));
-    assert!(counter.install(range(Record::HIGHEST, Record::HIGHEST + 1)));
-    assert_eq!(counter.claim(u64::MAX), Some(range(Record::HIGHEST, Record::HIGHEST + 1)));
+    assert!(counter.install(range(TagRecord::HIGHEST, TagRecord::HIGHEST + 1)));
+    assert_eq!(counter.claim(u64::MAX), Some(range(TagRecord::HIGHEST, TagRecord::HIGHEST + 1)));
 }
 
 #[test]
@@ -241,10 +242,10 @@ fn namespace(life: u64) -> NamespaceRecord {
 #[derive(Clone, Debug)]
 struct Registry {
     namespace: NamespaceRecord,
-    records: BTreeMap<Tag, Stored>,
+    records: BTreeMap<Tag, StoredTag>,
     version: u64,
     requests: usize,
-    late: Vec<Next>,
+    late: Vec<NextFetch>,
 }
 
 impl Registry {
@@ -252,21 +253,21 @@ impl Registry {
         Self { namespace: namespace(LIFE), records: BTreeMap::new(), version: 0, requests: 0, late: Vec::new() }
     }
 
-    fn answer(&mut self, request: &Next) -> Answer {
+    fn answer(&mut self, request: &NextFetch) -> FetchAnswer {
         self.requests += 1;
         match request {
-            Next::ReadAll => Answer::All(self.records.clone()),
-            Next::Read(tag) => Answer::One(self.records.get(tag).cloned()),
-            Next::Write(_, namespace) if *namespace != self.namespace => Answer::OtherNamespace,
-            Next::Write(write, _) => {
+            NextFetch::ReadAll => FetchAnswer::All(self.records.clone()),
+            NextFetch::Read(tag) => FetchAnswer::One(self.records.get(tag).cloned()),
+            NextFetch::Write(_, namespace) if *namespace != self.namespace => FetchAnswer::OtherNamespace,
+            NextFetch::Write(write, _) => {
                 let found = self.records.get(&write.tag);
                 if found.map(|stored| stored.version) != write.expected {
-                    return Answer::Conflict(found.cloned());
+                    return FetchAnswer::Conflict(found.cloned());
                 }
                 self.version += 1;
-                let stored = Stored { version: Version(self.version), record: write.record.clone() };
+                let stored = StoredTag { version: Version(self.version), record: write.record.clone() };
                 self.records.insert(write.tag.clone(), stored);
-                Answer::Stored(Version(self.version))
+                FetchAnswer::Stored(Version(self.version))
             }
             other => panic!("{other:?}"),
         }
@@ -296,14 +297,14 @@ struct Place {
     after: Option<Range>,
     /// What was left when it was closed.
     closed: Option<Range>,
-    standing: Standing,
+    standing: TagStanding,
 }
 
 struct Server {
     fetcher: Fetcher,
     places: Vec<Place>,
     now: MonotonicMicros,
-    events: Vec<Event>,
+    events: Vec<TagEvent>,
     is_done: bool,
     /// Two servers do not draw the same.
     chance: u64,
@@ -328,63 +329,63 @@ impl Server {
     fn step(&mut self, registry: &mut Registry, fate: Fate) -> Option<Micros> {
         let (held, namespace) = (self.held(), registry.namespace.clone());
         let chance = self.chance.wrapping_add(self.now.0 as u64);
-        let moment = Moment { monotonic: self.now, chance, namespace: Some(&namespace), held: &held };
+        let moment = FetchMoment { monotonic: self.now, chance, namespace: Some(&namespace), held: &held };
         let next = self.fetcher.next(&moment);
         let answer = match &next {
-            Next::Wait(length) => return Some(*length),
-            Next::Done => {
+            NextFetch::Wait(length) => return Some(*length),
+            NextFetch::Done => {
                 self.is_done = true;
                 return Some(Micros(0));
             }
-            Next::Tell { slot, tag, standing, floor } => {
+            NextFetch::Tell { slot, tag, standing, floor } => {
                 if *slot == self.places.len() {
                     let (tag, counter) = (tag.clone(), Counter::new());
-                    self.places.push(Place { tag, counter, after: None, closed: None, standing: Standing::Live });
+                    self.places.push(Place { tag, counter, after: None, closed: None, standing: TagStanding::Live });
                 }
                 let place = &mut self.places[*slot];
                 assert_eq!(place.tag, *tag);
                 place.standing = *standing;
                 place.counter.raise(*floor);
                 place.after = Held { current: range(0, 0), after: place.after }.above(*floor).after;
-                if *standing == Standing::Dropped {
+                if *standing == TagStanding::Dropped {
                     place.counter.close();
                     place.after = None;
                 }
                 return None;
             }
-            Next::Install(slot, range) => {
+            NextFetch::Install(slot, range) => {
                 let place = &mut self.places[*slot];
                 if !place.counter.install(*range) {
                     assert!(place.after.is_none() && place.counter.left().count() > 0);
                     place.after = Some(*range);
                 }
-                Answer::Installed
+                FetchAnswer::Installed
             }
-            Next::Close => {
+            NextFetch::Close => {
                 for place in &mut self.places {
                     place.closed = Some(place.counter.close());
                 }
-                Answer::Closed
+                FetchAnswer::Closed
             }
             request => match fate {
                 Fate::Done => registry.answer(request),
                 Fate::AnswerLost => {
                     registry.answer(request);
-                    Answer::Unknown
+                    FetchAnswer::Unknown
                 }
-                Fate::Lost => Answer::Unknown,
+                Fate::Lost => FetchAnswer::Unknown,
                 Fate::Late => {
                     registry.late.push(request.clone());
-                    Answer::Unknown
+                    FetchAnswer::Unknown
                 }
             },
         };
         let answer = match (answer, &next) {
-            (Answer::Unknown, Next::Read(_) | Next::ReadAll) => Answer::Failed,
+            (FetchAnswer::Unknown, NextFetch::Read(_) | NextFetch::ReadAll) => FetchAnswer::Failed,
             (answer, _) => answer,
         };
         let held = self.held();
-        let moment = Moment { held: &held, ..moment };
+        let moment = FetchMoment { held: &held, ..moment };
         self.fetcher.answer(&moment, answer);
         self.events.extend(self.fetcher.take_events());
         None
@@ -395,12 +396,12 @@ impl Server {
         (0..100).find_map(|_| self.step(registry, Fate::Done)).expect("an end")
     }
 
-    fn order(&mut self, registry: &mut Registry, order: Order) -> Result<Record, NotDone> {
+    fn order(&mut self, registry: &mut Registry, order: Order) -> Result<TagRecord, NotDone> {
         self.fetcher.order(order);
         self.settle(registry);
-        let at = self.events.iter().position(|event| matches!(event, Event::Answered(_))).unwrap();
+        let at = self.events.iter().position(|event| matches!(event, TagEvent::Answered(_))).unwrap();
         match self.events.remove(at) {
-            Event::Answered(outcome) => outcome,
+            TagEvent::Answered(outcome) => outcome,
             _ => unreachable!(),
         }
     }
@@ -468,7 +469,7 @@ fn a_tag_that_is_used_ten_times_a_day_keeps_small_ranges() {
 fn sizes_follow_the_use() {
     let (mut registry, mut server) = (Registry::new(), Server::new());
     let bounds = Bounds { smallest: 10, largest: u64::MAX };
-    let plan = Plan { bounds, ..plan(1, Record::HIGHEST) };
+    let plan = Plan { bounds, ..plan(1, TagRecord::HIGHEST) };
     server.order(&mut registry, Order::Create(orders(), plan)).unwrap();
     server.order(&mut registry, Order::Attach(orders())).unwrap();
     let mut use_for = |server: &mut Server, seconds: u64, a_second: u64| {
@@ -501,7 +502,7 @@ fn a_tag_that_was_not_created_is_refused_and_takes_no_place() {
     let (mut registry, mut server) = (Registry::new(), Server::new());
     for _ in 0..5 {
         let unknown = server.order(&mut registry, Order::Attach(orders()));
-        assert_eq!(unknown, Err(NotDone::Refused(Refusal::Missing)));
+        assert_eq!(unknown, Err(NotDone::Refused(TagRefusal::Missing)));
     }
     assert_eq!((server.places.len(), registry.records.len()), (0, 0));
 }
@@ -520,14 +521,14 @@ fn there_is_a_place_for_so_many_tags() {
 #[test]
 fn at_its_end_a_tag_is_used_up() {
     let (mut registry, mut server) = with_orders(25);
-    let near = |server: &Server| server.events.iter().filter(|event| matches!(event, Event::NearEnd { .. })).count();
+    let near = |server: &Server| server.events.iter().filter(|event| matches!(event, TagEvent::NearEnd { .. })).count();
     assert_eq!(near(&server), 1);
     for number in 1..=25 {
         server.settle(&mut registry);
         assert_eq!(server.claim(&orders(), 1), Some(range(number, number + 1)));
     }
     server.settle(&mut registry);
-    assert_eq!((server.claim(&orders(), 1), server.places[0].standing), (None, Standing::UsedUp));
+    assert_eq!((server.claim(&orders(), 1), server.places[0].standing), (None, TagStanding::UsedUp));
     assert_eq!(near(&server), 1, "once an hour");
     let requests = registry.requests;
     server.advance(30);
@@ -608,7 +609,7 @@ fn a_clean_stop_leaves_no_gap() {
     server.settle(&mut registry);
     assert!(server.is_done);
     assert_eq!((registry.next_of("orders"), server.claim(&orders(), 1)), (10, None));
-    assert!(server.events.contains(&Event::GivenBack { tag: orders(), next: 10 }));
+    assert!(server.events.contains(&TagEvent::GivenBack { tag: orders(), next: 10 }));
     // Where another server was granted a range since, that stays.
     let (mut registry, mut server) = with_orders(1_000_000);
     let mut other = Server::new();
@@ -648,7 +649,7 @@ fn a_drop_and_a_raise_reach_other_servers_by_their_next_look() {
     other.settle(&mut registry);
     server.settle(&mut registry);
     assert_eq!((other.claim(&orders(), 1), server.claim(&orders(), 1)), (None, None));
-    assert_eq!(other.places[0].standing, Standing::Dropped);
+    assert_eq!(other.places[0].standing, TagStanding::Dropped);
     let before = registry.next_of("orders");
 
     server.order(&mut registry, Order::Create(orders(), plan(1, 1_000_000))).unwrap();
@@ -668,15 +669,15 @@ fn a_registry_that_has_forgotten_is_told() {
     registry.records = old.records;
     server.advance(61);
     server.settle(&mut registry);
-    let news = Event::RolledBack { tag: orders(), next: 11, known: 31 };
+    let news = TagEvent::RolledBack { tag: orders(), next: 11, known: 31 };
     assert_eq!(server.events.iter().filter(|event| **event == news).count(), 1);
     assert_eq!(registry.next_of("orders"), 31);
 
     registry.records.clear();
     server.advance(61);
     server.settle(&mut registry);
-    assert!(server.events.contains(&Event::Missing(orders())));
-    assert_eq!(server.places[0].standing, Standing::Missing);
+    assert!(server.events.contains(&TagEvent::Missing(orders())));
+    assert_eq!(server.places[0].standing, TagStanding::Missing);
     assert!(server.claim(&orders(), 1).is_some(), "what is held is nobody else's");
     assert_eq!(registry.records.len(), 0, "and nothing begins anew");
     server.order(&mut registry, Order::Create(orders(), plan(1, 1_000_000))).unwrap();
@@ -690,7 +691,7 @@ fn another_record_of_the_namespace_has_all_servers_look() {
     registry.records.clear();
     registry.namespace = NamespaceRecord { leases_from: Some(snowflake_core::UnixMicros(1)), ..namespace(LIFE) };
     server.settle(&mut registry);
-    assert!(server.events.contains(&Event::Missing(orders())));
+    assert!(server.events.contains(&TagEvent::Missing(orders())));
 }
 
 #[test]
@@ -701,14 +702,14 @@ fn an_order_whose_answer_is_lost_is_looked_after() {
         assert_eq!(server.step(&mut registry, fate), None);
     }
     server.settle(&mut registry);
-    assert!(matches!(&server.events[..], [Event::Answered(Ok(_))]), "{:?}", server.events);
+    assert!(matches!(&server.events[..], [TagEvent::Answered(Ok(_))]), "{:?}", server.events);
     assert_eq!(registry.version, 2, "confirmed by a second write");
     server.events.clear();
     server.fetcher.order(Order::Drop(orders()));
     for fate in [Fate::Done, Fate::Lost, Fate::Lost] {
         assert_eq!(server.step(&mut registry, fate), None);
     }
-    assert_eq!(server.events, [Event::Answered(Err(NotDone::Unknown))]);
+    assert_eq!(server.events, [TagEvent::Answered(Err(NotDone::Unknown))]);
 }
 
 #[test]
@@ -828,7 +829,7 @@ proptest! {
     #[test]
     fn no_way_leads_to_where_no_number_comes(ops in ops()) {
         let (mut registry, mut server) = (Registry::new(), Server::new());
-        server.order(&mut registry, Order::Create(tag("a"), plan(1, Record::HIGHEST))).unwrap();
+        server.order(&mut registry, Order::Create(tag("a"), plan(1, TagRecord::HIGHEST))).unwrap();
         for op in ops {
             match op {
                 Op::Claim(_, _, want) => drop(server.claim(&tag("a"), want)),

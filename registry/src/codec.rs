@@ -225,12 +225,12 @@ macro_rules! number {
     };
 }
 
-impl Fields for segment::Record {
+impl Fields for segment::TagRecord {
     const FIELDS: &'static [RecordField<Self>] = &[
-        number!(segment::Record, "next", next),
-        number!(segment::Record, "floor", floor),
-        number!(segment::Record, "first", first),
-        number!(segment::Record, "last", last),
+        number!(segment::TagRecord, "next", next),
+        number!(segment::TagRecord, "floor", floor),
+        number!(segment::TagRecord, "first", first),
+        number!(segment::TagRecord, "last", last),
         RecordField::<Self>::new(
             "state",
             Form::Text,
@@ -238,8 +238,8 @@ impl Fields for segment::Record {
             |r, t| put(&mut r.state, read_state(t)),
         )
         .otherwise("the state is neither live nor dropped"),
-        number!(segment::Record, "smallest", bounds.smallest),
-        number!(segment::Record, "largest", bounds.largest),
+        number!(segment::TagRecord, "smallest", bounds.smallest),
+        number!(segment::TagRecord, "largest", bounds.largest),
     ];
 
     fn blank() -> Self {
@@ -339,7 +339,7 @@ mod tests {
                 process: "p".to_owned(),
             },
         });
-        check(&segment::Record {
+        check(&segment::TagRecord {
             next: 1 << 63,
             floor: 2,
             first: 3,

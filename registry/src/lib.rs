@@ -188,13 +188,13 @@ pub trait Registry: Send {
     ///
     /// # Errors
     /// Any [`Error`] but [`Error::Unanswered`].
-    fn segments(&mut self) -> Result<Vec<(Tag, segment::Stored)>, Error>;
+    fn segments(&mut self) -> Result<Vec<(Tag, segment::StoredTag)>, Error>;
 
     /// The record of a tag, if there is one.
     ///
     /// # Errors
     /// Any [`Error`] but [`Error::Unanswered`].
-    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::Stored>, Error>;
+    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::StoredTag>, Error>;
 
     /// Stores the record of a tag as [`Registry::swap_within`] stores that of a worker; and with it, in the same request, what a
     /// server holds then, under the number of its worker.
@@ -204,9 +204,9 @@ pub trait Registry: Send {
     fn swap_segment_held(
         &mut self,
         namespace: &NamespaceRecord,
-        write: &segment::Write,
+        write: &segment::TagWrite,
         holding: Option<&(WorkerNumber, Holding)>,
-    ) -> Result<Swap<segment::Stored>, Error>;
+    ) -> Result<Swap<segment::StoredTag>, Error>;
 
     /// [`Registry::swap_segment_held`], where nobody holds more than before.
     ///
@@ -215,8 +215,8 @@ pub trait Registry: Send {
     fn swap_segment(
         &mut self,
         namespace: &NamespaceRecord,
-        write: &segment::Write,
-    ) -> Result<Swap<segment::Stored>, Error> {
+        write: &segment::TagWrite,
+    ) -> Result<Swap<segment::StoredTag>, Error> {
         self.swap_segment_held(namespace, write, None)
     }
 

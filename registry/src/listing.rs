@@ -57,7 +57,7 @@ pub struct Segment {
     /// Its tag.
     pub tag: Tag,
     /// Its record.
-    pub record: segment::Record,
+    pub record: segment::TagRecord,
     /// Who holds numbers of it, as of their last grants.
     pub holders: Vec<SegmentHolder>,
 }
@@ -75,7 +75,7 @@ pub struct SegmentHolder {
 
 /// The lines of these segments. What a server held that is gone is left out: its worker is given back, or has another owner.
 pub fn write_segments(
-    segments: &[(Tag, segment::Stored)],
+    segments: &[(Tag, segment::StoredTag)],
     holdings: &[(Tag, WorkerNumber, Holding)],
     workers: &[(WorkerNumber, Stored)],
 ) -> String {
@@ -88,7 +88,7 @@ pub fn write_segments(
             held.entry(tag).or_default().push_str(&line);
         }
     }
-    let of_tag = |(tag, stored): &(Tag, segment::Stored)| {
+    let of_tag = |(tag, stored): &(Tag, segment::StoredTag)| {
         format!("{tag}\t{}\n{}", json::write(&stored.record), held.get(tag).map_or("", String::as_str))
     };
     segments.iter().map(of_tag).collect()
@@ -105,14 +105,12 @@ pub fn read_segments(text: &str) -> Result<Vec<Segment>, String> {
             [tag, record] => Tag::new(tag).ok().zip(json::read(record).ok()).map(|(tag, record)| {
                 segments.push(Segment { tag, record, holders: Vec::new() });
             }),
-            [worker, host, holding] => {
-                worker.parse().ok().zip(json::read(holding).ok()).zip(segments.last_mut()).map(
-                    |((worker, holding), segment)| {
-                        let worker = WorkerNumber(worker);
-                        segment.holders.push(SegmentHolder { worker, host: host.to_owned(), holding });
-                    },
-                )
-            }
+            [worker, host, holding] => worker.parse().ok().zip(json::read(holding).ok()).zip(segments.last_mut()).map(
+                |((worker, holding), segment)| {
+                    let worker = WorkerNumber(worker);
+                    segment.holders.push(SegmentHolder { worker, host: host.to_owned(), holding });
+                },
+            ),
             _ => None,
         };
         read.ok_or_else(|| "A line of the listing cannot be read.".to_owned())?;
@@ -162,10 +160,9 @@ mod tests {
     #[test]
     fn segments_are_listed_with_the_servers_that_live() {
         let bounds = Bounds { smallest: 1, largest: 2 };
-        let of_tag = segment::Record { next: 9, floor: 1, first: 1, last: 99, state: State::Live, bounds };
-        let segment = |name: &str| {
-            (Tag::new(name).unwrap(), segment::Stored { version: Version(1), record: of_tag.clone() })
-        };
+        let of_tag = segment::TagRecord { next: 9, floor: 1, first: 1, last: 99, state: State::Live, bounds };
+        let segment =
+            |name: &str| (Tag::new(name).unwrap(), segment::StoredTag { version: Version(1), record: of_tag.clone() });
         let stored = |owner| Stored { version: Version(9), record: record(owner) };
         let (here, gone) = (Token(7 << 64 | 1), Token(3));
         let holding = |name: &str, worker, token| {
@@ -182,8 +179,13 @@ mod tests {
             (WorkerNumber(3), stored(None)),
         ];
         let of_one = holding("a b", 1, here);
-        let holdings =
-            [of_one.clone(), holding("a b", 2, gone), holding("a b", 3, gone), holding("a b", 4, gone), holding("c", 1, gone)];
+        let holdings = [
+            of_one.clone(),
+            holding("a b", 2, gone),
+            holding("a b", 3, gone),
+            holding("a b", 4, gone),
+            holding("c", 1, gone),
+        ];
         let text = write_segments(&[segment("a b"), segment("c")], &holdings, &workers);
         let holder = SegmentHolder { worker: WorkerNumber(1), host: "db 1   \"x\" 雪".to_owned(), holding: of_one.2 };
         let listed = |name: &str, holders| Segment { tag: Tag::new(name).unwrap(), record: of_tag.clone(), holders };

@@ -33,7 +33,7 @@ pub struct Memory(Arc<Mutex<Store>>);
 struct Store {
     namespace: Option<NamespaceRecord>,
     records: BTreeMap<WorkerNumber, Stored>,
-    segments: BTreeMap<Tag, segment::Stored>,
+    segments: BTreeMap<Tag, segment::StoredTag>,
     holdings: BTreeMap<(Tag, WorkerNumber), Holding>,
     last_version: u64,
     late: VecDeque<Sent>,
@@ -44,14 +44,14 @@ struct Store {
 enum Sent {
     Namespace(Option<NamespaceRecord>, NamespaceRecord),
     Swap(Option<NamespaceRecord>, WorkerNumber, Option<Version>, Box<Record>),
-    Segment(NamespaceRecord, Box<segment::Write>, Option<(WorkerNumber, Holding)>),
+    Segment(NamespaceRecord, Box<segment::TagWrite>, Option<(WorkerNumber, Holding)>),
 }
 
 /// Its outcome.
 enum Outcome {
     Namespace(Option<NamespaceRecord>),
     Swap(Swap),
-    Segment(Swap<segment::Stored>),
+    Segment(Swap<segment::StoredTag>),
 }
 
 /// The fate of a call. Reads know no difference between the last three.
@@ -127,7 +127,7 @@ impl Store {
                 }
                 self.last_version += 1;
                 let version = Version(self.last_version);
-                let stored = segment::Stored { version, record: write.record.clone() };
+                let stored = segment::StoredTag { version, record: write.record.clone() };
                 self.segments.insert(write.tag.clone(), stored);
                 self.holdings.extend(holding.map(|(worker, holding)| ((write.tag.clone(), worker), holding)));
                 Outcome::Segment(Swap::Stored(version))
@@ -246,20 +246,20 @@ impl Registry for MemoryClient {
         }
     }
 
-    fn segments(&mut self) -> Result<Vec<(Tag, segment::Stored)>, Error> {
+    fn segments(&mut self) -> Result<Vec<(Tag, segment::StoredTag)>, Error> {
         self.read(|store| store.segments.iter().map(|(tag, stored)| (tag.clone(), stored.clone())).collect())
     }
 
-    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::Stored>, Error> {
+    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::StoredTag>, Error> {
         self.read(|store| store.segments.get(tag).cloned())
     }
 
     fn swap_segment_held(
         &mut self,
         namespace: &NamespaceRecord,
-        write: &segment::Write,
+        write: &segment::TagWrite,
         holding: Option<&(WorkerNumber, Holding)>,
-    ) -> Result<Swap<segment::Stored>, Error> {
+    ) -> Result<Swap<segment::StoredTag>, Error> {
         match self.change(Sent::Segment(namespace.clone(), Box::new(write.clone()), holding.copied()))? {
             Outcome::Segment(swap) => Ok(swap),
             Outcome::Namespace(_) | Outcome::Swap(_) => unreachable!("a segment was sent"),

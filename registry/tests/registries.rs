@@ -561,7 +561,7 @@ fn tag(name: &str) -> Tag {
 }
 
 fn plan() -> Plan {
-    Plan { first: 1, last: segment::Record::HIGHEST, bounds: Bounds { smallest: 1, largest: u64::MAX } }
+    Plan { first: 1, last: segment::TagRecord::HIGHEST, bounds: Bounds { smallest: 1, largest: u64::MAX } }
 }
 
 /// The record of the namespace, made where there was none.
@@ -571,7 +571,7 @@ fn made(registry: &mut dyn Registry) -> NamespaceRecord {
 }
 
 #[track_caller]
-fn stored_segment(swap: Result<Swap<segment::Stored>, Error>) -> Version {
+fn stored_segment(swap: Result<Swap<segment::StoredTag>, Error>) -> Version {
     match swap {
         Ok(Swap::Stored(version)) => version,
         other => panic!("{other:?}"),
@@ -586,7 +586,7 @@ fn tags_are_stored_and_read_back(kind: Kind) {
     assert_eq!(first.segment(&tag("orders")).unwrap(), None);
     let write = segment::create(&tag("orders"), None, &plan(), 0).unwrap();
     let version = stored_segment(first.swap_segment(&namespace, &write));
-    let stands = segment::Stored { version, record: write.record.clone() };
+    let stands = segment::StoredTag { version, record: write.record.clone() };
     assert_eq!(second.segment(&tag("orders")).unwrap(), Some(stands.clone()));
     assert_eq!(second.swap_segment(&namespace, &write).unwrap(), Swap::Conflict(Some(stands.clone())));
 
@@ -594,7 +594,7 @@ fn tags_are_stored_and_read_back(kind: Kind) {
     let (write, _) = segment::grant(&tag("orders"), Some(&stands), u64::MAX, 0).unwrap();
     assert_eq!(write.record.next, 1 << 63);
     let version = stored_segment(second.swap_segment(&namespace, &write));
-    let stands = segment::Stored { version, record: write.record.clone() };
+    let stands = segment::StoredTag { version, record: write.record.clone() };
     assert_eq!(first.swap_segment(&namespace, &write).unwrap(), Swap::Conflict(Some(stands.clone())), "an old version");
     let write = segment::drop_tag(&tag("orders"), Some(&stands), 0).unwrap();
     stored_segment(first.swap_segment(&namespace, &write));
@@ -603,7 +603,7 @@ fn tags_are_stored_and_read_back(kind: Kind) {
     // Workers and tags do not get into each other's way.
     create(&mut *first, WORKER, &record(1));
     assert_eq!(second.records().unwrap().len(), 1);
-    let never = segment::Write { tag: tag("other"), expected: Some(version), ..write };
+    let never = segment::TagWrite { tag: tag("other"), expected: Some(version), ..write };
     assert_eq!(first.swap_segment(&namespace, &never).unwrap(), Swap::Conflict(None));
     assert_eq!(first.segments().unwrap().len(), 1);
 
@@ -690,7 +690,7 @@ fn no_range_is_granted_twice_among_eight_clients(kind: Kind) {
             match registry.swap_segment(&namespace, &write).unwrap() {
                 Swap::Stored(version) => {
                     granted.extend(range.first..range.end);
-                    found = Some(segment::Stored { version, record: write.record });
+                    found = Some(segment::StoredTag { version, record: write.record });
                 }
                 Swap::Conflict(stands) => found = stands,
                 other => panic!("{other:?}"),
@@ -781,7 +781,9 @@ fn what_a_server_holds_is_stored_with_its_grant(kind: Kind) {
     assert_eq!(of_a, expected.map(|(worker, held)| (tag("a"), WorkerNumber(worker), held)));
     assert_eq!((first.records().unwrap(), first.segments().unwrap().len()), (Vec::new(), names.len()));
     // Nor do those of another namespace.
-    let mut other = open(&url(&server.url()), &snowflake_registry::Namespace::new("default/holders").unwrap(), &options(PATIENCE)).unwrap();
+    let mut other =
+        open(&url(&server.url()), &snowflake_registry::Namespace::new("default/holders").unwrap(), &options(PATIENCE))
+            .unwrap();
     assert_eq!(other.holdings().unwrap(), []);
 }
 

@@ -7,7 +7,7 @@ use crate::errors::Error;
 use crate::errors::segments::SegmentError;
 use crate::errors::values::ValueError;
 use crate::given::Given;
-use crate::shared::segments::{Kind, Place, Seen, SlotState, bounds};
+use crate::shared::segments::{Kind, SeenTag, SlotState, TagPlace, bounds};
 use crate::time::timestamptz;
 use crate::{believed, encoding, lease, segments, shared};
 use pgrx::datum::Interval;
@@ -15,7 +15,7 @@ use pgrx::iter::TableIterator;
 use pgrx::prelude::*;
 use pgrx::{fcinfo, name, pg_sys, varlena};
 use snowflake_core::lease::WorkerNumber;
-use snowflake_core::segment::{Held, Holding, Plan, Range, Record, Standing, State, Tag, Use};
+use snowflake_core::segment::{Held, Holding, Plan, Range, State, Tag, TagRecord, TagStanding, Use};
 use snowflake_core::{Micros, UnixMicros};
 use snowflake_registry::listing::SegmentHolder;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ const BLOCK: u64 = 1024;
 
 /// The tag of the last call of one call site, and its place.
 struct Cached {
-    place: &'static Place,
+    place: &'static TagPlace,
     length: usize,
     text: [u8; Tag::LONGEST],
 }
@@ -281,9 +281,9 @@ fn snowflake_segments(
 
 /// A tag, as far as it is known.
 #[derive(Clone, Copy)]
-struct Shown {
+struct ShownTag {
     state: &'static str,
-    record: Option<Seen>,
+    record: Option<SeenTag>,
 }
 
 /// A server that holds numbers of a tag.
@@ -297,7 +297,7 @@ struct Holder {
     used: Use,
 }
 
-type Row = (
+type SegmentRow = (
     String,
     &'static str,
     Option<i64>,
@@ -319,7 +319,7 @@ type Row = (
 );
 
 /// A row for each server that holds numbers of a tag, or one without a server. What this server holds is as of now, by shared memory.
-fn rows(all_servers: bool) -> Result<Vec<(Tag, Shown, Option<Holder>)>, Error> {
+fn rows(all_servers: bool) -> Result<Vec<(Tag, ShownTag, Option<Holder>)>, Error> {
     let (me, now) = (shared::transitions().lease.worker, believed::now());
     let here = |state: &SlotState, held| Holder {
         worker: me,
@@ -335,9 +335,9 @@ fn rows(all_servers: bool) -> Result<Vec<(Tag, Shown, Option<Holder>)>, Error> {
     let mut rows = Vec::new();
     for segment in if all_servers { lease::listing::segments()? } else { Vec::new() } {
         let before = rows.len();
-        let mut shown = Shown { state: state_of(&segment.record), record: Some(Seen::of(&segment.record)) };
+        let mut shown = ShownTag { state: state_of(&segment.record), record: Some(SeenTag::of(&segment.record)) };
         if let Some((state, held)) = own.remove(&segment.tag) {
-            let of_here = Shown { state: standing_of(state.standing), ..shown };
+            let of_here = ShownTag { state: standing_of(state.standing), ..shown };
             rows.push((segment.tag.clone(), of_here, Some(here(&state, held))));
             shown = of_here;
         }
@@ -355,7 +355,7 @@ fn rows(all_servers: bool) -> Result<Vec<(Tag, Shown, Option<Holder>)>, Error> {
         }
     }
     let of_own = |(tag, (state, held)): (Tag, (SlotState, Held))| {
-        let shown = Shown { state: standing_of(state.standing), record: state.record };
+        let shown = ShownTag { state: standing_of(state.standing), record: state.record };
         (tag, shown, Some(here(&state, held)))
     };
     rows.extend(own.into_iter().map(of_own));
@@ -363,24 +363,24 @@ fn rows(all_servers: bool) -> Result<Vec<(Tag, Shown, Option<Holder>)>, Error> {
     Ok(rows)
 }
 
-const fn standing_of(standing: Standing) -> &'static str {
+const fn standing_of(standing: TagStanding) -> &'static str {
     match standing {
-        Standing::Live => "live",
-        Standing::UsedUp => "used up",
-        Standing::Dropped => "dropped",
-        Standing::Missing => "missing",
+        TagStanding::Live => "live",
+        TagStanding::UsedUp => "used up",
+        TagStanding::Dropped => "dropped",
+        TagStanding::Missing => "missing",
     }
 }
 
-const fn state_of(record: &Record) -> &'static str {
+const fn state_of(record: &TagRecord) -> &'static str {
     standing_of(match record.state {
-        State::Dropped => Standing::Dropped,
-        State::Live if record.left() == 0 => Standing::UsedUp,
-        State::Live => Standing::Live,
+        State::Dropped => TagStanding::Dropped,
+        State::Live if record.left() == 0 => TagStanding::UsedUp,
+        State::Live => TagStanding::Live,
     })
 }
 
-fn columns(tag: &Tag, Shown { state, record }: Shown, holder: Option<Holder>) -> Row {
+fn columns(tag: &Tag, ShownTag { state, record }: ShownTag, holder: Option<Holder>) -> SegmentRow {
     let holder = holder.as_ref();
     let last_of = |range: Range| shown(range.end - 1);
     let current = holder.map(|holder| holder.held.current).filter(|range| range.count() > 0);
@@ -392,7 +392,7 @@ fn columns(tag: &Tag, Shown { state, record }: Shown, holder: Option<Holder>) ->
         state,
         record.and_then(|record| shown(record.first)),
         record.and_then(|record| shown(record.last)),
-        record.map(|record| record.next.min(Record::HIGHEST)).and_then(shown),
+        record.map(|record| record.next.min(TagRecord::HIGHEST)).and_then(shown),
         worker_id,
         datacenter_id,
         holder.map(|holder| encoding::shown(&holder.host)),

@@ -2,11 +2,13 @@
 //! brings it to shared memory and back.
 
 use super::report;
-use crate::{believed, settings};
-use crate::shared::segments::{self, Kind, Outcome, Seen};
+use crate::shared::segments::{self, Kind, Outcome, SeenTag};
 use crate::time::clock;
+use crate::{believed, settings};
 use snowflake_core::lease::{NamespaceRecord, Terms as Pauses, Token};
-use snowflake_core::segment::{Answer, Event, Fetcher, Held, Holding, Moment, Next, NotDone, Order, Standing, Tag, Terms};
+use snowflake_core::segment::{
+    FetchAnswer, FetchMoment, Fetcher, Held, Holding, NextFetch, NotDone, Order, RangeTerms, Tag, TagEvent, TagStanding,
+};
 use snowflake_core::{Micros, MonotonicMicros};
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,32 +46,32 @@ impl Fetch {
     ///
     /// # Errors
     /// Where there is nothing, for how long.
-    pub fn next(&mut self, namespace: Option<&NamespaceRecord>, chance: u64) -> Result<Next, Rest> {
+    pub fn next(&mut self, namespace: Option<&NamespaceRecord>, chance: u64) -> Result<NextFetch, Rest> {
         loop {
             self.take_order();
             let held = held();
             let next = self.fetcher.next(&moment(namespace, chance, &held));
             self.answer_orders();
             match next {
-                Next::Wait(Micros(0)) => {}
-                Next::Wait(length) => {
+                NextFetch::Wait(Micros(0)) => {}
+                NextFetch::Wait(length) => {
                     self.show(&held);
                     return Err(Rest::For(length));
                 }
-                Next::Done => return Err(Rest::ForGood),
-                Next::Tell { slot, tag, standing, floor } => tell(slot, &tag, standing, floor),
-                Next::Install(slot, range) => {
+                NextFetch::Done => return Err(Rest::ForGood),
+                NextFetch::Tell { slot, tag, standing, floor } => tell(slot, &tag, standing, floor),
+                NextFetch::Install(slot, range) => {
                     segments::lock().states[slot].install(segments::place(slot), range);
-                    self.answer(namespace, chance, Answer::Installed);
+                    self.answer(namespace, chance, FetchAnswer::Installed);
                     self.write_sizes();
                 }
-                Next::Close => {
+                NextFetch::Close => {
                     let mut segments = segments::lock();
                     for slot in 0..segments::tags().len() {
                         segments.states[slot].close(segments::place(slot));
                     }
                     drop(segments);
-                    self.answer(namespace, chance, Answer::Closed);
+                    self.answer(namespace, chance, FetchAnswer::Closed);
                 }
                 next => return Ok(next),
             }
@@ -77,10 +79,10 @@ impl Fetch {
     }
 
     /// What came of it.
-    pub fn answer(&mut self, namespace: Option<&NamespaceRecord>, chance: u64, answer: Answer) {
+    pub fn answer(&mut self, namespace: Option<&NamespaceRecord>, chance: u64, answer: FetchAnswer) {
         let held = held();
         self.fetcher.answer(&moment(namespace, chance, &held), answer);
-        while let Some(Next::Tell { slot, tag, standing, floor }) = self.fetcher.take_tell() {
+        while let Some(NextFetch::Tell { slot, tag, standing, floor }) = self.fetcher.take_tell() {
             tell(slot, &tag, standing, floor);
         }
         self.answer_orders();
@@ -113,7 +115,7 @@ impl Fetch {
     /// Answers what is done, and logs what happened.
     fn answer_orders(&mut self) {
         for event in self.fetcher.take_events() {
-            let Event::Answered(outcome) = event else {
+            let TagEvent::Answered(outcome) = event else {
                 report::segment(&event);
                 continue;
             };
@@ -137,7 +139,7 @@ impl Fetch {
             if let Some((size, used)) = self.fetcher.used(slot, held, now) {
                 (state.size, state.used) = (size, (used.count, used.length));
             }
-            state.record = self.fetcher.record(slot).map(Seen::of);
+            state.record = self.fetcher.record(slot).map(SeenTag::of);
         }
     }
 
@@ -164,8 +166,8 @@ pub enum Rest {
     ForGood,
 }
 
-fn terms(pauses: Pauses) -> Terms {
-    Terms { duration: settings::segment_duration(), pauses }
+fn terms(pauses: Pauses) -> RangeTerms {
+    RangeTerms { duration: settings::segment_duration(), pauses }
 }
 
 fn read_sizes() -> BTreeMap<Tag, u64> {
@@ -183,19 +185,19 @@ fn held() -> Vec<Held> {
     (0..count).map(|slot| segments.states[slot].held(segments::place(slot))).collect()
 }
 
-fn moment<'a>(namespace: Option<&'a NamespaceRecord>, chance: u64, held: &'a [Held]) -> Moment<'a> {
-    Moment { monotonic: clock::monotonic_micros(), chance, namespace, held }
+fn moment<'a>(namespace: Option<&'a NamespaceRecord>, chance: u64, held: &'a [Held]) -> FetchMoment<'a> {
+    FetchMoment { monotonic: clock::monotonic_micros(), chance, namespace, held }
 }
 
 /// Tells sessions how a tag stands. A new one gets its place.
-fn tell(slot: usize, tag: &Tag, standing: Standing, floor: u64) {
+fn tell(slot: usize, tag: &Tag, standing: TagStanding, floor: u64) {
     let mut segments = segments::lock();
     let place = segments::place(slot);
     if place.tag().is_none() {
         segments::give_place(slot, tag, &mut segments);
     }
     let state = &mut segments.states[slot];
-    let is_dropped = standing == Standing::Dropped;
+    let is_dropped = standing == TagStanding::Dropped;
     state.standing = standing;
     place.counter.raise(floor);
     state.after = Held { after: state.after, ..Held::default() }.above(floor).after.filter(|_| !is_dropped);

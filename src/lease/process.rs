@@ -14,8 +14,7 @@ use crate::{believed, settings, worker};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::lease::{
-    Answer, Event, Found, Grant, Holder, Lessee, Moment, Next, NotInstalled, Stored, Terms, Token,
-    WorkerNumber, Write,
+    Answer, Event, Found, Grant, Holder, Lessee, Moment, Next, NotInstalled, Stored, Terms, Token, WorkerNumber, Write,
 };
 use snowflake_core::{Micros, MonotonicMicros, segment};
 use snowflake_registry::{self as registry, Options, Protection, Registry, Stop, Swap};
@@ -288,29 +287,29 @@ impl Process {
         }
         self.limit = spare;
         let failed = |failed| match failed {
-            Failed::NotDone => segment::Answer::Failed,
-            Failed::PerhapsDone => segment::Answer::Unknown,
+            Failed::NotDone => segment::FetchAnswer::Failed,
+            Failed::PerhapsDone => segment::FetchAnswer::Unknown,
         };
         let answer = match next {
-            segment::Next::ReadAll => {
+            segment::NextFetch::ReadAll => {
                 let all = self.ask(|registry| registry.segments());
-                all.map_or_else(failed, |all| segment::Answer::All(all.into_iter().collect()))
+                all.map_or_else(failed, |all| segment::FetchAnswer::All(all.into_iter().collect()))
             }
-            segment::Next::Read(tag) => {
-                self.ask(|registry| registry.segment(&tag)).map_or_else(failed, segment::Answer::One)
+            segment::NextFetch::Read(tag) => {
+                self.ask(|registry| registry.segment(&tag)).map_or_else(failed, segment::FetchAnswer::One)
             }
-            segment::Next::Write(write, namespace) => {
+            segment::NextFetch::Write(write, namespace) => {
                 let worker = self.lessee.held().map(|(worker, _)| worker);
                 let holding = worker.zip(self.fetch.holding(self.token, chance));
                 match self.ask(|registry| registry.swap_segment_held(&namespace, &write, holding.as_ref())) {
-                    Ok(Swap::Stored(version)) => segment::Answer::Stored(version),
-                    Ok(Swap::Conflict(found)) => segment::Answer::Conflict(found),
-                    Ok(Swap::OtherNamespace(_)) => segment::Answer::OtherNamespace,
+                    Ok(Swap::Stored(version)) => segment::FetchAnswer::Stored(version),
+                    Ok(Swap::Conflict(found)) => segment::FetchAnswer::Conflict(found),
+                    Ok(Swap::OtherNamespace(_)) => segment::FetchAnswer::OtherNamespace,
                     Err(error) => failed(error),
                 }
             }
             // The rest is done.
-            _ => segment::Answer::Failed,
+            _ => segment::FetchAnswer::Failed,
         };
         self.limit = None;
         self.fetch.answer(namespace.as_ref(), chance, answer);

@@ -112,15 +112,15 @@ pub fn log(event: &Event, error: &str) {
 }
 
 /// What happened to a segment, for the log.
-pub fn segment(event: &segment::Event) {
+pub fn segment(event: &segment::TagEvent) {
     let success = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
     let warn = |message: String, detail: String, hint: &str| {
         let code = PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
         ErrorReport::new(code, message, "").set_detail(detail).set_hint(hint).report(PgLogLevel::WARNING);
     };
     match event {
-        segment::Event::Answered(_) => {}
-        segment::Event::RolledBack { tag, next, known } => warn(
+        segment::TagEvent::Answered(_) => {}
+        segment::TagEvent::RolledBack { tag, next, known } => warn(
             format!("the registry has forgotten numbers of segment \"{tag}\" that it had granted"),
             format!(
                 "By the registry, the next one is {next}. This server was granted numbers below {known}, and tells it so."
@@ -128,18 +128,18 @@ pub fn segment(event: &segment::Event) {
             "Find out whether the registry was restored from a backup. Other servers may have been granted higher numbers: raise the \
              segment above all that are in use, by snowflake_segment_raise().",
         ),
-        segment::Event::Missing(tag) => warn(
+        segment::TagEvent::Missing(tag) => warn(
             format!("the registry has no segment \"{tag}\" any more"),
             "This server uses what it holds. Nobody is granted more.".to_owned(),
             "Find out who removed it, or whether the registry was wiped. Then create the segment again, with a first number above all \
              that are in use.",
         ),
-        segment::Event::NearEnd { tag, left } => warn(
+        segment::TagEvent::NearEnd { tag, left } => warn(
             format!("segment \"{tag}\" comes to its end"),
             format!("{left} numbers are left that no server was granted."),
             "Drop it and create it again with a higher last number: it goes on above what was used.",
         ),
-        segment::Event::GivenBack { tag, next } => {
+        segment::TagEvent::GivenBack { tag, next } => {
             let message = format!("gave numbers of segment \"{tag}\" back, from {next} on");
             ErrorReport::new(success, message, "").report(PgLogLevel::LOG);
         }

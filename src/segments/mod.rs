@@ -4,13 +4,13 @@
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
 use crate::errors::segments::SegmentError;
-use crate::shared::segments::{Kind, Outcome, Place, SlotState};
+use crate::shared::segments::{Kind, Outcome, SlotState, TagPlace};
 use crate::shared::{self, segments};
 use crate::time::clock;
 use crate::waits::{self, Wait};
 use crate::{lease, settings};
 use pgrx::pg_sys;
-use snowflake_core::segment::{Range, Refusal, Slot, Standing, Tag};
+use snowflake_core::segment::{Range, Slot, Tag, TagRefusal, TagStanding};
 use snowflake_core::{Micros, MonotonicMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -21,7 +21,7 @@ const LONGEST_ORDER: Micros = Micros::from_secs(10);
 ///
 /// # Errors
 /// Where no number can be taken, or not before `pg_snowflake.max_wait` is over.
-pub fn claim(tag: &Tag, want: u64) -> Result<(&'static Place, Range), Error> {
+pub fn claim(tag: &Tag, want: u64) -> Result<(&'static TagPlace, Range), Error> {
     check("snowflake_segment_next").and_then(|()| claim_or_wait(tag, want)).inspect_err(|_| {
         if shared::exists() {
             shared::counters().errors.fetch_add(1, Relaxed);
@@ -30,7 +30,7 @@ pub fn claim(tag: &Tag, want: u64) -> Result<(&'static Place, Range), Error> {
 }
 
 /// What a session finds of a tag.
-enum Found {
+enum Taking {
     Numbers(Range),
     /// Another range was put in place.
     Again,
@@ -42,7 +42,7 @@ enum Found {
     Stopping,
 }
 
-fn claim_or_wait(tag: &Tag, want: u64) -> Result<(&'static Place, Range), Error> {
+fn claim_or_wait(tag: &Tag, want: u64) -> Result<(&'static TagPlace, Range), Error> {
     let mut since = None;
     loop {
         let Some(slot) = segments::find(tag) else {
@@ -51,40 +51,40 @@ fn claim_or_wait(tag: &Tag, want: u64) -> Result<(&'static Place, Range), Error>
         };
         let place = segments::place(slot);
         match look(slot, place, want) {
-            Found::Numbers(range) => return Ok((place, range)),
+            Taking::Numbers(range) => return Ok((place, range)),
             // The range after this one is to be fetched.
-            Found::Again => lease::wake(),
-            Found::Wait => wait(tag, &mut since)?,
-            Found::UsedUp => {
+            Taking::Again => lease::wake(),
+            Taking::Wait => wait(tag, &mut since)?,
+            Taking::UsedUp => {
                 let last = segments::lock().states[slot].record.map_or(0, |record| record.last);
                 return Err(SegmentError::UsedUp { tag: tag.clone(), last }.into());
             }
             // Somebody may have created it again.
-            Found::Gone => {
+            Taking::Gone => {
                 attach(tag, &mut since)?;
                 wait(tag, &mut since)?;
             }
-            Found::Stopping => return Err(SegmentError::Stopping.into()),
+            Taking::Stopping => return Err(SegmentError::Stopping.into()),
         }
     }
 }
 
-fn look(slot: Slot, place: &Place, want: u64) -> Found {
+fn look(slot: Slot, place: &TagPlace, want: u64) -> Taking {
     if let Some(range) = place.counter.claim(want) {
-        return Found::Numbers(range);
+        return Taking::Numbers(range);
     }
     let mut segments = segments::lock();
     let state = &mut segments.states[slot];
     if state.closed.is_some() {
-        return Found::Stopping;
+        return Taking::Stopping;
     }
     if place.counter.left().count() > 0 || state.go_on(place) {
-        return Found::Again;
+        return Taking::Again;
     }
     match state.standing {
-        Standing::Live => Found::Wait,
-        Standing::UsedUp => Found::UsedUp,
-        Standing::Dropped | Standing::Missing => Found::Gone,
+        TagStanding::Live => Taking::Wait,
+        TagStanding::UsedUp => Taking::UsedUp,
+        TagStanding::Dropped | TagStanding::Missing => Taking::Gone,
     }
 }
 
@@ -154,10 +154,10 @@ fn done(tag: &Tag, outcome: Outcome) -> Result<u64, Error> {
     let tag = || tag.clone();
     Err(match outcome {
         Outcome::Done(next) => return Ok(next),
-        Outcome::Refused(Refusal::Missing | Refusal::Dropped) => SegmentError::Unknown { tag: tag() },
-        Outcome::Refused(Refusal::Exists) => SegmentError::Exists { tag: tag() },
-        Outcome::Refused(Refusal::UsedUp { last }) => SegmentError::UsedUp { tag: tag(), last },
-        Outcome::Refused(Refusal::AboveLast { last }) => SegmentError::AboveLast { tag: tag(), last },
+        Outcome::Refused(TagRefusal::Missing | TagRefusal::Dropped) => SegmentError::Unknown { tag: tag() },
+        Outcome::Refused(TagRefusal::Exists) => SegmentError::Exists { tag: tag() },
+        Outcome::Refused(TagRefusal::UsedUp { last }) => SegmentError::UsedUp { tag: tag(), last },
+        Outcome::Refused(TagRefusal::AboveLast { last }) => SegmentError::AboveLast { tag: tag(), last },
         Outcome::Full => SegmentError::Full { tag: tag() },
         Outcome::Failed => SegmentError::NotAnswered { tag: tag(), is_unknown: false, trouble: lease::trouble() },
         Outcome::Unknown => SegmentError::NotAnswered { tag: tag(), is_unknown: true, trouble: lease::trouble() },

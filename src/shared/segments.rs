@@ -4,7 +4,7 @@
 use pgrx::lwlock::PgLwLockExclusiveGuard;
 use pgrx::{PGRXSharedMemory, PgAtomic, PgLwLock, pg_shmem_init};
 use snowflake_core::Micros;
-use snowflake_core::segment::{Bounds, Counter, Held, Plan, Range, Record, Refusal, Slot, Standing, Tag};
+use snowflake_core::segment::{Bounds, Counter, Held, Plan, Range, Slot, Tag, TagRecord, TagRefusal, TagStanding};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 /// The most tags for which there can be a place.
@@ -24,7 +24,7 @@ pub fn init() {
 
 /// The place of a tag: what sessions look at without a lock. On cache lines of its own.
 #[repr(C, align(128))]
-pub struct Place {
+pub struct TagPlace {
     /// The range in use.
     pub counter: Counter,
     /// How many bytes the tag has; 0: the place is free. It is written last, once.
@@ -32,13 +32,13 @@ pub struct Place {
     tag: [AtomicU8; Tag::LONGEST],
 }
 
-impl Default for Place {
+impl Default for TagPlace {
     fn default() -> Self {
         Self { counter: Counter::new(), length: AtomicUsize::new(0), tag: [const { AtomicU8::new(0) }; Tag::LONGEST] }
     }
 }
 
-impl Place {
+impl TagPlace {
     /// Its tag; `None` where it is free.
     pub fn tag(&self) -> Option<Tag> {
         // Acquire: the bytes were written before.
@@ -55,11 +55,11 @@ impl Place {
 }
 
 /// All places. They are taken one after the other, and are not given up for as long as the server runs.
-struct Places([Place; MOST]);
+struct Places([TagPlace; MOST]);
 
 impl Default for Places {
     fn default() -> Self {
-        Self(std::array::from_fn(|_| Place::default()))
+        Self(std::array::from_fn(|_| TagPlace::default()))
     }
 }
 
@@ -67,7 +67,7 @@ impl Default for Places {
 unsafe impl PGRXSharedMemory for Places {}
 
 /// The place of a slot.
-pub fn place(slot: Slot) -> &'static Place {
+pub fn place(slot: Slot) -> &'static TagPlace {
     &PLACES.get().0[slot]
 }
 
@@ -79,7 +79,7 @@ pub fn find(tag: &Tag) -> Option<Slot> {
 
 /// The tags that have places, in their order.
 pub fn tags() -> Vec<Tag> {
-    PLACES.get().0.iter().map_while(Place::tag).collect()
+    PLACES.get().0.iter().map_while(TagPlace::tag).collect()
 }
 
 /// Gives the next place to a tag. The second argument proves that the caller holds the lock.
@@ -107,9 +107,9 @@ pub struct SlotState {
     /// What was left when the counter was closed.
     pub closed: Option<Range>,
     /// What sessions are told.
-    pub standing: Standing,
+    pub standing: TagStanding,
     /// The record as it was last read or stored.
-    pub record: Option<Seen>,
+    pub record: Option<SeenTag>,
     /// The size of the last range.
     pub size: u64,
     /// How many numbers were taken since it was granted, and in which time.
@@ -118,7 +118,7 @@ pub struct SlotState {
 
 /// A tag's record.
 #[derive(Clone, Copy)]
-pub struct Seen {
+pub struct SeenTag {
     /// Its next number.
     pub next: u64,
     /// Its first number.
@@ -127,21 +127,21 @@ pub struct Seen {
     pub last: u64,
 }
 
-impl Seen {
+impl SeenTag {
     /// What is shown of a record.
-    pub const fn of(record: &Record) -> Self {
+    pub const fn of(record: &TagRecord) -> Self {
         Self { next: record.next, first: record.first, last: record.last }
     }
 }
 
 impl SlotState {
     /// What the server holds of the tag.
-    pub fn held(&self, place: &Place) -> Held {
+    pub fn held(&self, place: &TagPlace) -> Held {
         Held { current: self.closed.unwrap_or_else(|| place.counter.left()), after: self.after }
     }
 
     /// Puts a range in place, or behind the one in use.
-    pub fn install(&mut self, place: &Place, range: Range) {
+    pub fn install(&mut self, place: &TagPlace, range: Range) {
         self.closed = None;
         if !place.counter.install(range) {
             self.after = Some(range);
@@ -149,7 +149,7 @@ impl SlotState {
     }
 
     /// Puts the range that comes after in place, where nothing is left of the one in use. Returns whether it did.
-    pub fn go_on(&mut self, place: &Place) -> bool {
+    pub fn go_on(&mut self, place: &TagPlace) -> bool {
         let goes_on = self.after.is_some_and(|after| place.counter.install(after));
         if goes_on {
             self.after = None;
@@ -158,7 +158,7 @@ impl SlotState {
     }
 
     /// Lets no session take numbers any more.
-    pub fn close(&mut self, place: &Place) {
+    pub fn close(&mut self, place: &TagPlace) {
         let left = place.counter.close();
         self.closed.get_or_insert(left);
     }
@@ -243,7 +243,7 @@ pub enum Outcome {
     /// It was done; the next number by the registry is this.
     Done(u64),
     /// By the tag's record, it cannot be done.
-    Refused(Refusal),
+    Refused(TagRefusal),
     /// There is no place for another tag.
     Full,
     /// The registry does not answer. Nothing was done.

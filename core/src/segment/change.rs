@@ -2,19 +2,19 @@
 //! back. Each change is one compare-and-swap on the version that was read.
 
 use super::held::Held;
-use super::record::{Bounds, Range, Record, State, Stored, Tag};
+use super::record::{Bounds, Range, State, StoredTag, Tag, TagRecord};
 use crate::lease::Version;
 use thiserror::Error;
 
 /// A compare-and-swap of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Write {
+pub struct TagWrite {
     /// Whose record.
     pub tag: Tag,
     /// The version that must be found; `None`: there must be no record.
     pub expected: Option<Version>,
     /// The record to be stored.
-    pub record: Record,
+    pub record: TagRecord,
 }
 
 /// A tag as somebody wants it.
@@ -22,7 +22,7 @@ pub struct Write {
 pub struct Plan {
     /// The first number.
     pub first: u64,
-    /// The last number, at most [`Record::HIGHEST`].
+    /// The last number, at most [`TagRecord::HIGHEST`].
     pub last: u64,
     /// How large ranges are.
     pub bounds: Bounds,
@@ -30,7 +30,7 @@ pub struct Plan {
 
 /// Why a change is not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Refusal {
+pub enum TagRefusal {
     /// The registry has no record of the tag. It is never taken for a new one: the registry may have forgotten it.
     #[error("there is no such tag")]
     Missing,
@@ -58,18 +58,18 @@ pub enum Refusal {
 /// still holds numbers below `known`, though the registry has no record of it.
 ///
 /// # Errors
-/// [`Refusal::Exists`], or [`Refusal::UsedUp`], where all numbers of the plan were used before.
-pub fn create(tag: &Tag, found: Option<&Stored>, plan: &Plan, known: u64) -> Result<Write, Refusal> {
+/// [`TagRefusal::Exists`], or [`TagRefusal::UsedUp`], where all numbers of the plan were used before.
+pub fn create(tag: &Tag, found: Option<&StoredTag>, plan: &Plan, known: u64) -> Result<TagWrite, TagRefusal> {
     if found.is_some_and(|stored| stored.record.state == State::Live) {
-        return Err(Refusal::Exists);
+        return Err(TagRefusal::Exists);
     }
     let used = found.map_or(0, |stored| stored.record.next);
     let next = plan.first.max(used).max(known);
     if next > plan.last {
-        return Err(Refusal::UsedUp { last: plan.last });
+        return Err(TagRefusal::UsedUp { last: plan.last });
     }
     let Plan { first, last, bounds } = *plan;
-    let record = Record { next, floor: next, first, last, state: State::Live, bounds };
+    let record = TagRecord { next, floor: next, first, last, state: State::Live, bounds };
     Ok(write(tag, found, record))
 }
 
@@ -79,19 +79,19 @@ pub fn create(tag: &Tag, found: Option<&Stored>, plan: &Plan, known: u64) -> Res
 ///
 /// # Errors
 /// Where the tag is not there, or used up.
-pub fn grant(tag: &Tag, found: Option<&Stored>, size: u64, known: u64) -> Result<(Write, Range), Refusal> {
+pub fn grant(tag: &Tag, found: Option<&StoredTag>, size: u64, known: u64) -> Result<(TagWrite, Range), TagRefusal> {
     let record = live(found)?;
     let first = record.next.max(known).max(record.floor);
     if first > record.last {
-        return Err(Refusal::UsedUp { last: record.last });
+        return Err(TagRefusal::UsedUp { last: record.last });
     }
     let end = first.saturating_add(size.max(1)).min(record.last + 1);
-    Ok((write(tag, found, Record { next: end, ..record.clone() }), Range { first, end }))
+    Ok((write(tag, found, TagRecord { next: end, ..record.clone() }), Range { first, end }))
 }
 
 /// Has the registry know again what it has forgotten: numbers below `known` were granted. `None` where it knows.
-pub fn restore(tag: &Tag, found: &Stored, known: u64) -> Option<Write> {
-    let record = Record { next: known, ..found.record.clone() };
+pub fn restore(tag: &Tag, found: &StoredTag, known: u64) -> Option<TagWrite> {
+    let record = TagRecord { next: known, ..found.record.clone() };
     (found.record.next < known).then(|| write(tag, Some(found), record))
 }
 
@@ -99,42 +99,42 @@ pub fn restore(tag: &Tag, found: &Stored, known: u64) -> Option<Write> {
 ///
 /// # Errors
 /// Where the tag is not there, or has no such number.
-pub fn raise(tag: &Tag, found: Option<&Stored>, above: u64, known: u64) -> Result<Write, Refusal> {
+pub fn raise(tag: &Tag, found: Option<&StoredTag>, above: u64, known: u64) -> Result<TagWrite, TagRefusal> {
     let record = live(found)?;
     if above > record.last {
-        return Err(Refusal::AboveLast { last: record.last });
+        return Err(TagRefusal::AboveLast { last: record.last });
     }
     let floor = record.floor.max(above + 1);
-    Ok(write(tag, found, Record { next: record.next.max(known).max(floor), floor, ..record.clone() }))
+    Ok(write(tag, found, TagRecord { next: record.next.max(known).max(floor), floor, ..record.clone() }))
 }
 
 /// Drops a tag. Its record stays, so that what was used stays known.
 ///
 /// # Errors
 /// Where the tag is not there.
-pub fn drop_tag(tag: &Tag, found: Option<&Stored>, known: u64) -> Result<Write, Refusal> {
+pub fn drop_tag(tag: &Tag, found: Option<&StoredTag>, known: u64) -> Result<TagWrite, TagRefusal> {
     let record = live(found)?;
     let next = record.next.max(known);
-    Ok(write(tag, found, Record { next, floor: next, state: State::Dropped, ..record.clone() }))
+    Ok(write(tag, found, TagRecord { next, floor: next, state: State::Dropped, ..record.clone() }))
 }
 
 /// Gives back what is left, where nothing was granted since: then it ends where the record's next number is. The caller has
 /// closed the counter. `None` where nothing can be given back.
-pub fn give_back(tag: &Tag, found: &Stored, held: &Held) -> Option<Write> {
+pub fn give_back(tag: &Tag, found: &StoredTag, held: &Held) -> Option<TagWrite> {
     let record = &found.record;
     let next = held.unused_from().max(record.floor);
     let is_on_top = record.next == held.top() && next < record.next;
-    is_on_top.then(|| write(tag, Some(found), Record { next, ..record.clone() }))
+    is_on_top.then(|| write(tag, Some(found), TagRecord { next, ..record.clone() }))
 }
 
-fn live(found: Option<&Stored>) -> Result<&Record, Refusal> {
+fn live(found: Option<&StoredTag>) -> Result<&TagRecord, TagRefusal> {
     match found {
-        None => Err(Refusal::Missing),
-        Some(stored) if stored.record.state == State::Dropped => Err(Refusal::Dropped),
+        None => Err(TagRefusal::Missing),
+        Some(stored) if stored.record.state == State::Dropped => Err(TagRefusal::Dropped),
         Some(stored) => Ok(&stored.record),
     }
 }
 
-fn write(tag: &Tag, found: Option<&Stored>, record: Record) -> Write {
-    Write { tag: tag.clone(), expected: found.map(|stored| stored.version), record }
+fn write(tag: &Tag, found: Option<&StoredTag>, record: TagRecord) -> TagWrite {
+    TagWrite { tag: tag.clone(), expected: found.map(|stored| stored.version), record }
 }

@@ -2,17 +2,17 @@
 //! nothing by itself, as [`Lessee`](crate::lease::Lessee): its caller asks [`Fetcher::next`], does that, and reports by
 //! [`Fetcher::answer`]. It may be lost at any time: a new one goes on with what shared memory holds.
 
-use super::change::{Plan, Refusal, Write, create, drop_tag, give_back, grant, raise, restore};
+use super::change::{Plan, TagRefusal, TagWrite, create, drop_tag, give_back, grant, raise, restore};
 use super::held::Held;
-use super::record::{Range, Record, State, Stored, Tag};
-use super::terms::{Terms, Use};
+use super::record::{Range, State, StoredTag, Tag, TagRecord};
+use super::terms::{RangeTerms, Use};
 use crate::lease::{NamespaceRecord, Version};
 use crate::time::{Micros, MonotonicMicros};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What is so at the moment of a call.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment<'a> {
+pub struct FetchMoment<'a> {
     /// The time of the monotonic clock.
     pub monotonic: MonotonicMicros,
     /// Any number, drawn anew for each call.
@@ -28,7 +28,7 @@ pub type Slot = usize;
 
 /// What sessions are told of a tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum TagStanding {
     /// Numbers come, if not now.
     #[default]
     Live,
@@ -42,7 +42,7 @@ pub enum Standing {
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextFetch {
     /// Nothing for so long, or until something happens. Not answered.
     Wait(Micros),
     /// Tell sessions. A tag that has no place yet gets this one. Not answered.
@@ -52,7 +52,7 @@ pub enum Next {
         /// The tag.
         tag: Tag,
         /// How it stands.
-        standing: Standing,
+        standing: TagStanding,
         /// No number below this one may be taken.
         floor: u64,
     },
@@ -61,7 +61,7 @@ pub enum Next {
     /// Read the record of a tag.
     Read(Tag),
     /// Store a record, if the version is as expected, and the namespace's record is this.
-    Write(Write, NamespaceRecord),
+    Write(TagWrite, NamespaceRecord),
     /// Bring a range to the sessions, after what they have.
     Install(Slot, Range),
     /// Let no session take numbers any more.
@@ -72,19 +72,19 @@ pub enum Next {
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum FetchAnswer {
     /// The registry did not answer, or not as expected. Nothing was stored.
     Failed,
-    /// The registry did not answer a [`Next::Write`]. Whether the record was stored is not known.
+    /// The registry did not answer a [`NextFetch::Write`]. Whether the record was stored is not known.
     Unknown,
     /// All records.
-    All(BTreeMap<Tag, Stored>),
+    All(BTreeMap<Tag, StoredTag>),
     /// The tag's record, if there is one.
-    One(Option<Stored>),
+    One(Option<StoredTag>),
     /// The record was stored, and this is its version.
     Stored(Version),
     /// Another version was found: this one. Nothing was stored.
-    Conflict(Option<Stored>),
+    Conflict(Option<StoredTag>),
     /// The namespace's record is another one than was expected. Nothing was stored.
     OtherNamespace,
     /// The range was installed.
@@ -119,7 +119,7 @@ impl Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotDone {
     /// By the record.
-    Refused(Refusal),
+    Refused(TagRefusal),
     /// There is no place for another tag.
     Full,
     /// The registry does not answer, or has no namespace for this server.
@@ -130,9 +130,9 @@ pub enum NotDone {
 
 /// What people may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum TagEvent {
     /// The order was carried out, and the record is this; or not.
-    Answered(Result<Record, NotDone>),
+    Answered(Result<TagRecord, NotDone>),
     /// The registry has forgotten grants of this tag: it was rolled back.
     RolledBack {
         /// The tag.
@@ -163,15 +163,15 @@ pub enum Event {
 /// See the head of this module.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
-    terms: Terms,
+    terms: RangeTerms,
     /// For how many tags there is a place.
     capacity: usize,
-    slots: Vec<Known>,
+    slots: Vec<KnownTag>,
     /// With which sizes tags begin that were used in an earlier run.
     sizes: BTreeMap<Tag, u64>,
-    todo: Todo,
+    todo: FetchTodo,
     /// What somebody waits for, and the record that was sent for it.
-    order: Option<(Order, Option<Record>)>,
+    order: Option<(Order, Option<TagRecord>)>,
     tells: VecDeque<Slot>,
     /// When to look at all records.
     look_at: MonotonicMicros,
@@ -186,17 +186,17 @@ pub struct Fetcher {
     stop_by: Option<MonotonicMicros>,
     /// What is still to be given back; `None` before the records were read.
     giving: Option<VecDeque<Slot>>,
-    events: Vec<Event>,
+    events: Vec<TagEvent>,
 }
 
 /// What the fetcher knows of a tag that has a place.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownTag {
     tag: Tag,
-    standing: Standing,
+    standing: TagStanding,
     floor: u64,
     /// The record as it was last read or stored.
-    stored: Option<Stored>,
+    stored: Option<StoredTag>,
     /// Whether the record is behind what this server was granted.
     is_behind: bool,
     /// The size of the last range.
@@ -211,26 +211,26 @@ struct Known {
 }
 
 #[derive(Clone, Debug)]
-enum Todo {
+enum FetchTodo {
     Rest,
     /// Read the record of the order's tag.
     ReadOrder,
-    WriteOrder(Write),
+    WriteOrder(TagWrite),
     ReadSlot(Slot),
-    Grant(Slot, Write, Range),
+    Grant(Slot, TagWrite, Range),
     Install(Slot, Range),
-    Restore(Slot, Write),
+    Restore(Slot, TagWrite),
     ReadAll,
     Close,
-    GiveBack(Slot, Write),
+    GiveBack(Slot, TagWrite),
     Done,
 }
 
-impl Known {
+impl KnownTag {
     fn new(tag: Tag) -> Self {
         Self {
             tag,
-            standing: Standing::Live,
+            standing: TagStanding::Live,
             floor: 0,
             stored: None,
             is_behind: false,
@@ -265,14 +265,14 @@ impl Fetcher {
     const NAMESPACE_WAIT: Micros = Micros::from_secs(1);
 
     /// A fetcher for these tags, which have the first places, and as many in all.
-    pub fn new(terms: Terms, capacity: usize, tags: Vec<Tag>, sizes: BTreeMap<Tag, u64>) -> Self {
+    pub fn new(terms: RangeTerms, capacity: usize, tags: Vec<Tag>, sizes: BTreeMap<Tag, u64>) -> Self {
         let start = MonotonicMicros(i64::MIN);
         Self {
             terms,
             capacity,
-            slots: tags.into_iter().map(Known::new).collect(),
+            slots: tags.into_iter().map(KnownTag::new).collect(),
             sizes,
-            todo: Todo::Rest,
+            todo: FetchTodo::Rest,
             order: None,
             tells: VecDeque::new(),
             look_at: start,
@@ -288,19 +288,19 @@ impl Fetcher {
     }
 
     /// The settings have changed. Also looks at all records at once.
-    pub fn configure(&mut self, terms: Terms) {
+    pub fn configure(&mut self, terms: RangeTerms) {
         self.terms = terms;
         self.look_at = MonotonicMicros(i64::MIN);
     }
 
-    /// Somebody wants something done. Answered by [`Event::Answered`], one order after the other: a new one takes the place of
+    /// Somebody wants something done. Answered by [`TagEvent::Answered`], one order after the other: a new one takes the place of
     /// one that was not answered yet, for which nobody waits any more.
     pub fn order(&mut self, order: Order) {
         if self.stop_by.is_some() {
             return self.finish(Err(NotDone::Failed));
         }
-        if matches!(self.todo, Todo::ReadOrder | Todo::WriteOrder(_)) {
-            self.todo = Todo::Rest;
+        if matches!(self.todo, FetchTodo::ReadOrder | FetchTodo::WriteOrder(_)) {
+            self.todo = FetchTodo::Rest;
         }
         self.order = Some((order, None));
         self.not_before = MonotonicMicros(i64::MIN);
@@ -317,7 +317,7 @@ impl Fetcher {
             self.stop_by = Some(by);
             self.not_before = MonotonicMicros(i64::MIN);
             // A range that is granted and not installed is a gap.
-            self.todo = Todo::Close;
+            self.todo = FetchTodo::Close;
             if self.order.is_some() {
                 self.finish(Err(NotDone::Failed));
             }
@@ -336,90 +336,92 @@ impl Fetcher {
     }
 
     /// The record of a tag as it was last read or stored; by slot.
-    pub fn record(&self, slot: Slot) -> Option<&Record> {
+    pub fn record(&self, slot: Slot) -> Option<&TagRecord> {
         self.slots.get(slot)?.stored.as_ref().map(|stored| &stored.record)
     }
 
-    /// What is granted where the write of [`Next::Write`] is stored: what was held before, the range, and how the tag was used
+    /// What is granted where the write of [`NextFetch::Write`] is stored: what was held before, the range, and how the tag was used
     /// in the last time. `None` where it grants nothing.
-    pub fn granting(&self, moment: &Moment<'_>) -> Option<(Held, Range, Use)> {
-        let Todo::Grant(slot, _, range) = &self.todo else { return None };
+    pub fn granting(&self, moment: &FetchMoment<'_>) -> Option<(Held, Range, Use)> {
+        let FetchTodo::Grant(slot, _, range) = &self.todo else { return None };
         let held = held(moment, *slot);
         Some((held, *range, self.slots[*slot].used(&held, moment.monotonic)))
     }
 
     /// What happened since the last call, in order.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<TagEvent> {
         std::mem::take(&mut self.events)
     }
 
-    /// What sessions are to be told, a [`Next::Tell`]; before they learn what came of an order.
-    pub fn take_tell(&mut self) -> Option<Next> {
+    /// What sessions are to be told, a [`NextFetch::Tell`]; before they learn what came of an order.
+    pub fn take_tell(&mut self) -> Option<NextFetch> {
         let slot = self.tells.pop_front()?;
-        let Known { tag, standing, floor, .. } = &self.slots[slot];
-        Some(Next::Tell { slot, tag: tag.clone(), standing: *standing, floor: *floor })
+        let KnownTag { tag, standing, floor, .. } = &self.slots[slot];
+        Some(NextFetch::Tell { slot, tag: tag.clone(), standing: *standing, floor: *floor })
     }
 
     /// What to do next. The same again, where that was not answered.
-    pub fn next(&mut self, moment: &Moment<'_>) -> Next {
+    pub fn next(&mut self, moment: &FetchMoment<'_>) -> NextFetch {
         self.note_use(moment);
         if let Some(tell) = self.take_tell() {
             return tell;
         }
-        if self.stop_by.is_some_and(|by| moment.monotonic >= by) && !matches!(self.todo, Todo::Close) {
-            return Next::Done;
+        if self.stop_by.is_some_and(|by| moment.monotonic >= by) && !matches!(self.todo, FetchTodo::Close) {
+            return NextFetch::Done;
         }
         if moment.monotonic < self.not_before {
-            return Next::Wait(self.not_before.saturating_since(moment.monotonic));
+            return NextFetch::Wait(self.not_before.saturating_since(moment.monotonic));
         }
-        if matches!(self.todo, Todo::Rest)
+        if matches!(self.todo, FetchTodo::Rest)
             && let Some(wait) = self.rest(moment)
         {
-            return Next::Wait(wait);
+            return NextFetch::Wait(wait);
         }
         match &self.todo {
-            Todo::Rest => Next::Wait(Micros(0)),
-            Todo::ReadOrder => match &self.order {
-                Some((order, _)) => Next::Read(order.tag().clone()),
+            FetchTodo::Rest => NextFetch::Wait(Micros(0)),
+            FetchTodo::ReadOrder => match &self.order {
+                Some((order, _)) => NextFetch::Read(order.tag().clone()),
                 None => self.leave(),
             },
-            Todo::ReadSlot(slot) => Next::Read(self.slots[*slot].tag.clone()),
-            Todo::WriteOrder(write) | Todo::Grant(_, write, _) | Todo::Restore(_, write) | Todo::GiveBack(_, write) => {
-                match moment.namespace {
-                    Some(namespace) => Next::Write(write.clone(), namespace.clone()),
-                    None => self.leave(),
-                }
-            }
-            Todo::Install(slot, range) => Next::Install(*slot, *range),
-            Todo::ReadAll => Next::ReadAll,
-            Todo::Close => Next::Close,
-            Todo::Done => Next::Done,
+            FetchTodo::ReadSlot(slot) => NextFetch::Read(self.slots[*slot].tag.clone()),
+            FetchTodo::WriteOrder(write)
+            | FetchTodo::Grant(_, write, _)
+            | FetchTodo::Restore(_, write)
+            | FetchTodo::GiveBack(_, write) => match moment.namespace {
+                Some(namespace) => NextFetch::Write(write.clone(), namespace.clone()),
+                None => self.leave(),
+            },
+            FetchTodo::Install(slot, range) => NextFetch::Install(*slot, *range),
+            FetchTodo::ReadAll => NextFetch::ReadAll,
+            FetchTodo::Close => NextFetch::Close,
+            FetchTodo::Done => NextFetch::Done,
         }
     }
 
     /// What came of [`Self::next`]. An answer that does not belong to it counts as a failure.
-    pub fn answer(&mut self, moment: &Moment<'_>, answer: Answer) {
-        if matches!(answer, Answer::Failed | Answer::Unknown) {
-            return self.fail(moment, answer == Answer::Unknown);
+    pub fn answer(&mut self, moment: &FetchMoment<'_>, answer: FetchAnswer) {
+        if matches!(answer, FetchAnswer::Failed | FetchAnswer::Unknown) {
+            return self.fail(moment, answer == FetchAnswer::Unknown);
         }
-        let todo = std::mem::replace(&mut self.todo, Todo::Rest);
+        let todo = std::mem::replace(&mut self.todo, FetchTodo::Rest);
         if std::mem::take(&mut self.failures) > 0
-            && moment.monotonic.saturating_since(self.failing_since) >= Terms::LONG_OUTAGE
+            && moment.monotonic.saturating_since(self.failing_since) >= RangeTerms::LONG_OUTAGE
         {
             self.spread(moment);
         }
         match (todo, answer) {
-            (Todo::ReadAll, Answer::All(found)) => self.found_all(moment, found),
-            (Todo::ReadOrder, Answer::One(found)) | (Todo::WriteOrder(_), Answer::Conflict(found)) => {
+            (FetchTodo::ReadAll, FetchAnswer::All(found)) => self.found_all(moment, found),
+            (FetchTodo::ReadOrder, FetchAnswer::One(found))
+            | (FetchTodo::WriteOrder(_), FetchAnswer::Conflict(found)) => {
                 self.go_on_with_order(moment, found);
             }
-            (Todo::WriteOrder(write), Answer::Stored(version)) => {
+            (FetchTodo::WriteOrder(write), FetchAnswer::Stored(version)) => {
                 let record = write.record.clone();
                 self.note_stored(&write, version);
                 self.finish(Ok(record));
             }
-            (Todo::ReadSlot(slot), Answer::One(found)) => self.ask(moment, slot, found),
-            (Todo::Grant(slot, ..), Answer::Conflict(found)) => {
+            (FetchTodo::ReadSlot(slot), FetchAnswer::One(found)) => self.ask(moment, slot, found),
+            (FetchTodo::Grant(slot, ..), FetchAnswer::Conflict(found)) => {
                 self.conflicts += 1;
                 // Others ask for ranges, too.
                 if self.conflicts > 1 {
@@ -427,29 +429,29 @@ impl Fetcher {
                 }
                 self.ask(moment, slot, found);
             }
-            (Todo::Grant(slot, write, range), Answer::Stored(version)) => {
+            (FetchTodo::Grant(slot, write, range), FetchAnswer::Stored(version)) => {
                 self.note_stored(&write, version);
                 self.conflicts = 0;
-                self.todo = Todo::Install(slot, range);
+                self.todo = FetchTodo::Install(slot, range);
             }
-            (Todo::Install(slot, range), Answer::Installed) => self.installed(moment, slot, range),
-            (Todo::Restore(_, write), Answer::Stored(version)) => self.note_stored(&write, version),
-            (Todo::Restore(slot, _), Answer::Conflict(found)) => self.note(moment, slot, found),
-            (Todo::Close, Answer::Closed) => {
+            (FetchTodo::Install(slot, range), FetchAnswer::Installed) => self.installed(moment, slot, range),
+            (FetchTodo::Restore(_, write), FetchAnswer::Stored(version)) => self.note_stored(&write, version),
+            (FetchTodo::Restore(slot, _), FetchAnswer::Conflict(found)) => self.note(moment, slot, found),
+            (FetchTodo::Close, FetchAnswer::Closed) => {
                 let is_empty = moment.held.iter().all(|held| held.left() == 0);
-                self.todo = if is_empty { Todo::Done } else { Todo::ReadAll };
+                self.todo = if is_empty { FetchTodo::Done } else { FetchTodo::ReadAll };
             }
-            (Todo::GiveBack(slot, write), Answer::Stored(_)) => {
+            (FetchTodo::GiveBack(slot, write), FetchAnswer::Stored(_)) => {
                 let (tag, next) = (self.slots[slot].tag.clone(), write.record.next);
-                self.events.push(Event::GivenBack { tag, next });
+                self.events.push(TagEvent::GivenBack { tag, next });
                 self.give_next(moment);
             }
             // Something was granted since.
-            (Todo::GiveBack(..), Answer::Conflict(_)) => self.give_next(moment),
-            (Todo::GiveBack(..), Answer::OtherNamespace) => self.todo = Todo::Done,
+            (FetchTodo::GiveBack(..), FetchAnswer::Conflict(_)) => self.give_next(moment),
+            (FetchTodo::GiveBack(..), FetchAnswer::OtherNamespace) => self.todo = FetchTodo::Done,
             // The lessee looks at it.
-            (Todo::WriteOrder(_), Answer::OtherNamespace) => self.finish(Err(NotDone::Failed)),
-            (Todo::Grant(..) | Todo::Restore(..), Answer::OtherNamespace) => {
+            (FetchTodo::WriteOrder(_), FetchAnswer::OtherNamespace) => self.finish(Err(NotDone::Failed)),
+            (FetchTodo::Grant(..) | FetchTodo::Restore(..), FetchAnswer::OtherNamespace) => {
                 self.pause(moment, Self::NAMESPACE_WAIT);
             }
             (todo, _) => {
@@ -462,7 +464,7 @@ impl Fetcher {
     // What is done when.
 
     /// Nothing is under way: chooses what to do, or returns how long there is nothing.
-    fn rest(&mut self, moment: &Moment<'_>) -> Option<Micros> {
+    fn rest(&mut self, moment: &FetchMoment<'_>) -> Option<Micros> {
         let Some(namespace) = moment.namespace else {
             if self.order.is_some() {
                 self.finish(Err(NotDone::Failed));
@@ -470,18 +472,18 @@ impl Fetcher {
             return Some(Self::NAMESPACE_WAIT);
         };
         if self.order.is_some() {
-            self.todo = Todo::ReadOrder;
+            self.todo = FetchTodo::ReadOrder;
             return None;
         }
         // What the registry has forgotten is put right before anything is asked for.
         let is_other = self.looked_under.as_ref().is_some_and(|seen| seen != namespace);
         if !self.slots.is_empty() && (is_other || moment.monotonic >= self.look_at) {
-            self.todo = Todo::ReadAll;
+            self.todo = FetchTodo::ReadAll;
             return None;
         }
         let behind = self.slots.iter().enumerate().filter(|(_, known)| known.is_behind).find_map(|(slot, known)| {
             let write = restore(&known.tag, known.stored.as_ref()?, top(moment, slot))?;
-            Some(Todo::Restore(slot, write))
+            Some(FetchTodo::Restore(slot, write))
         });
         if let Some(todo) = behind {
             self.todo = todo;
@@ -497,11 +499,11 @@ impl Fetcher {
     }
 
     /// The tag whose next range is due, and whose numbers last for the shortest time.
-    fn most_urgent(&self, moment: &Moment<'_>) -> Option<Slot> {
+    fn most_urgent(&self, moment: &FetchMoment<'_>) -> Option<Slot> {
         let due = self.slots.iter().enumerate().filter_map(|(slot, known)| {
             let held = held(moment, slot);
             let used = known.used(&held, moment.monotonic);
-            let is_due = known.standing == Standing::Live
+            let is_due = known.standing == TagStanding::Live
                 && held.after.is_none()
                 && (held.left() == 0 || moment.monotonic >= known.not_before)
                 && self.terms.is_due(held.left(), known.size.unwrap_or(0), used);
@@ -512,14 +514,14 @@ impl Fetcher {
     }
 
     /// Until a range is due at the present rates, or the next look.
-    fn idle_for(&self, moment: &Moment<'_>) -> Micros {
+    fn idle_for(&self, moment: &FetchMoment<'_>) -> Micros {
         let look = match self.slots.is_empty() {
-            true => Terms::LOOK_EVERY,
+            true => RangeTerms::LOOK_EVERY,
             false => self.look_at.saturating_since(moment.monotonic),
         };
         let due = self.slots.iter().enumerate().filter_map(|(slot, known)| {
             let held = held(moment, slot);
-            let is_open = known.standing == Standing::Live && held.after.is_none();
+            let is_open = known.standing == TagStanding::Live && held.after.is_none();
             let used = known.used(&held, moment.monotonic);
             let due = self.terms.due_in(held.left(), known.size.unwrap_or(0), used).filter(|_| is_open)?;
             let not_before = known.not_before.saturating_since(moment.monotonic);
@@ -532,32 +534,32 @@ impl Fetcher {
 
     /// The registry is back. What is due by now waits for a while by chance, unless nothing is left of it: other servers have found
     /// out, too.
-    fn spread(&mut self, moment: &Moment<'_>) {
+    fn spread(&mut self, moment: &FetchMoment<'_>) {
         for (slot, known) in self.slots.iter_mut().enumerate() {
             let held = held(moment, slot);
             let used = known.used(&held, moment.monotonic);
             let chance = moment.chance.rotate_left(slot as u32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
-            let wait = Terms::spread_after(used.lasts(held.left()), chance);
+            let wait = RangeTerms::spread_after(used.lasts(held.left()), chance);
             known.not_before = moment.monotonic.saturating_add(wait);
         }
     }
 
     /// Asks for the next range, from the version that was last seen.
-    fn fetch(&mut self, moment: &Moment<'_>, slot: Slot) {
+    fn fetch(&mut self, moment: &FetchMoment<'_>, slot: Slot) {
         match self.slots[slot].stored.clone() {
             Some(stored) => self.ask(moment, slot, Some(stored)),
-            None => self.todo = Todo::ReadSlot(slot),
+            None => self.todo = FetchTodo::ReadSlot(slot),
         }
     }
 
     // What follows from answers.
 
     /// The record of a tag was found: asks for a range from there.
-    fn ask(&mut self, moment: &Moment<'_>, slot: Slot, found: Option<Stored>) {
+    fn ask(&mut self, moment: &FetchMoment<'_>, slot: Slot, found: Option<StoredTag>) {
         self.note(moment, slot, found);
         let held = held(moment, slot);
         let known = &self.slots[slot];
-        if known.standing != Standing::Live || self.stop_by.is_some() {
+        if known.standing != TagStanding::Live || self.stop_by.is_some() {
             return;
         }
         let bounds = known.stored.as_ref().map(|stored| stored.record.bounds);
@@ -568,27 +570,27 @@ impl Fetcher {
         };
         match grant(&known.tag, known.stored.as_ref(), size, held.top()) {
             Ok((write, range)) => {
-                self.todo = Todo::Grant(slot, write, range);
+                self.todo = FetchTodo::Grant(slot, write, range);
             }
             Err(refusal) => self.stand(slot, standing_of(refusal)),
         }
     }
 
-    fn installed(&mut self, moment: &Moment<'_>, slot: Slot, range: Range) {
+    fn installed(&mut self, moment: &FetchMoment<'_>, slot: Slot, range: Range) {
         let known = &mut self.slots[slot];
         known.granted = Some(known.granted.unwrap_or(0) + range.count());
         known.size = Some(range.count());
         known.since = Some((moment.monotonic, known.taken(&held(moment, slot))));
         let Some(record) = known.stored.as_ref().map(|stored| &stored.record) else { return };
-        let is_near = Terms::is_near_end(record.left(), known.size.unwrap_or(1));
+        let is_near = RangeTerms::is_near_end(record.left(), known.size.unwrap_or(1));
         let was_said = known.end_said_at.is_some_and(|at| moment.monotonic.saturating_since(at) < Self::END_EVERY);
         if is_near && !was_said {
             known.end_said_at = Some(moment.monotonic);
-            self.events.push(Event::NearEnd { tag: known.tag.clone(), left: record.left() });
+            self.events.push(TagEvent::NearEnd { tag: known.tag.clone(), left: record.left() });
         }
     }
 
-    fn found_all(&mut self, moment: &Moment<'_>, mut found: BTreeMap<Tag, Stored>) {
+    fn found_all(&mut self, moment: &FetchMoment<'_>, mut found: BTreeMap<Tag, StoredTag>) {
         for slot in 0..self.slots.len() {
             let stored = found.remove(&self.slots[slot].tag);
             self.note(moment, slot, stored);
@@ -597,24 +599,24 @@ impl Fetcher {
             self.giving = Some((0..self.slots.len()).collect());
             return self.give_next(moment);
         }
-        self.look_at = moment.monotonic.saturating_add(Terms::look_after(moment.chance));
+        self.look_at = moment.monotonic.saturating_add(RangeTerms::look_after(moment.chance));
         self.looked_under = moment.namespace.cloned();
     }
 
     /// Takes note of a tag's record as it was found.
-    fn note(&mut self, moment: &Moment<'_>, slot: Slot, found: Option<Stored>) {
+    fn note(&mut self, moment: &FetchMoment<'_>, slot: Slot, found: Option<StoredTag>) {
         let top = top(moment, slot);
         let known = &mut self.slots[slot];
         let Some(stored) = found else {
-            if known.standing != Standing::Missing {
-                self.events.push(Event::Missing(known.tag.clone()));
+            if known.standing != TagStanding::Missing {
+                self.events.push(TagEvent::Missing(known.tag.clone()));
             }
             known.stored = None;
-            return self.stand(slot, Standing::Missing);
+            return self.stand(slot, TagStanding::Missing);
         };
         let record = &stored.record;
         if record.next < top {
-            let news = Event::RolledBack { tag: known.tag.clone(), next: record.next, known: top };
+            let news = TagEvent::RolledBack { tag: known.tag.clone(), next: record.next, known: top };
             // Said once, for as long as it stands so.
             if !std::mem::replace(&mut known.is_behind, true) {
                 self.events.push(news);
@@ -623,9 +625,9 @@ impl Fetcher {
             known.is_behind = false;
         }
         let standing = match record.state {
-            State::Dropped => Standing::Dropped,
-            State::Live if record.next.max(top).max(record.floor) > record.last => Standing::UsedUp,
-            State::Live => Standing::Live,
+            State::Dropped => TagStanding::Dropped,
+            State::Live if record.next.max(top).max(record.floor) > record.last => TagStanding::UsedUp,
+            State::Live => TagStanding::Live,
         };
         if record.floor > known.floor {
             known.floor = record.floor;
@@ -636,14 +638,14 @@ impl Fetcher {
     }
 
     /// Sessions are told what has changed.
-    fn stand(&mut self, slot: Slot, standing: Standing) {
+    fn stand(&mut self, slot: Slot, standing: TagStanding) {
         if std::mem::replace(&mut self.slots[slot].standing, standing) != standing && !self.tells.contains(&slot) {
             self.tells.push_back(slot);
         }
     }
 
     /// A write of ours was confirmed.
-    fn note_stored(&mut self, write: &Write, version: Version) {
+    fn note_stored(&mut self, write: &TagWrite, version: Version) {
         if let Some(slot) = self.slot_of(&write.tag) {
             let record = &write.record;
             let known = &mut self.slots[slot];
@@ -652,10 +654,10 @@ impl Fetcher {
                 self.tells.push_back(slot);
             }
             let standing = match record.state {
-                State::Dropped => Standing::Dropped,
-                State::Live => Standing::Live,
+                State::Dropped => TagStanding::Dropped,
+                State::Live => TagStanding::Live,
             };
-            known.stored = Some(Stored { version, record: record.clone() });
+            known.stored = Some(StoredTag { version, record: record.clone() });
             known.is_behind = false;
             self.stand(slot, standing);
         }
@@ -666,7 +668,7 @@ impl Fetcher {
     }
 
     /// The record of the order's tag was found.
-    fn go_on_with_order(&mut self, moment: &Moment<'_>, found: Option<Stored>) {
+    fn go_on_with_order(&mut self, moment: &FetchMoment<'_>, found: Option<StoredTag>) {
         let Some((order, sent)) = self.order.take() else { return };
         let slot = self.slot_of(order.tag());
         if let Some(slot) = slot {
@@ -677,12 +679,12 @@ impl Fetcher {
         let write = match (found, &sent) {
             // The answer was lost. What can be read may not be durable yet, and never be.
             (Some(stored), Some(sent)) if stored.record == *sent => {
-                Ok(Write { tag: tag.clone(), expected: Some(stored.version), record: sent.clone() })
+                Ok(TagWrite { tag: tag.clone(), expected: Some(stored.version), record: sent.clone() })
             }
             _ => match &order {
                 Order::Attach(tag) => {
                     let outcome = self.attach(tag, slot, found);
-                    self.events.push(Event::Answered(outcome));
+                    self.events.push(TagEvent::Answered(outcome));
                     return;
                 }
                 Order::Create(_, plan) => create(tag, found, plan, known),
@@ -693,17 +695,17 @@ impl Fetcher {
         match write {
             Ok(write) => {
                 self.order = Some((order, Some(write.record.clone())));
-                self.todo = Todo::WriteOrder(write);
+                self.todo = FetchTodo::WriteOrder(write);
             }
-            Err(refusal) => self.events.push(Event::Answered(Err(NotDone::Refused(refusal)))),
+            Err(refusal) => self.events.push(TagEvent::Answered(Err(NotDone::Refused(refusal)))),
         }
     }
 
     /// Gives a tag a place, if it is live.
-    fn attach(&mut self, tag: &Tag, slot: Option<Slot>, found: Option<&Stored>) -> Result<Record, NotDone> {
+    fn attach(&mut self, tag: &Tag, slot: Option<Slot>, found: Option<&StoredTag>) -> Result<TagRecord, NotDone> {
         let stored = match found {
-            None => return Err(NotDone::Refused(Refusal::Missing)),
-            Some(stored) if stored.record.state == State::Dropped => return Err(NotDone::Refused(Refusal::Dropped)),
+            None => return Err(NotDone::Refused(TagRefusal::Missing)),
+            Some(stored) if stored.record.state == State::Dropped => return Err(NotDone::Refused(TagRefusal::Dropped)),
             Some(stored) => stored,
         };
         if slot.is_none() {
@@ -711,68 +713,73 @@ impl Fetcher {
                 return Err(NotDone::Full);
             }
             let floor = stored.record.floor;
-            self.slots.push(Known { stored: Some(stored.clone()), floor, granted: Some(0), ..Known::new(tag.clone()) });
+            self.slots.push(KnownTag {
+                stored: Some(stored.clone()),
+                floor,
+                granted: Some(0),
+                ..KnownTag::new(tag.clone())
+            });
             self.tells.push_back(self.slots.len() - 1);
         }
         Ok(stored.record.clone())
     }
 
-    fn finish(&mut self, outcome: Result<Record, NotDone>) {
+    fn finish(&mut self, outcome: Result<TagRecord, NotDone>) {
         self.order = None;
-        self.events.push(Event::Answered(outcome));
+        self.events.push(TagEvent::Answered(outcome));
     }
 
     // What is left is given back.
 
     /// The records were read, and nothing is taken any more.
-    fn give_next(&mut self, moment: &Moment<'_>) {
+    fn give_next(&mut self, moment: &FetchMoment<'_>) {
         while let Some(slot) = self.giving.as_mut().and_then(VecDeque::pop_front) {
             let known = &self.slots[slot];
             let write = known.stored.as_ref().and_then(|stored| give_back(&known.tag, stored, &held(moment, slot)));
             if let Some(write) = write {
-                self.todo = Todo::GiveBack(slot, write);
+                self.todo = FetchTodo::GiveBack(slot, write);
                 return;
             }
         }
-        self.todo = Todo::Done;
+        self.todo = FetchTodo::Done;
     }
 
     // What goes wrong.
 
     /// Without a namespace, or without an order, nothing goes on.
-    fn leave(&mut self) -> Next {
+    fn leave(&mut self) -> NextFetch {
         if self.stop_by.is_some() {
-            self.todo = Todo::Done;
-            return Next::Done;
+            self.todo = FetchTodo::Done;
+            return NextFetch::Done;
         }
-        if matches!(std::mem::replace(&mut self.todo, Todo::Rest), Todo::WriteOrder(_)) {
+        if matches!(std::mem::replace(&mut self.todo, FetchTodo::Rest), FetchTodo::WriteOrder(_)) {
             self.finish(Err(NotDone::Failed));
         }
-        Next::Wait(Self::SHORTEST_WAIT)
+        NextFetch::Wait(Self::SHORTEST_WAIT)
     }
 
-    fn fail(&mut self, moment: &Moment<'_>, is_unknown: bool) {
+    fn fail(&mut self, moment: &FetchMoment<'_>, is_unknown: bool) {
         if self.failures == 0 {
             self.failing_since = moment.monotonic;
         }
         self.failures = self.failures.saturating_add(1);
         let pause = self.terms.pauses.retry_after(self.failures, moment.chance);
-        match std::mem::replace(&mut self.todo, Todo::Rest) {
-            Todo::WriteOrder(_) if is_unknown && self.failures == 1 => {
-                self.todo = Todo::ReadOrder;
+        match std::mem::replace(&mut self.todo, FetchTodo::Rest) {
+            FetchTodo::WriteOrder(_) if is_unknown && self.failures == 1 => {
+                self.todo = FetchTodo::ReadOrder;
                 return;
             }
-            Todo::WriteOrder(_) | Todo::ReadOrder => {
+            FetchTodo::WriteOrder(_) | FetchTodo::ReadOrder => {
                 let was_sent = self.order.as_ref().is_some_and(|(_, sent)| sent.is_some());
                 let is_unknown = is_unknown || was_sent;
                 self.finish(Err(if is_unknown { NotDone::Unknown } else { NotDone::Failed }));
             }
             // What may have been granted is abandoned: the next request is made from what stands then.
-            Todo::Grant(slot, ..) | Todo::Restore(slot, _) if is_unknown => self.slots[slot].stored = None,
-            Todo::GiveBack(..) => return self.give_next(moment),
+            FetchTodo::Grant(slot, ..) | FetchTodo::Restore(slot, _) if is_unknown => self.slots[slot].stored = None,
+            FetchTodo::GiveBack(..) => return self.give_next(moment),
             // It is not lost: it is in memory, and the caller does that.
-            todo @ (Todo::Install(..) | Todo::Close | Todo::Done) => self.todo = todo,
-            _ if self.stop_by.is_some() => self.todo = Todo::Done,
+            todo @ (FetchTodo::Install(..) | FetchTodo::Close | FetchTodo::Done) => self.todo = todo,
+            _ if self.stop_by.is_some() => self.todo = FetchTodo::Done,
             _ => {}
         }
         if self.stop_by.is_none() {
@@ -780,12 +787,12 @@ impl Fetcher {
         }
     }
 
-    fn pause(&mut self, moment: &Moment<'_>, length: Micros) {
+    fn pause(&mut self, moment: &FetchMoment<'_>, length: Micros) {
         self.not_before = moment.monotonic.saturating_add(length);
     }
 
     /// What is held at the beginning counts as granted then.
-    fn note_use(&mut self, moment: &Moment<'_>) {
+    fn note_use(&mut self, moment: &FetchMoment<'_>) {
         for (slot, known) in self.slots.iter_mut().enumerate() {
             let held = held(moment, slot);
             known.granted.get_or_insert(held.left());
@@ -797,19 +804,19 @@ impl Fetcher {
 }
 
 /// What is held of a tag.
-fn held(moment: &Moment<'_>, slot: Slot) -> Held {
+fn held(moment: &FetchMoment<'_>, slot: Slot) -> Held {
     moment.held.get(slot).copied().unwrap_or_default()
 }
 
 /// The first number that this server was not granted; 0 where it was granted none.
-fn top(moment: &Moment<'_>, slot: Slot) -> u64 {
+fn top(moment: &FetchMoment<'_>, slot: Slot) -> u64 {
     held(moment, slot).top()
 }
 
-const fn standing_of(refusal: Refusal) -> Standing {
+const fn standing_of(refusal: TagRefusal) -> TagStanding {
     match refusal {
-        Refusal::UsedUp { .. } | Refusal::AboveLast { .. } | Refusal::Exists => Standing::UsedUp,
-        Refusal::Missing => Standing::Missing,
-        Refusal::Dropped => Standing::Dropped,
+        TagRefusal::UsedUp { .. } | TagRefusal::AboveLast { .. } | TagRefusal::Exists => TagStanding::UsedUp,
+        TagRefusal::Missing => TagStanding::Missing,
+        TagRefusal::Dropped => TagStanding::Dropped,
     }
 }

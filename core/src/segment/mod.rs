@@ -22,17 +22,17 @@
 //! 10. Every write also expects the namespace's record as it was read, as those of leases do: so a creation that was under way
 //!     when the registry was wiped creates nothing.
 //!
-//! A range is sized by time ([`Terms`]). [`Fetcher`] puts these together: it says what to do next, and is told what came of it.
+//! A range is sized by time ([`RangeTerms`]). [`Fetcher`] puts these together: it says what to do next, and is told what came of it.
 //!
 //! ```
-//! use snowflake_core::segment::{Bounds, Counter, Held, Plan, Range, Stored, Tag, create, give_back, grant};
+//! use snowflake_core::segment::{Bounds, Counter, Held, Plan, Range, StoredTag, Tag, create, give_back, grant};
 //! use snowflake_core::lease::Version;
 //!
 //! let tag = Tag::new("orders")?;
 //! let plan = Plan { first: 1, last: 2_147_483_647, bounds: Bounds::of(2_147_483_647) };
 //! let created = create(&tag, None, &plan, 0)?;
 //! // The registry stores it, and says with which version.
-//! let stored = Stored { version: Version(1), record: created.record };
+//! let stored = StoredTag { version: Version(1), record: created.record };
 //! let (write, range) = grant(&tag, Some(&stored), 10, 0)?;
 //! assert_eq!(range, Range { first: 1, end: 11 });
 //!
@@ -44,7 +44,7 @@
 //!
 //! // The server stops.
 //! let held = Held { current: counter.close(), after: None };
-//! let stored = Stored { version: Version(2), record: write.record };
+//! let stored = StoredTag { version: Version(2), record: write.record };
 //! assert_eq!(give_back(&tag, &stored, &held).unwrap().record.next, 5);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -56,9 +56,9 @@ mod holding;
 mod record;
 mod terms;
 
-pub use change::{Plan, Refusal, Write, create, drop_tag, give_back, grant, raise, restore};
-pub use fetcher::{Answer, Event, Fetcher, Moment, Next, NotDone, Order, Slot, Standing};
+pub use change::{Plan, TagRefusal, TagWrite, create, drop_tag, give_back, grant, raise, restore};
+pub use fetcher::{FetchAnswer, FetchMoment, Fetcher, NextFetch, NotDone, Order, Slot, TagEvent, TagStanding};
 pub use held::{Counter, Held};
 pub use holding::{Holding, run_of};
-pub use record::{Bounds, Range, Record, State, Stored, Tag, TagError};
-pub use terms::{Terms, Use};
+pub use record::{Bounds, Range, State, StoredTag, Tag, TagError, TagRecord};
+pub use terms::{RangeTerms, Use};

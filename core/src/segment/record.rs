@@ -91,7 +91,7 @@ pub enum State {
 
 /// The record of a tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct TagRecord {
     /// No number from this one on was granted to anybody who may still use it.
     pub next: u64,
     /// Nobody takes a number below this one any more.
@@ -106,7 +106,7 @@ pub struct Record {
     pub bounds: Bounds,
 }
 
-impl Record {
+impl TagRecord {
     /// The highest number that a tag can have: that of a `bigint`.
     pub const HIGHEST: u64 = i64::MAX as u64;
 
@@ -118,9 +118,9 @@ impl Record {
 
 /// A record as it was read, and which version of it that was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredTag {
     /// The version.
     pub version: Version,
     /// The record.
-    pub record: Record,
+    pub record: TagRecord,
 }

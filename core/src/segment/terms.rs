@@ -6,7 +6,7 @@ use crate::time::Micros;
 
 /// The settings about segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct RangeTerms {
     /// How long a range lasts, and how long an outage of the registry may be.
     pub duration: Micros,
     /// The pauses between attempts.
@@ -38,7 +38,7 @@ impl Use {
     }
 }
 
-impl Terms {
+impl RangeTerms {
     /// How often a server looks at the records of all tags: so it learns of a raise, a drop, or a registry that has forgotten.
     pub const LOOK_EVERY: Micros = Micros::from_secs(60);
 

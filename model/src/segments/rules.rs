@@ -1,6 +1,6 @@
 //! The rules of the core, each of which can be broken by itself.
 
-use super::state::{Held, Range, Record, Request};
+use super::state::{Held, Range, Request, TagRecord};
 use snowflake_core::lease::Version;
 use snowflake_core::segment::{self, Bounds, Plan, Tag};
 
@@ -91,25 +91,25 @@ impl Rules {
         Plan { first: first.into(), last, bounds: Bounds { smallest: 1, largest: 2 } }
     }
 
-    fn stored(&self, record: Record) -> Option<segment::Stored> {
+    fn stored(&self, record: TagRecord) -> Option<segment::StoredTag> {
         let state = if record.is_dropped { segment::State::Dropped } else { segment::State::Live };
         let Plan { last, bounds, .. } = self.plan(FIRST);
         let first = FIRST.into();
-        let core = segment::Record { next: record.next.into(), floor: first, first, last, state, bounds };
-        (record.version > 0).then(|| segment::Stored { version: Version(record.version.into()), record: core })
+        let core = segment::TagRecord { next: record.next.into(), floor: first, first, last, state, bounds };
+        (record.version > 0).then(|| segment::StoredTag { version: Version(record.version.into()), record: core })
     }
 
-    fn request(write: &segment::Write, expected: Record) -> Request {
+    fn request(write: &segment::TagWrite, expected: TagRecord) -> Request {
         assert_eq!(write.expected.map_or(0, |version| version.0), u64::from(expected.version));
         let is_dropped = write.record.state == segment::State::Dropped;
-        let new = Record { version: 0, next: narrow(write.record.next), is_dropped };
+        let new = TagRecord { version: 0, next: narrow(write.record.next), is_dropped };
         Request { expected, new, ..Request::default() }
     }
 
     /// Asks for so many numbers.
-    pub fn grant(&self, record: Record, size: u8, held: &Held) -> Option<Request> {
+    pub fn grant(&self, record: TagRecord, size: u8, held: &Held) -> Option<Request> {
         if record.version == 0 && self.is_broken(Break::BegunAnew) {
-            let new = Record { version: 0, next: FIRST + size, is_dropped: false };
+            let new = TagRecord { version: 0, next: FIRST + size, is_dropped: false };
             let range = Range { first: FIRST, end: FIRST + size };
             return Some(Request { expected: record, new, range, ..Request::default() });
         }
@@ -120,42 +120,42 @@ impl Rules {
     }
 
     /// Tells the registry what it has forgotten.
-    pub fn restore(&self, record: Record, held: &Held) -> Option<Request> {
+    pub fn restore(&self, record: TagRecord, held: &Held) -> Option<Request> {
         let found = self.stored(record).filter(|_| !self.is_broken(Break::NotRestored))?;
         segment::restore(&self.tag, &found, held.top()).map(|write| Self::request(&write, record))
     }
 
     /// Creates a tag.
-    pub fn create(&self, record: Record, first: u8, held: &Held) -> Option<Request> {
+    pub fn create(&self, record: TagRecord, first: u8, held: &Held) -> Option<Request> {
         let found = self.stored(record);
         let write = segment::create(&self.tag, found.as_ref(), &self.plan(first), held.top()).ok()?;
         Some(Self::request(&write, record))
     }
 
     /// Drops a tag.
-    pub fn drop_tag(&self, record: Record, held: &Held) -> Option<Request> {
+    pub fn drop_tag(&self, record: TagRecord, held: &Held) -> Option<Request> {
         let write = segment::drop_tag(&self.tag, self.stored(record).as_ref(), held.top()).ok()?;
         let request = Self::request(&write, record);
-        let forgotten = Record { next: FIRST, ..request.new };
+        let forgotten = TagRecord { next: FIRST, ..request.new };
         Some(if self.is_broken(Break::DropForgets) { Request { new: forgotten, ..request } } else { request })
     }
 
     /// Gives back what is left.
-    pub fn give_back(&self, record: Record, held: &Held) -> Option<Request> {
+    pub fn give_back(&self, record: TagRecord, held: &Held) -> Option<Request> {
         let found = self.stored(record)?;
         let core = held.of_core();
         if self.is_broken(Break::GivenBackAnyway) || self.is_broken(Break::GapGivenBack) {
             let is_anyway = self.is_broken(Break::GivenBackAnyway);
             let next = if is_anyway { core.unused_from() } else { core.current.first };
             let is_given = next < u64::from(record.next) && (is_anyway || core.top() == u64::from(record.next));
-            let new = Record { version: 0, next: narrow(next), ..record };
+            let new = TagRecord { version: 0, next: narrow(next), ..record };
             return is_given.then(|| Request { expected: record, new, ..Request::default() });
         }
         segment::give_back(&self.tag, &found, &core).map(|write| Self::request(&write, record))
     }
 
     /// Whether a request finds what it expects.
-    pub fn is_expected(&self, request: &Request, record: Record, life: u8) -> bool {
+    pub fn is_expected(&self, request: &Request, record: TagRecord, life: u8) -> bool {
         if request.life != life && !self.is_broken(Break::NamespaceUnchecked) {
             return false;
         }

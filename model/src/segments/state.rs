@@ -6,7 +6,7 @@ pub const MAX_IN_FLIGHT: usize = 3;
 
 /// A record. Version 0: there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Record {
+pub struct TagRecord {
     pub version: u8,
     pub next: u8,
     pub is_dropped: bool,
@@ -26,9 +26,9 @@ pub struct Request {
     /// The life of the namespace that it expects.
     pub life: u8,
     /// The record that it expects.
-    pub expected: Record,
+    pub expected: TagRecord,
     /// Without its version.
-    pub new: Record,
+    pub new: TagRecord,
     /// What is granted by it; empty where it is no grant.
     pub range: Range,
     /// The server, and its run.
@@ -108,11 +108,11 @@ pub struct Network {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct State {
-    pub registry: [Record; TAGS],
+    pub registry: [TagRecord; TAGS],
     /// What of it a failover does not lose. Only where there is one.
-    pub durable: [Record; TAGS],
+    pub durable: [TagRecord; TAGS],
     /// What a rollback brings back. Only where there is one.
-    pub backup: Option<[Record; TAGS]>,
+    pub backup: Option<[TagRecord; TAGS]>,
     /// The life of the namespace.
     pub life: u8,
     /// The highest version there was.

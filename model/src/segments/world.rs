@@ -1,7 +1,7 @@
 //! What can happen.
 
 use super::rules::{Break, FIRST, Rules};
-use super::state::{Budget, Held, Phase, Range, Record, Request, SERVERS, Server, State, TAGS, Task};
+use super::state::{Budget, Held, Phase, Range, Request, SERVERS, Server, State, TAGS, TagRecord, Task};
 use std::fmt;
 
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ impl World {
         let mut state = State { life: 1, left: self.budget, highest: [FIRST; TAGS], ..State::default() };
         if self.is_created {
             for tag in 0..self.tags {
-                state.registry[tag] = Record { version: 1, next: FIRST, is_dropped: false };
+                state.registry[tag] = TagRecord { version: 1, next: FIRST, is_dropped: false };
             }
             state.versions = 1;
         }
@@ -275,11 +275,11 @@ impl World {
             }
             Action::Repair { tag } => {
                 state.left.repairs -= 1;
-                self.store(state, tag, Record { version: 0, next: state.highest[tag], is_dropped: false });
+                self.store(state, tag, TagRecord { version: 0, next: state.highest[tag], is_dropped: false });
             }
             Action::Careless { tag } => {
                 state.left.careless -= 1;
-                self.store(state, tag, Record { version: 0, next: FIRST, is_dropped: false });
+                self.store(state, tag, TagRecord { version: 0, next: FIRST, is_dropped: false });
             }
             Action::Backup => state.backup = Some(state.registry),
             Action::Rollback => {
@@ -322,9 +322,9 @@ impl World {
         state.network.send(request);
     }
 
-    fn store(&self, state: &mut State, tag: usize, record: Record) {
+    fn store(&self, state: &mut State, tag: usize, record: TagRecord) {
         state.versions += 1;
-        state.registry[tag] = Record { version: state.versions, ..record };
+        state.registry[tag] = TagRecord { version: state.versions, ..record };
     }
 
     fn deliver(&self, state: &mut State, sent: &Request) {
@@ -418,7 +418,7 @@ impl World {
         let may_fail_over = self.budget.failovers > 0;
         let may_come = |request: &Request| {
             let tag = usize::from(request.tag);
-            let is_expected = |record: Record| request.expected.version == record.version;
+            let is_expected = |record: TagRecord| request.expected.version == record.version;
             let is_of_backup = state.backup.is_some_and(|backup| is_expected(backup[tag]));
             request.life == life
                 && (is_expected(registry[tag]) || may_fail_over && is_expected(durable[tag]) || is_of_backup)
@@ -470,7 +470,7 @@ impl fmt::Display for Action {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let range = |range: Range| format!("{}..{}", range.first, range.end);
-        let record = |record: &Record| format!("v{} {}", record.version, record.next);
+        let record = |record: &TagRecord| format!("v{} {}", record.version, record.next);
         let held = |held: &Held| format!("{} {}", range(held.current), held.after.map_or("-".to_owned(), range));
         let registry: Vec<_> = self.registry.iter().map(record).collect();
         let servers: Vec<_> =

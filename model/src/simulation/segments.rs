@@ -5,7 +5,8 @@
 use super::chance::Chance;
 use snowflake_core::lease::{self, NamespaceRecord, Version};
 use snowflake_core::segment::{
-    Answer, Bounds, Event, Fetcher, Held, Moment, Next, Range, Record, State, Stored, Tag, Terms,
+    Bounds, FetchAnswer, FetchMoment, Fetcher, Held, NextFetch, Range, RangeTerms, State, StoredTag, Tag, TagEvent,
+    TagRecord,
 };
 use snowflake_core::{Micros, MonotonicMicros};
 use std::cmp::Reverse;
@@ -64,7 +65,17 @@ impl Report {
     fn new(name: String, scenario: &Scenario) -> Self {
         let seconds = vec![0; (scenario.length.0 / 1_000_000) as usize + 1];
         let pairs = (scenario.servers * scenario.tags) as u64;
-        Self { name, seconds, taken: 0, lost: 0, lost_of_rare: 0, empty: 0, empty_in_outage: 0, empty_by_crash: 0, pairs }
+        Self {
+            name,
+            seconds,
+            taken: 0,
+            lost: 0,
+            lost_of_rare: 0,
+            empty: 0,
+            empty_in_outage: 0,
+            empty_by_crash: 0,
+            pairs,
+        }
     }
 
     fn request(&mut self, now: Micros) {
@@ -201,7 +212,7 @@ trait Rule {
 
 /// The registry, and the figures.
 struct World {
-    records: BTreeMap<Tag, Stored>,
+    records: BTreeMap<Tag, StoredTag>,
     namespace: NamespaceRecord,
     version: u64,
     /// Where Leaf's records stand.
@@ -229,28 +240,28 @@ impl Ours {
             max_lead: Micros::from_secs(600),
             max_jump: Micros::from_secs(10),
         };
-        let terms = Terms { duration: scenario.duration, pauses };
+        let terms = RangeTerms { duration: scenario.duration, pauses };
         let tags = (0..scenario.tags).map(tag).collect();
         Self(Fetcher::new(terms, scenario.tags, tags, sizes), scenario.clone())
     }
 }
 
 impl World {
-    fn answer(&mut self, next: &Next) -> Answer {
+    fn answer(&mut self, next: &NextFetch) -> FetchAnswer {
         match next {
-            Next::ReadAll => Answer::All(self.records.clone()),
-            Next::Read(tag) => Answer::One(self.records.get(tag).cloned()),
-            Next::Write(write, _) => {
+            NextFetch::ReadAll => FetchAnswer::All(self.records.clone()),
+            NextFetch::Read(tag) => FetchAnswer::One(self.records.get(tag).cloned()),
+            NextFetch::Write(write, _) => {
                 let found = self.records.get(&write.tag);
                 if found.map(|stored| stored.version) != write.expected {
-                    return Answer::Conflict(found.cloned());
+                    return FetchAnswer::Conflict(found.cloned());
                 }
                 self.version += 1;
                 let version = Version(self.version);
-                self.records.insert(write.tag.clone(), Stored { version, record: write.record.clone() });
-                Answer::Stored(version)
+                self.records.insert(write.tag.clone(), StoredTag { version, record: write.record.clone() });
+                FetchAnswer::Stored(version)
             }
-            _ => Answer::Failed,
+            _ => FetchAnswer::Failed,
         }
     }
 }
@@ -260,26 +271,27 @@ impl Rule for Ours {
         let namespace = world.namespace.clone();
         loop {
             let held: Vec<Held> = takings.iter().map(|taking| taking.held).collect();
-            let moment = Moment { monotonic: MonotonicMicros(now.0), chance, namespace: Some(&namespace), held: &held };
+            let moment =
+                FetchMoment { monotonic: MonotonicMicros(now.0), chance, namespace: Some(&namespace), held: &held };
             let answer = match self.0.next(&moment) {
-                Next::Wait(length) if length > Micros(0) => return now + length,
-                Next::Wait(_) | Next::Tell { .. } => continue,
-                Next::Install(slot, range) => {
+                NextFetch::Wait(length) if length > Micros(0) => return now + length,
+                NextFetch::Wait(_) | NextFetch::Tell { .. } => continue,
+                NextFetch::Install(slot, range) => {
                     takings[slot].install(range);
-                    Answer::Installed
+                    FetchAnswer::Installed
                 }
                 next => {
                     world.report.request(now);
                     match next {
-                        Next::Write(..) if is_away => Answer::Unknown,
-                        _ if is_away => Answer::Failed,
+                        NextFetch::Write(..) if is_away => FetchAnswer::Unknown,
+                        _ if is_away => FetchAnswer::Failed,
                         next => world.answer(&next),
                     }
                 }
             };
             let held: Vec<Held> = takings.iter().map(|taking| taking.held).collect();
-            self.0.answer(&Moment { held: &held, ..moment }, answer);
-            assert!(!self.0.take_events().iter().any(|event| matches!(event, Event::Missing(_))));
+            self.0.answer(&FetchMoment { held: &held, ..moment }, answer);
+            assert!(!self.0.take_events().iter().any(|event| matches!(event, TagEvent::Missing(_))));
         }
     }
 
@@ -350,9 +362,9 @@ pub fn leaf(scenario: &Scenario, seed: u64, smallest: u64) -> Report {
 
 fn run<R: Rule>(name: String, scenario: &Scenario, seed: u64, rule: impl Fn() -> R) -> Report {
     let mut chance = Chance(seed);
-    let bounds = Bounds::of(Record::HIGHEST);
-    let record = Record { next: 1, floor: 1, first: 1, last: Record::HIGHEST, state: State::Live, bounds };
-    let stored = |number| (tag(number), Stored { version: Version(1), record: record.clone() });
+    let bounds = Bounds::of(TagRecord::HIGHEST);
+    let record = TagRecord { next: 1, floor: 1, first: 1, last: TagRecord::HIGHEST, state: State::Live, bounds };
+    let stored = |number| (tag(number), StoredTag { version: Version(1), record: record.clone() });
     let mut world = World {
         records: (0..scenario.tags).map(stored).collect(),
         namespace: NamespaceRecord { layout: String::new(), life: 1, leases_from: None },

@@ -110,7 +110,10 @@ pub(super) fn number_session(site: &Site, database: &str, seed: u64, done: &Atom
         let passed = site.gate.pass();
         let now = *site.place.lock().unwrap();
         let begin = site.history.now();
-        let (place, taken) = match connection.take().map_or_else(|| site.servers[now.index].try_client_of(database).map(|client| (now, client)), Ok) {
+        let (place, taken) = match connection
+            .take()
+            .map_or_else(|| site.servers[now.index].try_client_of(database).map(|client| (now, client)), Ok)
+        {
             Ok((place, mut client)) => {
                 let taken = take_numbers(&mut client, &mut random);
                 let is_lost = taken.as_ref().is_err_and(|error| error.code().is_none()) || client.is_closed();

@@ -405,7 +405,9 @@ fn group(
             })
             .collect();
         // Numbers of a segment come from the registry.
-        for (number, (site, database)) in [(&sites[0], DATABASES[0]), (&sites[1], OTHER)].repeat(2).into_iter().enumerate() {
+        for (number, (site, database)) in
+            [(&sites[0], DATABASES[0]), (&sites[1], OTHER)].repeat(2).into_iter().enumerate()
+        {
             let seed = seed.wrapping_mul(2000).wrapping_add(number as u64);
             if proxies.is_some() {
                 scope.spawn(move || {

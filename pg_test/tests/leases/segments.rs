@@ -3,9 +3,9 @@
 use crate::{leasing, registry, with_each_registry};
 use postgres::Client;
 use snowflake_test::check::{self, refused, wait_for};
+use snowflake_test::load::End;
 use snowflake_test::query::value;
 use snowflake_test::registries::{Kind, Server};
-use snowflake_test::load::End;
 use snowflake_test::{Cluster, Installation, Stop, ids, millis, seconds};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
@@ -309,10 +309,7 @@ fn all_servers_are_listed_with_what_they_hold(kind: Kind) {
                                       current_until), ', '
                  ORDER BY tag, is_this_server DESC) FROM snowflake_segments()",
     );
-    assert_eq!(
-        listed,
-        format!("orders live {here} t 4 10, orders live {there} f {}, unused live f", of_second[0] + 9)
-    );
+    assert_eq!(listed, format!("orders live {here} t 4 10, orders live {there} f {}, unused live f", of_second[0] + 9));
     let sums: bool = value(
         &mut first,
         "SELECT bool_and(held = current_until - current_from + 1 + coalesce(after_until - after_from + 1, 0)
@@ -322,7 +319,8 @@ fn all_servers_are_listed_with_what_they_hold(kind: Kind) {
     );
     assert!(sums);
     // This server alone, and without the registry.
-    let alone = "SELECT string_agg(concat_ws(' ', tag, worker_id, is_this_server), ', ') FROM snowflake_segments(false)";
+    let alone =
+        "SELECT string_agg(concat_ws(' ', tag, worker_id, is_this_server), ', ') FROM snowflake_segments(false)";
     assert_eq!(value::<String>(&mut first, alone), format!("orders {here} t"));
 
     // One that has crashed holds nothing, as soon as its lease is another's; one that was stopped, at once.
@@ -355,7 +353,11 @@ fn a_request_about_a_segment_that_hangs_delays_no_renewal() {
         let waits = scope.spawn(|| {
             let mut client = cluster.client();
             client.batch_execute("SET pg_snowflake.max_wait = '15s'").unwrap();
-            refused(&mut client, "SELECT count(snowflake_segment_next('orders')) FROM generate_series(1, 1000)", "55000");
+            refused(
+                &mut client,
+                "SELECT count(snowflake_segment_next('orders')) FROM generate_series(1, 1000)",
+                "55000",
+            );
         });
         while start.elapsed() < seconds(14) {
             least = least.min(value::<f64>(&mut looking, left));

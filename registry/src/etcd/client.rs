@@ -125,8 +125,8 @@ fn stored(pair: &KeyValue) -> Result<Stored, Fault> {
     Ok(Stored { version: version(pair), record: read(pair, json::read)? })
 }
 
-fn segment(pair: &KeyValue) -> Result<segment::Stored, Fault> {
-    Ok(segment::Stored { version: version(pair), record: read(pair, json::read)? })
+fn segment(pair: &KeyValue) -> Result<segment::StoredTag, Fault> {
+    Ok(segment::StoredTag { version: version(pair), record: read(pair, json::read)? })
 }
 
 impl Registry for Etcd {
@@ -146,7 +146,8 @@ impl Registry for Etcd {
         let text = expected.map(|expected| read.text(expected));
         let expected = text.as_deref().map_or(Expected::Nothing, Expected::Value);
         let value = json::write(record);
-        let swap = turns.change(async |member| member.compare_and_put(namespace, expected, None, &value, None).await)?;
+        let swap =
+            turns.change(async |member| member.compare_and_put(namespace, expected, None, &value, None).await)?;
         match swap {
             Ok(_) => Ok(Some(record.clone())),
             Err([stands, _]) => note(read, namespace, stands.as_ref()),
@@ -197,7 +198,7 @@ impl Registry for Etcd {
         swap.or_else(|stands| Ok(Swap::OtherNamespace(note(read, key_of_namespace, stands.as_ref())?)))
     }
 
-    fn segments(&mut self) -> Result<Vec<(Tag, segment::Stored)>, Error> {
+    fn segments(&mut self) -> Result<Vec<(Tag, segment::StoredTag)>, Error> {
         let Self { turns, segments, .. } = self;
         let record = |pair: &KeyValue| {
             let key = key_of(pair);
@@ -213,7 +214,7 @@ impl Registry for Etcd {
         Ok(records)
     }
 
-    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::Stored>, Error> {
+    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::StoredTag>, Error> {
         let key = self.key_of_tag(tag);
         self.turns.read(async |member| member.one(&key).await?.as_ref().map(segment).transpose())
     }
@@ -221,9 +222,9 @@ impl Registry for Etcd {
     fn swap_segment_held(
         &mut self,
         namespace: &NamespaceRecord,
-        write: &segment::Write,
+        write: &segment::TagWrite,
         holding: Option<&(WorkerNumber, Holding)>,
-    ) -> Result<Swap<segment::Stored>, Error> {
+    ) -> Result<Swap<segment::StoredTag>, Error> {
         let key = self.key_of_tag(&write.tag);
         let beside = holding.map(|(worker, holding)| {
             (format!("{}{}/{}", self.holders, worker.0, escaped(write.tag.as_str())), json::write(holding))
@@ -234,12 +235,13 @@ impl Registry for Etcd {
         let Self { turns, namespace: key_of_namespace, read, .. } = self;
         let text = read.text(namespace);
         let other = Some((key_of_namespace.as_str(), text.as_str()));
-        let swap =
-            turns.change(async |member| match member.compare_and_put(&key, expected, other, &value, beside).await? {
+        let swap = turns.change(async |member| {
+            match member.compare_and_put(&key, expected, other, &value, beside).await? {
                 Ok(revision) => Ok(Ok(Swap::Stored(Version(revision.cast_unsigned())))),
                 Err([_, stands]) if !is_text(stands.as_ref(), &text) => Ok(Err(stands)),
                 Err([stands, _]) => Ok(Ok(Swap::Conflict(stands.as_ref().map(segment).transpose()?))),
-            })?;
+            }
+        })?;
         swap.or_else(|stands| Ok(Swap::OtherNamespace(note(read, key_of_namespace, stands.as_ref())?)))
     }
 
@@ -259,7 +261,8 @@ impl Registry for Etcd {
         };
         let mut holdings: Vec<_> =
             turns.read_all(async |member| member.all(holders).await?.iter().map(holding).collect())?;
-        holdings.sort_unstable_by(|(one, w, _): &(Tag, WorkerNumber, Holding), (other, v, _)| (one, w).cmp(&(other, v)));
+        holdings
+            .sort_unstable_by(|(one, w, _): &(Tag, WorkerNumber, Holding), (other, v, _)| (one, w).cmp(&(other, v)));
         Ok(holdings)
     }
 

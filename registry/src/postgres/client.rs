@@ -177,7 +177,7 @@ impl Registry for Postgres {
         })
     }
 
-    fn segments(&mut self) -> Result<Vec<(Tag, segment::Stored)>, Error> {
+    fn segments(&mut self) -> Result<Vec<(Tag, segment::StoredTag)>, Error> {
         self.with_segments(|Self { turns, namespace, .. }| {
             let statement = statements::segments_of(namespace);
             turns.read_all(async |session| {
@@ -187,7 +187,7 @@ impl Registry for Postgres {
         })
     }
 
-    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::Stored>, Error> {
+    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::StoredTag>, Error> {
         self.with_segments(|Self { turns, namespace, .. }| {
             let statement = statements::segment_of(namespace, tag);
             turns.read(async |session| {
@@ -201,9 +201,9 @@ impl Registry for Postgres {
     fn swap_segment_held(
         &mut self,
         within: &NamespaceRecord,
-        write: &segment::Write,
+        write: &segment::TagWrite,
         holding: Option<&(WorkerNumber, Holding)>,
-    ) -> Result<Swap<segment::Stored>, Error> {
+    ) -> Result<Swap<segment::StoredTag>, Error> {
         let new = new_version()?;
         self.with_segments(|Self { turns, namespace, begin, .. }| {
             let statements = statements::swap_segment(namespace, within, write, new, holding);
@@ -309,14 +309,14 @@ fn stored(row: &TextRow, namespace: &Namespace) -> Result<(WorkerNumber, Stored)
 }
 
 /// The record of a row of [`statements::segment_of`].
-fn stored_segment(row: &TextRow, namespace: &Namespace) -> Result<(Tag, segment::Stored), Fault> {
+fn stored_segment(row: &TextRow, namespace: &Namespace) -> Result<(Tag, segment::StoredTag), Fault> {
     let text = |column: usize| row.get(column).and_then(Option::as_deref).unwrap_or_default();
     let place = || format!("snowflake_registry.segments, namespace {namespace}, tag {}", text(0));
     let wrong = |what: &str| Fault::Unexpected { place: place(), what: format!("{what} cannot be read") };
     let record = of_columns(row.get(2..).unwrap_or_default(), place)?;
     let tag = Tag::new(text(0)).map_err(|_| wrong("the tag"))?;
     let version = text(1).parse().map_err(|_| wrong("the version"))?;
-    Ok((tag, segment::Stored { version: Version(version), record }))
+    Ok((tag, segment::StoredTag { version: Version(version), record }))
 }
 
 /// The holding of a row of [`statements::holdings_of`].

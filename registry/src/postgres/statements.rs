@@ -236,12 +236,12 @@ pub(super) fn compare_and_swap(
 pub(super) fn swap_segment(
     namespace: &Namespace,
     within: &NamespaceRecord,
-    write: &segment::Write,
+    write: &segment::TagWrite,
     new: Version,
     holding: Option<&(WorkerNumber, Holding)>,
 ) -> [String; 3] {
     let (key, tag) = (literal(namespace.as_str()), literal(write.tag.as_str()));
-    let columns = format!("version, {}, written_at", columns::<segment::Record>().join(", "));
+    let columns = format!("version, {}, written_at", columns::<segment::TagRecord>().join(", "));
     let values = format!("{}, {}, pg_catalog.now()", new.0, values(&write.record).join(", "));
     let is_within =
         format!("EXISTS (SELECT FROM snowflake_registry.namespaces WHERE {})", is_namespace(namespace, within));
@@ -289,7 +289,7 @@ pub(super) fn holdings_of(namespace: &Namespace) -> String {
 fn read_segments(namespace: &Namespace) -> String {
     format!(
         "SELECT tag, version, {} FROM snowflake_registry.segments WHERE namespace = {}",
-        selected::<segment::Record>(),
+        selected::<segment::TagRecord>(),
         literal(namespace.as_str())
     )
 }
@@ -402,7 +402,7 @@ mod tests {
         }
         check::<NamespaceRecord>(TABLES[0]);
         check::<Record>(TABLES[1]);
-        check::<segment::Record>(SEGMENTS_TABLES[0]);
+        check::<segment::TagRecord>(SEGMENTS_TABLES[0]);
         check::<Holding>(SEGMENTS_TABLES[1]);
     }
 }

@@ -151,13 +151,13 @@ fn all(key: &str, mut fields: BTreeMap<String, String>) -> Result<Vec<(WorkerNum
 }
 
 /// The record of a tag, of its field: a version, a space, and the record as JSON.
-fn segment(key: &str, field: &str, text: Option<&str>) -> Result<Option<segment::Stored>, Fault> {
+fn segment(key: &str, field: &str, text: Option<&str>) -> Result<Option<segment::StoredTag>, Fault> {
     let read = |text: &str| {
         let (version, record) =
             text.split_once(' ').ok_or_else(|| unexpected(key, field, "there is no version in front"))?;
         let version = version.parse().map_err(|_| unexpected(key, field, "the version is not a number"))?;
         let record = json::read(record).map_err(|what| unexpected(key, field, &what))?;
-        Ok(segment::Stored { version: Version(version), record })
+        Ok(segment::StoredTag { version: Version(version), record })
     };
     text.map(read).transpose()
 }
@@ -256,7 +256,7 @@ impl Registry for Redis {
         })
     }
 
-    fn segments(&mut self) -> Result<Vec<(Tag, segment::Stored)>, Error> {
+    fn segments(&mut self) -> Result<Vec<(Tag, segment::StoredTag)>, Error> {
         let Self { turns, segments, .. } = self;
         let mut request = cmd("HGETALL");
         request.arg(&*segments);
@@ -271,7 +271,7 @@ impl Registry for Redis {
         })
     }
 
-    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::Stored>, Error> {
+    fn segment(&mut self, tag: &Tag) -> Result<Option<segment::StoredTag>, Error> {
         let Self { turns, segments, .. } = self;
         let mut request = cmd("HGET");
         request.arg(&*segments).arg(tag.as_str());
@@ -284,9 +284,9 @@ impl Registry for Redis {
     fn swap_segment_held(
         &mut self,
         namespace: &NamespaceRecord,
-        write: &segment::Write,
+        write: &segment::TagWrite,
         holding: Option<&(WorkerNumber, Holding)>,
-    ) -> Result<Swap<segment::Stored>, Error> {
+    ) -> Result<Swap<segment::StoredTag>, Error> {
         let (key, segments, name) = (self.key.clone(), self.segments.clone(), write.tag.as_str());
         let expected = write.expected.map(|version| version.0.to_string()).unwrap_or_default();
         let new = new_version()?;
@@ -339,7 +339,8 @@ impl Registry for Redis {
             };
             fields.into_iter().map(holding).collect()
         })?;
-        holdings.sort_unstable_by(|(one, w, _): &(Tag, WorkerNumber, Holding), (other, v, _)| (one, w).cmp(&(other, v)));
+        holdings
+            .sort_unstable_by(|(one, w, _): &(Tag, WorkerNumber, Holding), (other, v, _)| (one, w).cmp(&(other, v)));
         Ok(holdings)
     }
 

@@ -190,7 +190,10 @@ fn two_servers_number_the_rows_of_one_table() {
     let insert = |node: &Node, rows: usize| {
         for _ in 0..rows {
             node.cluster.retry(|client| {
-                client.execute("INSERT INTO numbered (by) SELECT $1::text FROM generate_series(1, 3)", &[&node.name.to_string()])
+                client.execute(
+                    "INSERT INTO numbered (by) SELECT $1::text FROM generate_series(1, 3)",
+                    &[&node.name.to_string()],
+                )
             });
         }
     };

@@ -47,7 +47,12 @@ impl Made {
             ],
             found: id(3, 19_999).to_string(),
             numbers: [
-                vec![(1, "1*5".to_owned()), (3, "6*5".to_owned()), (9, "21*5".to_owned()), (12, "! 55000 none".to_owned())],
+                vec![
+                    (1, "1*5".to_owned()),
+                    (3, "6*5".to_owned()),
+                    (9, "21*5".to_owned()),
+                    (12, "! 55000 none".to_owned()),
+                ],
                 vec![(2, "11*5 1*5".to_owned()), (30, "26*10".to_owned())],
             ],
         }

@@ -51,7 +51,8 @@ impl RangeTerms {
         self.duration + self.duration / 4
     }
 
-    /// The size of the next range: what is used in [`Self::reach`], but at most twice and at least half of the size before.
+    /// The size of the next range: what is used in [`Self::duration`] and a quarter more, but at most twice and at least half of the
+    /// size before.
     pub fn next_size(&self, bounds: Bounds, before: u64, used: Use) -> u64 {
         let (half, double) = ((before / 2).max(1), before.saturating_mul(2).max(1));
         bounds.nearest(used.count_in(self.reach()).clamp(half, double))

@@ -55,7 +55,7 @@ pub struct Report {
     pub empty: u64,
     /// How many tags of servers ran empty during the outage, but for those of the next line.
     pub empty_in_outage: u64,
-    /// How many that did were of servers which crashed during the outage.
+    /// How many ran empty of servers which crashed during the outage, then or later.
     pub empty_by_crash: u64,
     /// How many tags of servers there are.
     pub pairs: u64,
@@ -395,11 +395,13 @@ fn run<R: Rule>(name: String, scenario: &Scenario, seed: u64, rule: impl Fn() ->
             world.report.taken += taking.advance(rate_at(number, before), now - before);
             if taking.is_empty && !was_empty {
                 let report = &mut world.report;
-                let has_crashed = is_crashed[server] && crashes[server] >= scenario.outage.0;
+                let (begin, end) = (scenario.outage.0, scenario.outage.0 + scenario.outage.1);
+                let has_crashed = is_crashed[server] && (begin..end).contains(&crashes[server]);
+                // Also where the first number is wanted a moment after the outage.
                 *match (is_away, has_crashed) {
-                    (false, _) => &mut report.empty,
+                    (_, true) => &mut report.empty_by_crash,
                     (true, false) => &mut report.empty_in_outage,
-                    (true, true) => &mut report.empty_by_crash,
+                    (false, false) => &mut report.empty,
                 } += 1;
             }
         }

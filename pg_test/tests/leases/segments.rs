@@ -338,8 +338,8 @@ fn all_servers_are_listed_with_what_they_hold(kind: Kind) {
 #[test]
 fn a_request_about_a_segment_that_hangs_delays_no_renewal() {
     let registry = registry(Kind::Postgres);
-    let window: f64 = 6.0;
-    let cluster = leasing(&registry.url()).set("pg_snowflake.registry_window = '6s'").start();
+    let window: f64 = 18.0;
+    let cluster = leasing(&registry.url()).set("pg_snowflake.registry_window = '18s'").start();
     wait_for("it has a lease", || cluster.client().query("SELECT snowflake_next()", &[]).is_ok());
     create(&cluster, "");
     numbers(&mut cluster.client(), 5);
@@ -359,14 +359,14 @@ fn a_request_about_a_segment_that_hangs_delays_no_renewal() {
                 "55000",
             );
         });
-        while start.elapsed() < seconds(14) {
+        while start.elapsed() < seconds(30) {
             least = least.min(value::<f64>(&mut looking, left));
             thread::sleep(millis(20));
         }
         waits.join().unwrap();
     });
-    // A renewal in time leaves two thirds.
-    assert!(least > 0.55 * window, "{least} s were left of a lease of {window} s");
+    // A renewal in time leaves two thirds, and a call of the registry may take a sixth.
+    assert!(least > 0.61 * window, "{least} s were left of a lease of {window} s");
     locking.batch_execute("ROLLBACK").unwrap();
     cluster.retry(|client| client.query("SELECT snowflake_segment_next('orders', 1000)", &[]));
 }

@@ -46,7 +46,7 @@
 //! * [`lease`]: workers that servers lease from a registry, each with a range of time
 //! * [`segment`]: plain numbers by tag, of which a registry grants ranges to servers
 //! * [`clock`]: which time to believe when the clock leaps
-//! * [`pieces`]: a range of time in pieces, for partitions
+//! * [`pieces`]: a range of time in pieces, for partitions; in its [`upkeep`](pieces::upkeep), which are missing and which are old
 //! * [`capacity`]: what a layout has room for, and whether that is enough
 //! * [`statistics`]: how many different values a sample stands for
 //! * [`text`]: IDs as text

@@ -33,14 +33,46 @@ const DAY: i128 = 86_400 * SECOND;
 /// The most pieces that a range may have.
 pub const MAX_PIECES: u64 = 1000;
 
-/// The length of a piece: months, days and microseconds, as in PostgreSQL's `interval`. It is one or more whole
-/// seconds, and no part is negative, so each piece begins at least a second after the one before.
+/// A length of time by the calendar: months, days and microseconds, as in PostgreSQL's `interval`, of which none is negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PieceLength {
+pub struct Span {
     months: i128,
     days: i128,
     micros: i128,
 }
+
+impl Span {
+    /// The length of an `interval`; `None` where a part of it is negative.
+    pub fn new(months: i32, days: i32, rest: Micros) -> Option<Self> {
+        let span = Self { months: months.into(), days: days.into(), micros: rest.0.into() };
+        (months >= 0 && days >= 0 && rest >= Micros(0)).then_some(span)
+    }
+
+    /// A lower bound for the length, as no month has fewer than 28 days.
+    const fn shortest(self) -> i128 {
+        (self.months * 28 + self.days) * DAY + self.micros
+    }
+
+    /// The instant after this time; the last one there is where it would be later.
+    pub fn later(self, at: UnixMicros) -> UnixMicros {
+        UnixMicros(i64::try_from(self.after(at, 1)).unwrap_or(i64::MAX))
+    }
+
+    /// The instant `k` times this after another one, since 1970. The last day of the month where that has no such day.
+    fn after(self, since: UnixMicros, k: u64) -> i128 {
+        let (since, k) = (i128::from(since.0), i128::from(k));
+        let (year, month, day) = civil(since.div_euclid(DAY));
+        let months = year * 12 + (month - 1) + k * self.months;
+        let first = days_before(months.div_euclid(12), months.rem_euclid(12) + 1);
+        let next = days_before((months + 1).div_euclid(12), (months + 1).rem_euclid(12) + 1);
+        let days = first + day.min(next - first) - 1 + k * self.days;
+        days * DAY + since.rem_euclid(DAY) + k * self.micros
+    }
+}
+
+/// The length of a piece: one or more whole seconds, so each piece begins at least a second after the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PieceLength(Span);
 
 /// Why an interval is no [`PieceLength`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -59,30 +91,24 @@ impl PieceLength {
     /// # Errors
     /// Where pieces could overlap, or have the same [`Piece::suffix`]: see [`PieceLengthError`].
     pub fn new(months: i32, days: i32, rest: Micros) -> Result<Self, PieceLengthError> {
-        let step = Self { months: months.into(), days: days.into(), micros: rest.0.into() };
-        if months < 0 || days < 0 || rest < Micros(0) {
-            Err(PieceLengthError::Negative)
-        } else if step.shortest() < SECOND || step.micros % SECOND != 0 {
-            Err(PieceLengthError::NotWholeSeconds)
-        } else {
-            Ok(step)
+        let step = Span::new(months, days, rest).ok_or(PieceLengthError::Negative)?;
+        if step.shortest() < SECOND || step.micros % SECOND != 0 {
+            return Err(PieceLengthError::NotWholeSeconds);
         }
+        Ok(Self(step))
     }
 
-    /// A lower bound for the length of a piece, as no month has fewer than 28 days.
+    /// Whether pieces of this length that begin at an instant begin at midnight, all of them.
+    const fn keeps_midnight(self, since: UnixMicros) -> bool {
+        since.0 as i128 % DAY == 0 && self.0.micros % DAY == 0
+    }
+
     const fn shortest(self) -> i128 {
-        (self.months * 28 + self.days) * DAY + self.micros
+        self.0.shortest()
     }
 
-    /// The instant `k` steps after another one, since 1970. The last day of the month where that has no such day.
     fn after(self, since: UnixMicros, k: u64) -> i128 {
-        let (since, k) = (i128::from(since.0), i128::from(k));
-        let (year, month, day) = civil(since.div_euclid(DAY));
-        let months = year * 12 + (month - 1) + k * self.months;
-        let first = days_before(months.div_euclid(12), months.rem_euclid(12) + 1);
-        let next = days_before((months + 1).div_euclid(12), (months + 1).rem_euclid(12) + 1);
-        let days = first + day.min(next - first) - 1 + k * self.days;
-        days * DAY + since.rem_euclid(DAY) + k * self.micros
+        self.0.after(since, k)
     }
 }
 
@@ -151,25 +177,16 @@ pub fn pieces(
     since: UnixMicros,
     until: UnixMicros,
 ) -> Result<Vec<Piece>, PiecesError> {
-    let outside = |at: UnixMicros| at < layout.epoch() || layout.lowest_id_from(at).is_none();
-    if outside(since) {
-        return Err(PiecesError::SinceOutOfRange);
-    }
-    if outside(until) {
-        return Err(PiecesError::UntilOutOfRange);
-    }
-    if since >= until {
+    if since >= until && !is_outside(layout, since) && !is_outside(layout, until) {
         return Err(PiecesError::Empty);
     }
-    if step.shortest() < layout.tick_length().0.into() {
-        return Err(PiecesError::ShorterThanTick);
-    }
+    check(layout, step, since, until)?;
     let count = count(step, since, until);
     if count > MAX_PIECES {
         return Err(PiecesError::TooMany(count));
     }
-    let at_midnight = i128::from(since.0) % DAY == 0 && step.micros % DAY == 0;
-    let first_id = |at: i128| i64::try_from(at).ok().and_then(|at| layout.lowest_id_from(UnixMicros(at)));
+    let at_midnight = step.keeps_midnight(since);
+    let first_id = |at| first_id(layout, at);
     (0..count)
         .map(|k| {
             let (start, end) = (step.after(since, k), step.after(since, k + 1));
@@ -177,6 +194,41 @@ pub fn pieces(
             Ok(Piece { suffix: suffix(start, at_midnight), ids: ids.ok_or(PiecesError::EndsTooLate)? })
         })
         .collect()
+}
+
+/// The first instant of the piece of the time in which an instant lies, where a partition has that piece and begins before the
+/// instant: so pieces that are asked for from the present on, now and then, continue those that are there.
+pub fn continued(layout: &Layout, step: PieceLength, existing: &[Range<Edge>], since: UnixMicros) -> UnixMicros {
+    let begun = existing.iter().find_map(|there| {
+        let (Edge::Id(start), Edge::Id(end)) = (there.start, there.end) else { return None };
+        let at = layout.timestamp(start).ok()?;
+        let holds = at < since && layout.lowest_id_from(since)? < end;
+        let is_a_piece = layout.lowest_id_from(at) == Some(start) && first_id(layout, step.after(at, 1)) == Some(end);
+        (holds && is_a_piece).then_some(at)
+    });
+    begun.unwrap_or(since)
+}
+
+/// The lowest ID from an instant since 1970 on.
+fn first_id(layout: &Layout, at: i128) -> Option<i64> {
+    i64::try_from(at).ok().and_then(|at| layout.lowest_id_from(UnixMicros(at)))
+}
+
+fn is_outside(layout: &Layout, at: UnixMicros) -> bool {
+    at < layout.epoch() || layout.lowest_id_from(at).is_none()
+}
+
+/// Checks that both ends lie in the time of the layout, and that each piece has IDs.
+fn check(layout: &Layout, step: PieceLength, since: UnixMicros, until: UnixMicros) -> Result<(), PiecesError> {
+    if is_outside(layout, since) {
+        Err(PiecesError::SinceOutOfRange)
+    } else if is_outside(layout, until) {
+        Err(PiecesError::UntilOutOfRange)
+    } else if step.shortest() < layout.tick_length().0.into() {
+        Err(PiecesError::ShorterThanTick)
+    } else {
+        Ok(())
+    }
 }
 
 /// How many pieces there are. Starts rise with their number, so a binary search finds the first at or after `until`.
@@ -247,6 +299,8 @@ pub fn missing(wanted: &[Range<i64>], existing: &[Range<Edge>]) -> Result<Vec<us
     }
     Ok(missing)
 }
+
+pub mod upkeep;
 
 #[cfg(test)]
 mod tests {

@@ -298,6 +298,25 @@ fn markdown(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// A file of tests that no program has is one that nobody runs.
+#[test]
+fn each_file_of_tests_belongs_to_a_program() {
+    let tests = root().join("pg_test/tests");
+    let main = std::fs::read_to_string(tests.join("main.rs")).unwrap();
+    let programs = std::fs::read_to_string(root().join("pg_test/Cargo.toml")).unwrap();
+    let mut count = 0;
+    for entry in std::fs::read_dir(tests).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let is_module = main.lines().any(|line| line == format!("mod {name};"));
+        let is_program =
+            [format!("tests/{name}.rs"), format!("tests/{name}/main.rs")].iter().any(|file| programs.contains(file));
+        assert!(is_module || is_program, "no program has {}", path.display());
+        count += 1;
+    }
+    assert!(count > 40, "only {count} files of tests");
+}
+
 /// Every document: those at the top, the book, the READMEs of the core, of the packages for clients and of the examples.
 fn documents() -> Vec<PathBuf> {
     let at_top = std::fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path());

@@ -1,5 +1,7 @@
-//! `snowflake_create_partitions()` where other sessions work on the table, by other roles, and in another encoding.
+//! `snowflake_create_partitions()` and `snowflake_maintain_partitions()` where other sessions work on the table, by other roles, by
+//! clocks that move, and in another encoding.
 
+use postgres::Client;
 use snowflake_test::check::{self, refused};
 use snowflake_test::{Cluster, value};
 
@@ -90,5 +92,143 @@ fn in_a_database_of_another_encoding() {
     for (table, code) in [("été", "23514"), ("cité", "42809")] {
         let error = refused(&mut client, &days(table, "2026-01-04"), code);
         assert!(error.message().contains("t?"), "{error}");
+    }
+}
+
+/// Days from so many before the present one on, until so many after it; with a row in each.
+fn days_with_rows(client: &mut Client, table: &str, before: i32, after: i32) {
+    client
+        .batch_execute(&format!(
+            "CREATE TABLE {table} (id bigint PRIMARY KEY DEFAULT snowflake_next()) PARTITION BY RANGE (id);
+             SELECT snowflake_create_partitions('{table}', '1 day', date_trunc('day', now(), 'UTC') - interval '{before} days',
+                 date_trunc('day', now(), 'UTC') + interval '{after} days');
+             INSERT INTO {table} SELECT snowflake_min_id(date_trunc('day', now(), 'UTC') + n * interval '1 day') + 1
+             FROM generate_series(-{before}, {after} - 1) n"
+        ))
+        .unwrap();
+}
+
+fn rows(client: &mut Client, table: &str) -> i64 {
+    value(client, &format!("SELECT count(*) FROM {table}"))
+}
+
+/// Jobs that run at the same time, while rows are written: each partition is created and dropped once, and no job fails.
+#[test]
+fn jobs_that_maintain_the_same_table_at_once() {
+    let cluster = Cluster::options().start();
+    days_with_rows(&mut cluster.client(), "t", 20, 1);
+    let done = cluster.sessions(6, |session, client| {
+        let snapshot =
+            if session % 2 == 0 { "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM t" } else { "BEGIN" };
+        client.batch_execute(snapshot).unwrap();
+        client.batch_execute("INSERT INTO t DEFAULT VALUES; COMMIT").unwrap();
+        let job = "SELECT action FROM snowflake_maintain_partitions('t', '1 day', '10 days', '5 days', 'drop')";
+        client.query(job, &[]).unwrap().iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>()
+    });
+    let done: Vec<String> = done.into_iter().flatten().collect();
+    let count = |action| done.iter().filter(|done| *done == action).count();
+    // The tenth day from now on ends in the eleventh partition; the fifth day before now lies in the sixth.
+    assert_eq!((count("create"), count("drop"), done.len()), (10, 15, 25), "{done:?}");
+    assert_eq!(rows(&mut cluster.client(), "t"), 6 + 6);
+}
+
+/// A job that does not get its lock says whose, and leaves all as it was; so does one that waits for a partition.
+#[test]
+fn a_lock_that_is_not_granted_in_time() {
+    let cluster = Cluster::options().start();
+    let (mut holder, mut job) = (cluster.client(), cluster.client());
+    days_with_rows(&mut holder, "t", 3, 1);
+    job.batch_execute("SET lock_timeout = '200ms'").unwrap();
+    let oldest: String = value(&mut holder, "SELECT min(tableoid::regclass::text) FROM t");
+    for locked in ["t".to_owned(), oldest] {
+        holder.batch_execute(&format!("BEGIN; LOCK ONLY {locked} IN ACCESS SHARE MODE")).unwrap();
+        let call = "SELECT snowflake_maintain_partitions('t', '1 day', '3 days', '1 day', 'drop')";
+        let error = refused(&mut job, call, "55P03");
+        assert!(error.message().contains("table \"t\""), "{error:?}");
+        holder.batch_execute("COMMIT").unwrap();
+        assert_eq!(value::<i64>(&mut holder, "SELECT count(*) FROM pg_inherits"), 4 + 4, "with those of the key");
+    }
+    let call = "SELECT count(*) FROM snowflake_maintain_partitions('t', '1 day', '3 days', '1 day', 'drop')";
+    assert_eq!(value::<i64>(&mut job, call), 5);
+}
+
+/// A clock that leaps ahead makes nothing old, and takes no partitions to where it is.
+#[test]
+fn a_clock_that_leaps_ahead_takes_nothing_away() {
+    let cluster = Cluster::options().with_clock().start();
+    let mut client = cluster.client();
+    days_with_rows(&mut client, "t", 9, 2);
+    // The server knows the time by its IDs.
+    client.batch_execute("INSERT INTO t DEFAULT VALUES").unwrap();
+    cluster.step_clock("+31536000s");
+    let job = "SELECT count(*) FROM snowflake_maintain_partitions('t', '1 day', '1 day', '30 days', 'drop')";
+    assert_eq!(value::<i64>(&mut client, job), 0);
+    assert_eq!(rows(&mut client, "t"), 12);
+    // The clock is set back, behind the partitions.
+    cluster.step_clock("-2592000s");
+    assert_eq!(
+        value::<i64>(
+            &mut cluster.client(),
+            "SELECT count(*) FROM snowflake_maintain_partitions('t', '1 day', '1 day', '0 days', 'drop') \
+        WHERE action <> 'create'"
+        ),
+        0
+    );
+    assert_eq!(rows(&mut cluster.client(), "t"), 12);
+}
+
+/// What the standby says; and that it may be asked what a job would do.
+#[test]
+fn on_a_standby() {
+    let cluster = Cluster::options().start();
+    days_with_rows(&mut cluster.client(), "t", 3, 1);
+    let standby = cluster.standby();
+    let mut client = standby.client();
+    let there = "SELECT to_regclass('t') IS NOT NULL";
+    check::wait_for("the standby has the table", || value(&mut standby.client(), there));
+    check::wait_for("the standby has its rows", || rows(&mut standby.client(), "t") == 4);
+    let error = refused(&mut client, "SELECT snowflake_maintain_partitions('t', '1 day', '3 days')", "25006");
+    assert!(error.message().contains("snowflake_maintain_partitions() during recovery"), "{error:?}");
+    let dry = "SELECT count(*) FROM snowflake_maintain_partitions('t', '1 day', '3 days', dry_run => true)";
+    assert_eq!(value::<i64>(&mut client, dry), 3);
+}
+
+/// A clock that goes on by hours and weeks, and jobs that change: each row has a partition when it is written, and none is gone that
+/// is younger than the retention.
+#[test]
+fn random_calls_by_a_clock_that_moves() {
+    let seed: u64 = std::env::var("SEED").map_or(30, |seed| seed.parse().unwrap());
+    let mut draw = fastrand::Rng::with_seed(seed);
+    let cluster = Cluster::options().with_clock().set("pg_snowflake.max_jump = '1000d'").start();
+    let mut client = cluster.client();
+    client
+        .batch_execute("CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_next()) PARTITION BY RANGE (id)")
+        .unwrap();
+    let mut offset = 0;
+    for call in 0..40 {
+        offset += draw.i64(1..40 * 86_400) >> draw.u32(0..12);
+        cluster.step_clock(&format!("+{offset}s"));
+        let step = ["1 day", "7 days", "1 month", "6 hours", "11 days"][draw.usize(0..5)];
+        let ahead = draw.u32(0..20);
+        let (retention, expired) = (draw.u32(0..60), if draw.bool() { "drop" } else { "detach" });
+        let call_text = format!(
+            "SELECT count(*) FROM snowflake_maintain_partitions('t', '{step}', '{ahead} days', '{retention} days', '{expired}')"
+        );
+        let younger = format!(
+            "SELECT count(*) FROM t WHERE snowflake_timestamp(id) > clock_timestamp() - interval '{retention} days'"
+        );
+        let before: i64 = value(&mut client, &younger);
+        // A day of six hours each may be more than can be made at once.
+        let made: i64 = value(&mut client, &call_text);
+        let after: i64 = value(&mut client, &younger);
+        assert!(after >= before, "SEED={seed}, call {call}: {call_text}: {before}, then {after} rows");
+        assert_eq!(value::<i64>(&mut client, &call_text), 0, "SEED={seed}, call {call}: {call_text} after {made}");
+        client
+            .batch_execute(&format!(
+                "INSERT INTO t DEFAULT VALUES;
+                 INSERT INTO t SELECT snowflake_max_id_before(clock_timestamp() + {ahead} * interval '1 day' * n / 7) - n
+                 FROM generate_series(1, 7) n ON CONFLICT DO NOTHING"
+            ))
+            .unwrap_or_else(|error| panic!("SEED={seed}, call {call}: {call_text}: {error:?}"));
     }
 }

@@ -126,6 +126,16 @@ BEGIN
             HINT = format('Use a step of at least %s.', _snowflake.duration(l[1]));
     END IF;
     first := _snowflake.micros(since);
+    -- Where since lies within a partition that is such a piece, they are counted from its start.
+    SELECT coalesce(min(begins), first) INTO first FROM (
+        SELECT b[1]::bigint AS begin_id, b[2]::bigint AS end_id, l[2] + (b[1]::bigint >> l[3]::integer) * l[1] AS begins
+        FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid,
+            regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''?(\d+)''?\) TO \(''?(\d+)''?\)') AS b
+        WHERE inhparent = parent AND b IS NOT NULL
+    ) AS existing
+    WHERE begins < first AND begin_id = ((begins - l[2]) / l[1]) << l[3]::integer
+        AND ceil((first - l[2])::numeric / l[1])::bigint << l[3]::integer < end_id
+        AND ceil((_snowflake.after(begins, months, days, micros, 1) - l[2]) / l[1])::bigint << l[3]::integer = end_id;
     high := div(_snowflake.micros(until) - first, shortest) + 1;
     WHILE low < high LOOP
         middle := (low + high) / 2;

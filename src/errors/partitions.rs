@@ -1,11 +1,13 @@
-//! The errors of `snowflake_create_partitions()`.
+//! The errors of `snowflake_create_partitions()` and `snowflake_maintain_partitions()`.
 
 use super::report::{error, outside, times};
+use crate::encoding;
 use crate::time::timestamptz;
 use crate::wording::duration;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::pieces::{Edge, MAX_PIECES, PieceLengthError, PiecesError};
+use snowflake_core::quote::shortened;
 use snowflake_core::{Layout, NotAnId};
 use std::ops::Range;
 
@@ -43,6 +45,20 @@ pub enum PartitionError {
     Overlap(Box<(Partition, Partition)>),
     /// The default partition has rows of one that is to be made.
     DefaultRows(Box<DefaultRows>),
+    /// An argument of `snowflake_maintain_partitions` is NULL: this one.
+    NothingToMaintain(&'static str),
+    /// A part of this argument, an interval as text, is negative.
+    NegativeSpan(&'static str, String),
+    /// This is no word for what happens to old partitions.
+    Expired(String),
+    /// The time from the first `timestamptz`, the present, to the second is not cut into such pieces.
+    Ahead(i64, i64, PiecesError),
+    /// A partition that lies in the time ahead has a bound that is no time.
+    NoTime(Box<Partition>),
+    /// The table has a default partition, so no partition can be detached concurrently.
+    HasDefault(String),
+    /// The lock of this table was not granted in time.
+    NotLocked(String),
 }
 
 /// A partition in an error.
@@ -182,6 +198,54 @@ impl PartitionError {
                          that a new partition has its bounds.",
                     )
             }
+            Self::NothingToMaintain(argument) => {
+                error(ERRCODE_NULL_VALUE_NOT_ALLOWED, &format!("{argument} must not be NULL"))
+                    .set_hint("For example: SELECT * FROM snowflake_maintain_partitions('orders', '1 month', '3 months');")
+            }
+            Self::NegativeSpan(argument, interval) => {
+                error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("{argument} must not be negative in any of its parts"))
+                    .set_detail(format!("It is \"{interval}\"."))
+                    .set_hint("Give a length of time, such as '3 months'.")
+            }
+            Self::Expired(word) => {
+                let message = format!("expired must be \"detach\", \"detach concurrently\" or \"drop\", not \"{}\"", shortened(&word));
+                error(ERRCODE_INVALID_PARAMETER_VALUE, &message)
+                    .set_hint("Detached partitions stay as tables; dropped ones are gone with their rows.")
+            }
+            Self::Ahead(now, until, problem) => {
+                let report = Self::Range(now, until, problem).report(layout);
+                match problem {
+                    PiecesError::SinceOutOfRange => report.set_hint("That is what the server's clock says. Set it right."),
+                    PiecesError::UntilOutOfRange => report.set_hint("Give a shorter ahead."),
+                    PiecesError::TooMany(_) => report.set_hint("Give a longer every, or a shorter ahead."),
+                    _ => report,
+                }
+            }
+            Self::NoTime(partition) => {
+                let Partition { parent, name, ids } = *partition;
+                let message = format!("partition \"{name}\" is in the way, and is no range of time");
+                error(ERRCODE_INVALID_OBJECT_DEFINITION, &message)
+                    .set_detail(format!(
+                        "It holds IDs {}. A range of time begins and ends with the first ID of an instant.",
+                        range(&ids, layout)
+                    ))
+                    .set_hint(format!(
+                        "Create the partition beside it by hand, with its bound: CREATE TABLE ... PARTITION OF {parent} \
+                         FOR VALUES FROM (...) TO (...);"
+                    ))
+            }
+            Self::HasDefault(table) => error(
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &format!("partitions of {table} cannot be detached concurrently"),
+            )
+            .set_detail("PostgreSQL does not do that for a table with a default partition.")
+            .set_hint("Use expired => 'detach', with a lock_timeout."),
+            Self::NotLocked(table) => error(
+                ERRCODE_LOCK_NOT_AVAILABLE,
+                &format!("the lock of table \"{table}\" or of a partition was not granted in time"),
+            )
+            .set_detail("Another session holds it for longer than lock_timeout. Nothing was changed.")
+            .set_hint("Call again later; pg_stat_activity and pg_blocking_pids() tell who holds it."),
             Self::DefaultRows(rows) => {
                 let DefaultRows { wanted, id, name, quoted, column, all } = *rows;
                 let parent = wanted.parent;
@@ -203,6 +267,33 @@ impl PartitionError {
                 ))
             }
         }
+    }
+}
+
+/// Partitions that are older than rows are kept, and stay.
+pub struct Kept {
+    /// The table's name.
+    pub table: String,
+    /// The first partition's name.
+    pub first: String,
+    /// Why it stays.
+    pub note: String,
+    /// How many others there are.
+    pub others: usize,
+}
+
+impl Kept {
+    /// Says so, as the job's result may be read by nobody.
+    pub fn warn(self) {
+        let Self { table, first, note, others } = self;
+        let message = match others {
+            0 => format!("partition \"{first}\" is older than the retention, and stays"),
+            _ => format!("partition \"{first}\" and {others} more are older than the retention, and stay"),
+        };
+        error(PgSqlErrorCode::ERRCODE_WARNING, &message)
+            .set_detail(encoding::shown(&format!("Of table \"{table}\", the first: {note}.")))
+            .set_hint("The rows with the action \"keep\" in the result say why each stays.")
+            .report(PgLogLevel::WARNING);
     }
 }
 

@@ -120,8 +120,36 @@ impl Table {
         Ok(created)
     }
 
+    /// What its partitions hold, in ascending order, but for the default partition.
+    pub fn bounds(&self) -> impl Iterator<Item = &Range<Edge>> {
+        self.existing.iter().map(|(_, bounds)| bounds)
+    }
+
+    /// A partition, by its number among [`Self::bounds`].
+    pub fn oid(&self, partition: usize) -> pg_sys::Oid {
+        self.existing[partition].0
+    }
+
+    /// The same, for an error message.
+    pub fn existing(&self, partition: usize) -> Partition {
+        let (oid, ids) = self.existing[partition].clone();
+        // SAFETY: a lookup, which returns NULL if it was dropped.
+        let name = unsafe { owned(pg_sys::get_rel_name(oid)) }.unwrap_or_default();
+        Partition { parent: shown(&self.quoted()), name: shown(&name), ids }
+    }
+
+    /// Whether there is a default partition.
+    pub fn has_default(&self) -> bool {
+        self.default.is_some()
+    }
+
+    /// The table's name.
+    pub fn name(&self) -> &CStr {
+        &self.name
+    }
+
     /// The table's name, quoted, for a statement.
-    fn quoted(&self) -> CString {
+    pub fn quoted(&self) -> CString {
         quoted(&self.schema, &self.name)
     }
 
@@ -149,13 +177,9 @@ impl Table {
     /// names are free.
     pub fn missing(&self, wanted: &[Piece]) -> Result<Vec<usize>, PartitionError> {
         let ids: Vec<Range<i64>> = wanted.iter().map(|piece| piece.ids.clone()).collect();
-        let bounds: Vec<Range<Edge>> = self.existing.iter().map(|(_, bounds)| bounds.clone()).collect();
+        let bounds: Vec<Range<Edge>> = self.bounds().cloned().collect();
         let missing = missing(&ids, &bounds).map_err(|Overlap { piece, partition }| {
-            let (oid, ids) = self.existing[partition].clone();
-            // SAFETY: a lookup, which returns NULL if it was dropped.
-            let name = unsafe { owned(pg_sys::get_rel_name(oid)) }.unwrap_or_default();
-            let there = Partition { parent: shown(&self.quoted()), name: shown(&name), ids };
-            PartitionError::Overlap(Box::new((there, self.wanted(&wanted[piece]))))
+            PartitionError::Overlap(Box::new((self.existing(partition), self.wanted(&wanted[piece]))))
         })?;
         for piece in missing.iter().map(|&piece| &wanted[piece]) {
             if self.name_of(piece).as_bytes().len() > LONGEST_NAME {
@@ -199,9 +223,14 @@ impl Table {
         Ok(())
     }
 
+    /// The name of a partition, with the schema and quoted.
+    pub fn quoted_name_of(&self, piece: &Piece) -> CString {
+        quoted(&self.schema, &self.name_of(piece))
+    }
+
     /// The statement that creates a partition.
-    fn statement(&self, piece: &Piece) -> CString {
-        let (partition, parent) = (quoted(&self.schema, &self.name_of(piece)), self.quoted());
+    pub fn statement(&self, piece: &Piece) -> CString {
+        let (partition, parent) = (self.quoted_name_of(piece), self.quoted());
         let bounds = format!(" FOR VALUES FROM ({}) TO ({})", piece.ids.start, piece.ids.end);
         let parts =
             [&b"CREATE TABLE "[..], partition.to_bytes(), b" PARTITION OF ", parent.to_bytes(), bounds.as_bytes()];

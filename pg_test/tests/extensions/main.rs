@@ -3,6 +3,7 @@
 
 mod columnar;
 mod compression;
+mod cron;
 mod hints;
 mod hypertables;
 mod hypothetical;

@@ -189,3 +189,95 @@ fn active_record() {
     let server = server();
     passes(connected(Path::new("ruby"), &folder, &server).arg("test_orders.rb"), "5 runs, ", &server);
 }
+
+/// What each driver makes of `snowflake_id`: the programs of `examples/id-type`, with the packages of the examples.
+mod id_type {
+    use super::*;
+
+    /// The folder of an example with its packages, and a program of `examples/id-type` in it.
+    fn beside(name: &str, program: &str, lock: &str, install: impl FnOnce(&Path)) -> PathBuf {
+        let folder = example(name, lock, install);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/id-type").join(program);
+        std::fs::copy(source, folder.join(program)).unwrap();
+        folder
+    }
+
+    fn python(name: &str) {
+        let program = format!("with_{name}.py");
+        let folder = beside(name, &program, "requirements.txt", pip_install);
+        let server = server();
+        passes(
+            connected(&folder.join("venv/bin/python"), &folder, &server).arg(program),
+            &format!("seen: {name}"),
+            &server,
+        );
+    }
+
+    fn node(name: &str, driver: &str) {
+        let program = format!("with_{driver}.mjs");
+        let folder = beside(name, &program, "package-lock.json", npm_install);
+        let server = server();
+        passes(connected(Path::new("node"), &folder, &server).arg(program), &format!("seen: {driver}"), &server);
+    }
+
+    #[test]
+    fn psycopg() {
+        python("psycopg");
+    }
+
+    #[test]
+    fn sqlalchemy() {
+        python("sqlalchemy");
+    }
+
+    #[test]
+    fn django() {
+        python("django");
+    }
+
+    #[test]
+    fn pg() {
+        node("node", "pg");
+    }
+
+    #[test]
+    fn drizzle() {
+        node("drizzle", "drizzle");
+    }
+
+    #[test]
+    fn jdbc() {
+        let folder = copied("examples/id-type", env!("CARGO_TARGET_TMPDIR"));
+        let server = server();
+        let mut command = connected(Path::new("java"), &folder, &server);
+        command.env("PGHOST", "127.0.0.1").args(["-cp", "/usr/share/java/postgresql.jar", "WithJdbc.java"]);
+        passes(&mut command, "seen: jdbc", &server);
+    }
+
+    #[test]
+    fn active_record() {
+        let folder = copied("examples/id-type", env!("CARGO_TARGET_TMPDIR"));
+        let server = server();
+        passes(
+            connected(Path::new("ruby"), &folder, &server).arg("with_activerecord.rb"),
+            "seen: activerecord",
+            &server,
+        );
+    }
+
+    /// tokio-postgres, and postgres, which is built on it: an error, as types must fit. So the statement converts.
+    #[test]
+    fn tokio_postgres() {
+        let server = server();
+        let mut client = server.client();
+        client.batch_execute("CREATE TEMPORARY TABLE t (id snowflake_id PRIMARY KEY, parent bigint)").unwrap();
+        let key = 382_304_429_472_247_813_i64;
+        assert!(client.execute("INSERT INTO t VALUES ($1, $2)", &[&key, &key]).is_err());
+        client.execute("INSERT INTO t VALUES ($1::bigint, $2)", &[&key, &key]).unwrap();
+        // A condition has operators of bigint, and so a parameter of that type.
+        let read = client.query_one("SELECT id FROM t WHERE id = $1", &[&key]).unwrap();
+        assert!(read.try_get::<_, i64>(0).is_err());
+        let read = client.query_one("SELECT id::bigint FROM t WHERE id = $1", &[&key]).unwrap();
+        assert_eq!(read.get::<_, i64>(0), key);
+    }
+}

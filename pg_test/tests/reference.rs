@@ -9,7 +9,7 @@ use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Expr, Token};
 
-/// The functions of the extension: where they are described, their signature, and what stands below it.
+/// The functions of the extension, but for those that PostgreSQL calls for a type and its casts: where they are described, their signature, and what stands below it.
 const FUNCTIONS: &str = r"
     SELECT CASE nspname WHEN '_snowflake' THEN '_snowflake.' ELSE '' END || proname,
            format('%s(%s) RETURNS %s', CASE nspname WHEN '_snowflake' THEN '_snowflake.' ELSE '' END || proname,
@@ -24,13 +24,18 @@ const FUNCTIONS: &str = r"
                                       WHERE grantee <> proowner), 'superusers') END)
     FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace
     JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
-    JOIN pg_extension e ON e.oid = d.refobjid AND extname = 'pg_snowflake'";
+    JOIN pg_extension e ON e.oid = d.refobjid AND extname = 'pg_snowflake'
+    WHERE p.oid NOT IN (SELECT castfunc FROM pg_cast)
+      AND NOT EXISTS (SELECT FROM pg_type WHERE p.oid IN (typinput, typoutput, typreceive, typsend))";
 
 /// The types of the extension, with their attributes.
 const TYPES: &str = r"
-    SELECT typname::text, format('%s AS (%s)', typname,
-        (SELECT string_agg(format('%I %s', attname, format_type(atttypid, atttypmod)), ', ' ORDER BY attnum)
-         FROM pg_attribute WHERE attrelid = typrelid AND attnum > 0))
+    SELECT typname::text, CASE typtype
+        WHEN 'c' THEN format('%s AS (%s)', typname,
+            (SELECT string_agg(format('%I %s', attname, format_type(atttypid, atttypmod)), ', ' ORDER BY attnum)
+             FROM pg_attribute WHERE attrelid = typrelid AND attnum > 0))
+        ELSE format('%s (LIKE = %s, CATEGORY = ''%s'')', typname,
+            (SELECT casttarget::regtype FROM pg_cast WHERE castsource = t.oid AND castmethod = 'b'), typcategory) END
     FROM pg_type t JOIN pg_depend d ON d.classid = 'pg_type'::regclass AND d.objid = t.oid AND d.deptype = 'e'
     JOIN pg_extension e ON e.oid = d.refobjid AND extname = 'pg_snowflake'
     WHERE typcategory <> 'A'";

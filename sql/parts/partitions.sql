@@ -11,6 +11,19 @@ CREATE FUNCTION snowflake_create_partitions(
 COMMENT ON FUNCTION snowflake_create_partitions(regclass, interval, timestamptz, timestamptz) IS
     'creates the missing partitions, by ID time, of a table that is partitioned by range of snowflake IDs, and returns them';
 
+CREATE FUNCTION snowflake_maintain_partitions(
+    parent regclass,
+    every interval,
+    ahead interval,
+    retention interval DEFAULT NULL,
+    expired text DEFAULT 'detach',
+    dry_run boolean DEFAULT false
+) RETURNS TABLE (partition text, action text, since timestamptz, until timestamptz, statement text, note text)
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 ROWS 4
+    AS 'MODULE_PATHNAME', 'snowflake_maintain_partitions';
+COMMENT ON FUNCTION snowflake_maintain_partitions(regclass, interval, interval, interval, text, boolean) IS
+    'for a job: creates the missing partitions of the time ahead, and detaches or drops those that are older than the retention';
+
 -- For pg_partman 5, for a partition key of type text that holds IDs in decimal form.
 
 CREATE FUNCTION snowflake_time_encoder(at timestamptz) RETURNS text

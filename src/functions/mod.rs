@@ -48,6 +48,7 @@ macro_rules! of_both_layouts {
 mod bounds;
 mod database;
 mod decode;
+mod id_type;
 mod layouts;
 mod leases;
 mod moving;

@@ -408,7 +408,7 @@ unsafe fn excludes_nulls(node: *mut Node) -> bool {
         let is_not_null = |condition: *mut Node| {
             cast::<pg_sys::NullTest>(condition).is_some_and(|test| {
                 test.nulltesttype == pg_sys::NullTestType::IS_NOT_NULL
-                    && pg_sys::exprType(test.arg.cast()) == pg_sys::INT8OID
+                    && pg_sys::IsBinaryCoercible(pg_sys::exprType(test.arg.cast()), pg_sys::INT8OID)
             })
         };
         is_in_part || cast::<pg_sys::List>(conditions).is_some_and(|conditions| elements(conditions).any(is_not_null))

@@ -38,7 +38,8 @@ impl Known {
             if !pg_sys::get_attstatsslot(&raw mut slot, self.tuple, kind as i32, pg_sys::InvalidOid, wanted as i32) {
                 return None;
             }
-            let is_of_ids = slot.valuetype == pg_sys::INT8OID;
+            // Of bigint, of a domain over it, or of a type that is stored so.
+            let is_of_ids = pg_sys::IsBinaryCoercible(slot.valuetype, pg_sys::INT8OID);
             let count = if is_of_ids { slot.nvalues as usize } else { 0 };
             let values = (0..count).map(|at| (*slot.values.add(at)).value() as i64).collect();
             let numbers = (0..slot.nnumbers as usize).map(|at| *slot.numbers.add(at)).collect();

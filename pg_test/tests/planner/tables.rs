@@ -103,7 +103,7 @@ pub const fn table(
     Definition { name, layout, rows, id, after }
 }
 
-const TABLES: [Definition; 28] = [
+const TABLES: [Definition; 31] = [
     table("plain", &DEFAULT, 1200, "bigint PRIMARY KEY", ""),
     table("descending", &DEFAULT, 300, "bigint NOT NULL", "CREATE INDEX ON {t} (id DESC)"),
     table("by_tenant", &DEFAULT, 400, "bigint NOT NULL", "CREATE INDEX ON {t} (tenant, id)"),
@@ -113,6 +113,9 @@ const TABLES: [Definition; 28] = [
     table("partial", &DEFAULT, 400, "bigint NOT NULL", "CREATE INDEX ON {t} (id) WHERE n > 3"),
     table("bare", &DEFAULT, 300, "bigint", ""),
     table("typed", &DEFAULT, 300, "event_id PRIMARY KEY", ""),
+    table("of_type", &DEFAULT, 400, "snowflake_id PRIMARY KEY", ""),
+    table("of_type_by_tenant", &DEFAULT, 300, "snowflake_id NOT NULL", "CREATE INDEX ON {t} (tenant, id DESC)"),
+    table("of_type_timed", &OWN, 300, "snowflake_id PRIMARY KEY", "CREATE INDEX ON {t} (({time}))"),
     table("gaps", &DEFAULT, 300, "bigint UNIQUE", ""),
     table("gaps_first", &DEFAULT, 300, "bigint", "CREATE INDEX ON {t} (id NULLS FIRST)"),
     table("gaps_down", &DEFAULT, 300, "bigint", "CREATE INDEX ON {t} (id DESC NULLS LAST, n)"),

@@ -1,14 +1,24 @@
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.ResultSet;
+import java.sql.SQLException;
 
-/** What JDBC makes of snowflake_id: getLong() and getObject(…, Long.class) read it, and getObject() returns text in a PGobject. */
+/** What JDBC makes of snowflake_id: getLong() reads it, getObject() returns text in a PGobject, and getObject(…, Long.class) fails. */
 class WithJdbc {
     static final long KEY = 382304429472247813L;
 
     static void check(boolean condition, String what) {
         if (!condition) {
             throw new AssertionError(what);
+        }
+    }
+
+    static boolean isRefused(ResultSet row) {
+        try {
+            row.getObject(1, Long.class);
+            return false;
+        } catch (SQLException refused) {
+            return true;
         }
     }
 
@@ -28,7 +38,7 @@ class WithJdbc {
                     query.setLong(1, KEY);
                     try (ResultSet row = query.executeQuery()) {
                         check(row.next() && row.getLong(1) == KEY, "getLong");
-                        check(row.getObject(1, Long.class) == KEY, "getObject of a class");
+                        check(isRefused(row), "getObject of a class");
                         check(row.getObject(1).toString().equals(Long.toString(KEY)), "getObject");
                     }
                 }

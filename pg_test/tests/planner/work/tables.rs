@@ -193,7 +193,7 @@ impl Schema {
             }
         }
         let known = format!(
-            "SELECT (extract(epoch FROM {}) * 1000000)::bigint, id, tenant FROM {} WHERE id IS NOT NULL \
+            "SELECT (extract(epoch FROM {}) * 1000000)::bigint, id::bigint, tenant FROM {} WHERE id IS NOT NULL \
              ORDER BY hashint8(id), id LIMIT 60",
             table.time(Way::Ids, ""),
             table.name
@@ -214,7 +214,12 @@ impl Schema {
         let name = table.named(way);
         let null = if table.nullable { "" } else { " NOT NULL" };
         let created = if way == Way::Ids { String::new() } else { format!(", created_at timestamptz{null}") };
-        let columns = format!("id bigint{null}, tenant integer NOT NULL, n integer, pad text{created}");
+        // Of some, whatever the seed, for both ways.
+        let of = match table.named(Way::Ids).bytes().map(u32::from).sum::<u32>() % 4 {
+            0 => "snowflake_id",
+            _ => "bigint",
+        };
+        let columns = format!("id {of}{null}, tenant integer NOT NULL, n integer, pad text{created}");
         let by_id = if way == Way::Ids { "id".to_owned() } else { "created_at".to_owned() };
         let by_time = match (table.division, way) {
             (Division::ByDecoded, _) => table.decoded(way, ""),

@@ -6,13 +6,13 @@ use snowflake_test::{Cluster, value};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// The functions with arguments that are texts: their names, and the names and types of their arguments.
+/// The functions with arguments that are texts, but for the input of a type, which is bigint's: their names, and the names and types of their arguments.
 const FUNCTIONS: &str = "
     SELECT p.oid::regproc::text, proargnames[:pronargs],
         ARRAY(SELECT format_type(type, NULL) FROM unnest(proargtypes) WITH ORDINALITY a (type, place) ORDER BY place)
     FROM pg_extension e JOIN pg_depend d ON refclassid = 'pg_extension'::regclass AND refobjid = e.oid AND deptype = 'e'
     JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid
-    WHERE extname = 'pg_snowflake' AND EXISTS (
+    WHERE extname = 'pg_snowflake' AND NOT EXISTS (SELECT FROM pg_type WHERE typinput = p.oid) AND EXISTS (
         SELECT FROM unnest(proargtypes) type JOIN pg_type t ON t.oid = type LEFT JOIN pg_type element ON element.oid = t.typelem
         WHERE 'S' IN (t.typcategory, element.typcategory) OR 'cstring'::regtype IN (t.oid, element.oid))
     ORDER BY p.oid";
@@ -85,6 +85,7 @@ impl Function {
         match (&**of_type, &**name) {
             ("bigint" | "integer" | "double precision", _) => "1",
             ("boolean", _) => "false",
+            ("interval", _) => "'1 day'",
             ("timestamp with time zone" | "timestamp without time zone" | "date", _) => "'2026-01-01'",
             ("regclass", _) => "'kept'",
             ("regclass[]", _) => "'{kept}'",
@@ -93,6 +94,7 @@ impl Function {
             ("text", "form") => "'hex'",
             ("text", "text") => "'0000000000000001'",
             ("text", "views") => "'refuse'",
+            ("text", "expired") => "'detach'",
             _ => panic!("{}: give a value that is right for the argument {name} of type {of_type}", self.name),
         }
     }

@@ -99,8 +99,8 @@ fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Re
             pg_sys::PreventCommandIfReadOnly(FUNCTION.as_ptr());
         }
     }
-    let column = key_column(client, parent)?;
     let terms = understood(wish)?;
+    let column = key_column(client, parent)?;
 
     // First with a weak lock that is released at once: usually there is nothing to do.
     let plan = draw(client, layout, parent, &terms, pg_sys::AccessShareLock)?;

@@ -235,7 +235,7 @@ mod tests {
     fn a_later_call_goes_on() {
         let march = between("2026-03-01T00:00:00Z", "2026-04-01T00:00:00Z");
         let month = step(1, 0, 0);
-        assert!(names(month, &[march.clone()], "2026-03-18T00:00:00Z", "2026-04-01T00:00:00Z").is_empty());
+        assert!(names(month, std::slice::from_ref(&march), "2026-03-18T00:00:00Z", "2026-04-01T00:00:00Z").is_empty());
         assert_eq!(names(month, &[march], "2026-03-18T00:00:00Z", "2026-04-01T00:00:00.000001Z"), ["_20260401"]);
         assert!(
             names(month, &[Edge::Lowest..Edge::Highest], "2026-03-18T00:00:00Z", "2027-04-01T00:00:00Z").is_empty()

@@ -227,29 +227,29 @@ SELECT snowflake_maintain_partitions('months', '1 month', '178000000 years');
 \set VERBOSITY default
 
 -- Only for the owner, whatever else is wrong; and as the owner.
-CREATE ROLE regress_snowflake_owner;
-CREATE ROLE regress_snowflake_other;
-GRANT ALL ON months TO regress_snowflake_other;
-SET ROLE regress_snowflake_other;
+CREATE ROLE regress_snowflake_keeper;
+CREATE ROLE regress_snowflake_guest;
+GRANT ALL ON months TO regress_snowflake_guest;
+SET ROLE regress_snowflake_guest;
 SELECT snowflake_maintain_partitions('months', NULL, NULL);
 \echo :LAST_ERROR_SQLSTATE
 SELECT snowflake_maintain_partitions('months', '1 day', '1 day', dry_run => true);
 RESET ROLE;
-CREATE SCHEMA owned AUTHORIZATION regress_snowflake_owner;
-GRANT USAGE ON SCHEMA owned TO regress_snowflake_other;
-SET ROLE regress_snowflake_owner;
+CREATE SCHEMA owned AUTHORIZATION regress_snowflake_keeper;
+GRANT USAGE ON SCHEMA owned TO regress_snowflake_guest;
+SET ROLE regress_snowflake_keeper;
 CREATE TABLE owned.days (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
-GRANT SELECT ON owned.days TO regress_snowflake_other;
+GRANT SELECT ON owned.days TO regress_snowflake_guest;
 RESET ROLE;
 SELECT create_days('owned.days', 4, 0);
 -- One of another role stays, as the owner of the table has no right to it.
-SELECT run(format('ALTER TABLE owned.days_%s OWNER TO regress_snowflake_other', to_char(now() - interval '2 days', 'YYYYMMDD')));
+SELECT run(format('ALTER TABLE owned.days_%s OWNER TO regress_snowflake_guest', to_char(now() - interval '2 days', 'YYYYMMDD')));
 SET client_min_messages = error;
 SELECT * FROM maintained('owned.days', '1 day', '1 day', '1 day', 'detach');
 RESET client_min_messages;
-SELECT relowner::regrole, bool_and(has_table_privilege('regress_snowflake_other', oid, 'SELECT')) AS readable, count(*)
+SELECT relowner::regrole, bool_and(has_table_privilege('regress_snowflake_guest', oid, 'SELECT')) AS readable, count(*)
 FROM pg_class WHERE relnamespace = 'owned'::regnamespace AND relkind = 'r' GROUP BY 1;
-REVOKE CREATE ON SCHEMA owned FROM regress_snowflake_owner;
+REVOKE CREATE ON SCHEMA owned FROM regress_snowflake_keeper;
 ALTER SCHEMA owned OWNER TO CURRENT_USER;
 SELECT count(*) FROM maintained('owned.days', '1 day', '5 days');
 \echo :LAST_ERROR_SQLSTATE
@@ -269,5 +269,5 @@ ROLLBACK;
 
 SET client_min_messages = error;
 DROP SCHEMA owned CASCADE;
-DROP OWNED BY regress_snowflake_owner, regress_snowflake_other;
-DROP ROLE regress_snowflake_owner, regress_snowflake_other;
+DROP OWNED BY regress_snowflake_keeper, regress_snowflake_guest;
+DROP ROLE regress_snowflake_keeper, regress_snowflake_guest;

@@ -427,3 +427,46 @@ fn no_record_is_an_error_on_a_standby_until_the_layout_is_adopted_on_the_primary
         client.batch_execute(decode).unwrap();
     }
 }
+
+// The type snowflake_id.
+
+/// Rows go over from a column of bigint to one of the type, and from one of the type to bigint.
+#[test]
+fn a_publication_reaches_columns_of_the_other_type() {
+    let of_type = ORDERS.replace("id bigint", "id snowflake_id");
+    assert_ne!(of_type, ORDERS);
+    let (publisher, subscriber) = replicate(Cluster::options().set("pg_snowflake.worker_id = 2").start(), &of_type);
+    let (mut from, mut to) = (publisher.client(), subscriber.client());
+    from.batch_execute("CREATE TABLE back (id snowflake_id PRIMARY KEY); INSERT INTO back VALUES (7)").unwrap();
+    to.batch_execute("CREATE TABLE back (id bigint PRIMARY KEY)").unwrap();
+    // Not in the transaction of another statement.
+    to.batch_execute("ALTER SUBSCRIPTION s REFRESH PUBLICATION").unwrap();
+    let there = "SELECT coalesce(sum(id), 0)::bigint FROM back";
+    check::wait_for("the row", || to.query_one(there, &[]).unwrap().get::<_, i64>(0) == 7);
+}
+
+/// Tables, casts and partitions of the type are dumped and restored, in both formats.
+#[test]
+fn a_dump_has_columns_of_the_type() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE TABLE parts (id snowflake_id PRIMARY KEY DEFAULT snowflake_next()) PARTITION BY RANGE (id);
+             SELECT snowflake_maintain_partitions('parts', '1 day', '1 day');
+             CREATE TABLE refers (id bigint REFERENCES parts, list snowflake_id[] DEFAULT '{1,2}', zero snowflake_id DEFAULT 0);
+             CREATE VIEW seen AS SELECT COALESCE(id, 0) AS id, id::numeric AS n FROM parts WHERE id > 5;
+             INSERT INTO parts SELECT FROM generate_series(1, 50); INSERT INTO refers (id) SELECT id FROM parts",
+        )
+        .unwrap();
+    let all = "SELECT md5(string_agg(concat(p.id, n, list, zero), ' ' ORDER BY p.id)) || pg_typeof(min(s.id)::snowflake_id) || count(*) \
+               FROM parts p JOIN seen s USING (id) JOIN refers USING (id)";
+    let before: String = client.query_one(all, &[]).unwrap().get(0);
+    for format in [dump::Format::Custom, dump::Format::Plain] {
+        let name = format!("{format:?}").to_lowercase();
+        client.batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
+        dump::Dump::new(&cluster, "postgres", format).restore(&cluster, &name);
+        let restored: String = cluster.client_of("postgres", &name).query_one(all, &[]).unwrap().get(0);
+        assert_eq!(restored, before, "{name}");
+    }
+}

@@ -6,6 +6,7 @@ use crate::wording::duration;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::Micros;
+use snowflake_core::quote::shortened;
 use snowflake_core::segment::Tag;
 
 /// Why a number is not taken, or a tag not changed.
@@ -14,7 +15,7 @@ pub enum SegmentError {
     /// No registry is set.
     NoRegistry,
     /// The name is no tag's.
-    BadTag,
+    BadTag(String),
     /// A number that a tag cannot have, or bounds that are none.
     BadPlan(&'static str),
     /// The registry knows no such tag.
@@ -79,10 +80,11 @@ impl SegmentError {
             )
             .set_detail("The numbers of segments come from the registry that worker IDs are leased from.")
             .set_hint("Set pg_snowflake.registry in postgresql.conf, and restart the server."),
-            Self::BadTag => error(ERRCODE_INVALID_PARAMETER_VALUE, "invalid tag of a segment").set_detail(format!(
-                "A tag has 1 to {} bytes of UTF-8, and no control characters.",
-                Tag::LONGEST
-            )),
+            Self::BadTag(text) => error(
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                &format!("invalid tag of a segment: \"{}\"", shortened(&text)),
+            )
+            .set_detail(format!("A tag has 1 to {} characters of ASCII, and no control characters.", Tag::LONGEST)),
             Self::BadPlan(detail) => {
                 error(ERRCODE_INVALID_PARAMETER_VALUE, "invalid numbers of a segment").set_detail(detail)
             }

@@ -128,7 +128,7 @@ unsafe extern "C-unwind" fn next_block(call: pg_sys::FunctionCallInfo) -> pg_sys
     unsafe {
         if (*(*call).flinfo).fn_extra.is_null() {
             let given: Option<Given<'_>> = fcinfo::pg_getarg(call, 0);
-            let tag = given.map(tag_of).unwrap_or_else(|| Error::from(SegmentError::BadTag).raise());
+            let tag = given.map(tag_of).unwrap_or_else(|| raise_bad_tag(""));
             let count: i32 = fcinfo::pg_getarg(call, 1).unwrap_or(0);
             let left = u64::try_from(count).unwrap_or_else(|_| Error::from(ValueError::NegativeCount(count)).raise());
             let context = pg_sys::init_MultiFuncCall(call);
@@ -183,18 +183,21 @@ impl Numbers {
     fn claim(&mut self) {
         if self.left > 0 {
             let tag = str::from_utf8(&self.tag[..self.length]).ok().and_then(|tag| Tag::new(tag).ok());
-            let tag = tag.unwrap_or_else(|| Error::from(SegmentError::BadTag).raise());
+            let tag = tag.unwrap_or_else(|| raise_bad_tag(""));
             (_, self.claimed) = segments::claim(&tag, self.left.min(BLOCK)).unwrap_or_else(|error| error.raise());
             self.left -= self.claimed.count();
         }
     }
 }
 
-/// The tag that a caller names. In a database that is not UTF-8, it is ASCII: the servers' databases may have other encodings.
+/// The tag that a caller names.
 fn tag_of(given: Given<'_>) -> Tag {
-    let bytes = given.bytes();
-    let text = str::from_utf8(bytes).ok().filter(|text| text.is_ascii() || encoding::is_utf8());
-    text.and_then(|text| Tag::new(text).ok()).unwrap_or_else(|| Error::from(SegmentError::BadTag).raise())
+    let text = given.read();
+    Tag::new(&text).unwrap_or_else(|_| raise_bad_tag(&text))
+}
+
+fn raise_bad_tag(text: &str) -> ! {
+    Error::from(SegmentError::BadTag(text.to_owned())).raise()
 }
 
 fn raise_bad(detail: &'static str) -> ! {
@@ -224,7 +227,7 @@ fn snowflake_segment_create(
     smallest_range: Option<i64>,
     largest_range: Option<i64>,
 ) -> Option<i64> {
-    let tag = tag.map(tag_of).unwrap_or_else(|| Error::from(SegmentError::BadTag).raise());
+    let tag = tag.map(tag_of).unwrap_or_else(|| raise_bad_tag(""));
     let (first, last) = (number(first.unwrap_or(-1)), number(last.unwrap_or(-1)));
     if last < first {
         raise_bad(SegmentError::NUMBERS);

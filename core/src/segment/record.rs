@@ -4,13 +4,14 @@ use crate::lease::Version;
 use std::fmt;
 use thiserror::Error;
 
-/// The name of a row of numbers: 1 to 63 bytes of UTF-8 without control characters.
+/// The name of a row of numbers: 1 to 63 characters of ASCII, without control characters. The databases of a registry's servers may have other
+/// encodings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(String);
 
 /// A name that no tag can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("a tag has 1 to 63 bytes, and no control characters")]
+#[error("a tag has 1 to 63 characters of ASCII, and no control characters")]
 pub struct TagError;
 
 impl Tag {
@@ -18,12 +19,10 @@ impl Tag {
     pub const LONGEST: usize = 63;
 
     /// # Errors
-    /// Where the name is empty, too long, or has control characters.
+    /// Where the name is empty, too long, not ASCII, or has control characters.
     pub fn new(name: &str) -> Result<Self, TagError> {
-        match name.is_empty() || name.len() > Self::LONGEST || name.contains(char::is_control) {
-            true => Err(TagError),
-            false => Ok(Self(name.to_owned())),
-        }
+        let is_tag = (1..=Self::LONGEST).contains(&name.len()) && name.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        is_tag.then(|| Self(name.to_owned())).ok_or(TagError)
     }
 
     /// The name.

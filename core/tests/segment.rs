@@ -46,10 +46,10 @@ fn plan(first: u64, last: u64) -> Plan {
 
 #[test]
 fn tags_have_a_length_and_are_printable() {
-    for name in ["orders", "o'clock \"x\" %/ é 雪", &"x".repeat(63), "*", "a/b", " "] {
+    for name in ["orders", "o'clock \"x\" %/ ~#", &"x".repeat(63), "*", "a/b", " "] {
         assert_eq!(tag(name).as_str(), name);
     }
-    for name in ["", &"x".repeat(64), &"雪".repeat(22), "a\nb", "a\0", "\u{7f}"] {
+    for name in ["", &"x".repeat(64), "é", "a\nb", "a\0", "\u{7f}"] {
         assert_eq!(Tag::new(name), Err(TagError), "{name:?}");
     }
 }

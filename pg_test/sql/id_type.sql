@@ -200,7 +200,9 @@ BEGIN
 END $$;
 CREATE FUNCTION takes(snowflake_id) RETURNS text LANGUAGE sql AS $$ SELECT 'snowflake_id' $$;
 SELECT takes(5), takes('5'), takes(id) FROM orders LIMIT 1;
+\set VERBOSITY sqlstate
 SELECT takes(5::bigint);
+\set VERBOSITY default
 
 -- Who has a table of that name keeps it, in another schema than the extension's.
 CREATE TABLE snowflake (id bigint);

@@ -649,7 +649,7 @@ fn odd_tags_do_no_harm(kind: Kind) {
         "%2F",
         "/",
         " ",
-        "é 雪 {}",
+        "~ #{}",
         "*",
         "$1",
         &"x".repeat(63),
@@ -745,7 +745,7 @@ fn what_a_server_holds_is_stored_with_its_grant(kind: Kind) {
         granted_at: UnixMicros(1_800_000_000_123_456),
         used: Use { count: 7, length: Micros(8) },
     };
-    let names = ["a/b", "a", "1/a", "%2F", "é 雪", "o'clock \"\\"];
+    let names = ["a/b", "a", "1/a", "%2F", "~ #{}", "o'clock \"\\"];
     for name in names {
         stored_segment(first.swap_segment(&namespace, &segment::create(&tag(name), None, &plan(), 0).unwrap()));
     }

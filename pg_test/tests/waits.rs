@@ -50,7 +50,7 @@ fn the_names_are_those_that_the_server_lists() {
     let cluster = Cluster::options().start();
     let mut client: Client = cluster.client();
     let list = "SELECT string_agg(name, ' ' ORDER BY name) FROM pg_wait_events WHERE name LIKE 'Snowflake%'";
-    let all = "SnowflakeCeiling SnowflakeClock SnowflakeLease SnowflakeRegistry";
+    let all = "SnowflakeCeiling SnowflakeClock SnowflakeLease SnowflakeRegistry SnowflakeSegment";
     wait_for("the keeper has named them", || value::<Option<String>>(&mut client, list).as_deref() == Some(all));
 }
 

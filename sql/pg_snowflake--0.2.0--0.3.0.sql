@@ -91,26 +91,26 @@ COMMENT ON FUNCTION snowflake_maintain_partitions(regclass, interval, interval, 
 CREATE TYPE snowflake_id;
 
 CREATE FUNCTION _snowflake.id_in(cstring) RETURNS snowflake_id
-    LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 1
-    AS 'int8in';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_id_in';
 COMMENT ON FUNCTION _snowflake.id_in(cstring) IS
     'reads a snowflake_id';
 
 CREATE FUNCTION _snowflake.id_out(snowflake_id) RETURNS cstring
-    LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 1
-    AS 'int8out';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_id_out';
 COMMENT ON FUNCTION _snowflake.id_out(snowflake_id) IS
     'writes a snowflake_id';
 
 CREATE FUNCTION _snowflake.id_recv(internal) RETURNS snowflake_id
-    LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 1
-    AS 'int8recv';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_id_recv';
 COMMENT ON FUNCTION _snowflake.id_recv(internal) IS
     'reads a snowflake_id in binary form';
 
 CREATE FUNCTION _snowflake.id_send(snowflake_id) RETURNS bytea
-    LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 1
-    AS 'int8send';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_id_send';
 COMMENT ON FUNCTION _snowflake.id_send(snowflake_id) IS
     'writes a snowflake_id in binary form';
 
@@ -132,23 +132,23 @@ CREATE CAST (bigint AS snowflake_id) WITHOUT FUNCTION AS ASSIGNMENT;
 
 -- Small literals are integer: COALESCE(id, 0), and bounds of partitions.
 CREATE FUNCTION _snowflake.id_from(integer) RETURNS snowflake_id
-    LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 1
-    AS 'int48';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_id_of_integer';
 COMMENT ON FUNCTION _snowflake.id_from(integer) IS
     'the snowflake_id of this number, for the cast';
 CREATE CAST (integer AS snowflake_id) WITH FUNCTION _snowflake.id_from(integer) AS IMPLICIT;
 
 -- As bigint has them. They are no implicit ones, as abs(id) would be ambiguous.
 CREATE FUNCTION _snowflake.id_from(numeric) RETURNS snowflake_id
-    LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 1
-    AS 'numeric_int8';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_id_of_numeric';
 COMMENT ON FUNCTION _snowflake.id_from(numeric) IS
     'the snowflake_id of this number, for the cast';
 CREATE CAST (numeric AS snowflake_id) WITH FUNCTION _snowflake.id_from(numeric) AS ASSIGNMENT;
 
 CREATE FUNCTION _snowflake.id_to_numeric(snowflake_id) RETURNS numeric
-    LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 1
-    AS 'int8_numeric';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_id_to_numeric';
 COMMENT ON FUNCTION _snowflake.id_to_numeric(snowflake_id) IS
     'the number of a snowflake_id, for the cast';
 CREATE CAST (snowflake_id AS numeric) WITH FUNCTION _snowflake.id_to_numeric(snowflake_id) AS ASSIGNMENT;

@@ -11,8 +11,7 @@ use std::ffi::{CStr, CString};
 /// Text of the database, as [`read`] has it.
 pub struct Text(pub String);
 
-/// Whether the database's encoding is UTF-8.
-pub fn is_utf8() -> bool {
+fn is_utf8() -> bool {
     // SAFETY: reads what this process knows of its database.
     unsafe { pg_sys::GetDatabaseEncoding() == pg_sys::pg_enc::PG_UTF8 as i32 }
 }

@@ -16,9 +16,10 @@ fn schemas_of_others_move_in_and_out() {
     files.extend(std::env::var("SCHEMAS").into_iter().flat_map(|directory| scripts(Path::new(&directory))));
     // For hundreds of tables in one transaction.
     let cluster = Cluster::options().set("max_locks_per_transaction = 1024").start();
+    let without_marks = cannot_rebuild_marked_indexes(&cluster);
     for file in &files {
         for calls in [Calls::Each, Calls::Together] {
-            one(&cluster, file, calls, file.starts_with(&own));
+            one(&cluster, file, calls, file.starts_with(&own), without_marks);
         }
     }
 }
@@ -40,7 +41,7 @@ fn scripts(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn one(cluster: &Cluster, file: &Path, calls: Calls, is_own: bool) {
+fn one(cluster: &Cluster, file: &Path, calls: Calls, is_own: bool, without_marks: bool) {
     let name = file.file_stem().unwrap().to_str().unwrap().to_lowercase();
     let database = format!("{name}_{calls:?}").to_lowercase();
     let mut client = cluster.client();
@@ -49,7 +50,6 @@ fn one(cluster: &Cluster, file: &Path, calls: Calls, is_own: bool) {
     let text = String::from_utf8_lossy(&std::fs::read(file).unwrap()).into_owned();
     let begins = |line: &str, word: &str| line.trim_start().to_uppercase().starts_with(word);
     let is_elsewhere = |line: &&str| ["CREATE DATABASE", "DROP DATABASE", "\\C "].iter().any(|word| begins(line, word));
-    let without_marks = cannot_rebuild_marked_indexes(cluster);
     let marks =
         |line: &&str| without_marks && [" CLUSTER ON ", " REPLICA IDENTITY "].iter().any(|mark| line.contains(mark));
     let text: String =

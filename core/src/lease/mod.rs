@@ -92,12 +92,14 @@ mod lessee;
 mod namespace;
 mod published;
 mod record;
+mod steps;
 mod terms;
 
 pub use change::{Identity, Write, give_back, is_current, lease, shorten};
 pub use choice::{Choice, NoWorker, Search, Taken, Wanted, Watch, Why};
-pub use lessee::{Answer, Event, Found, Lessee, Moment, Next};
+pub use lessee::Lessee;
 pub use namespace::{Known, NamespaceRecord, OtherLayout, check_namespace};
 pub use published::{Action, Grant, NotInstalled, Published, Seen};
 pub use record::{Holder, Record, Stored, Token, Version, WorkerNumber};
+pub use steps::{Answer, Event, Found, Moment, Next};
 pub use terms::Terms;

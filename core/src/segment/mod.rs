@@ -54,11 +54,13 @@ mod fetcher;
 mod held;
 mod holding;
 mod record;
+mod steps;
 mod terms;
 
 pub use change::{Plan, TagRefusal, TagWrite, create, drop_tag, give_back, grant, raise, restore};
-pub use fetcher::{FetchAnswer, FetchMoment, Fetcher, NextFetch, NotDone, Order, Slot, TagEvent, TagStanding};
+pub use fetcher::Fetcher;
 pub use held::{Counter, Held};
 pub use holding::{Holding, run_of};
 pub use record::{Bounds, Range, State, StoredTag, Tag, TagError, TagRecord};
+pub use steps::{FetchAnswer, FetchMoment, NextFetch, NotDone, Order, Slot, TagEvent, TagStanding};
 pub use terms::{RangeTerms, Use};

@@ -30,6 +30,11 @@ pub(crate) trait Fields: Sized + 'static {
 
     /// One into which fields are read.
     fn blank() -> Self;
+
+    /// Whether the values of the fields, each of which can be read, can stand together.
+    fn is_sound(&self) -> bool {
+        true
+    }
 }
 
 /// A field of a record.
@@ -246,6 +251,10 @@ impl Fields for segment::TagRecord {
         let bounds = Bounds { smallest: 0, largest: 0 };
         Self { next: 0, floor: 0, first: 0, last: 0, state: State::Live, bounds }
     }
+
+    fn is_sound(&self) -> bool {
+        self.is_sound()
+    }
 }
 
 impl Fields for Holding {
@@ -269,6 +278,10 @@ impl Fields for Holding {
     fn blank() -> Self {
         let (none, used) = (Range::default(), Use { count: 0, length: Micros(0) });
         Self { run: 0, current: none, after: none, granted_at: UnixMicros(0), used }
+    }
+
+    fn is_sound(&self) -> bool {
+        self.is_sound()
     }
 }
 

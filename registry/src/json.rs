@@ -49,7 +49,7 @@ pub(crate) fn read<R: Fields>(text: &str) -> Result<R, String> {
         };
         field.read(&mut record, value.as_deref())?;
     }
-    match members.is_empty() {
+    match members.is_empty() && record.is_sound() {
         true => Ok(record),
         false => Err(NOT_OURS.to_owned()),
     }
@@ -110,8 +110,9 @@ impl ReadNamespace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use snowflake_core::UnixMicros;
     use snowflake_core::lease::{Holder, Record, Token};
+    use snowflake_core::segment::{Bounds, Holding, Range, State, TagRecord, Use};
+    use snowflake_core::{Micros, UnixMicros};
 
     fn record() -> Record {
         Record {
@@ -195,6 +196,45 @@ mod tests {
             [text.replace("ff", "f"), text.replace("\"a\"", "7"), text.replace("}", ", \"leases_from\": \"x\"}")]
         {
             read.note(Some(text)).unwrap_err();
+        }
+    }
+
+    /// Numbers above those of a `bigint` would be negative ones there.
+    #[test]
+    fn values_that_cannot_stand_together_are_refused() {
+        let bounds = Bounds { smallest: 10, largest: 20 };
+        let tag = TagRecord { next: 7, floor: 3, first: 0, last: TagRecord::HIGHEST, state: State::Live, bounds };
+        let used_up = TagRecord { next: TagRecord::HIGHEST + 1, ..tag.clone() };
+        for good in [&tag, &used_up] {
+            assert_eq!(read::<TagRecord>(&write(good)).as_ref(), Ok(good));
+        }
+        let of_sizes = |smallest, largest| TagRecord { bounds: Bounds { smallest, largest }, ..tag.clone() };
+        for bad in [
+            TagRecord { last: TagRecord::HIGHEST + 1, ..tag.clone() },
+            TagRecord { last: u64::MAX, ..tag.clone() },
+            TagRecord { first: 8, last: 7, ..tag.clone() },
+            TagRecord { next: TagRecord::HIGHEST + 2, ..tag.clone() },
+            TagRecord { floor: u64::MAX, ..tag.clone() },
+            of_sizes(0, 20),
+            of_sizes(21, 20),
+        ] {
+            assert_eq!(read::<TagRecord>(&write(&bad)).unwrap_err(), NOT_OURS, "{bad:?}");
+        }
+        let (none, used) = (Range::default(), Use { count: 5, length: Micros(0) });
+        let current = Range { first: 5, end: 9 };
+        let holding = Holding { run: 255, current, after: none, granted_at: UnixMicros(1), used };
+        let with = |current, after| Holding { current, after, ..holding };
+        for good in [holding, with(current, Range { first: 9, end: TagRecord::HIGHEST + 1 }), with(none, none)] {
+            assert_eq!(read::<Holding>(&write(&good)), Ok(good));
+        }
+        for bad in [
+            with(Range { first: 9, end: 5 }, none),
+            with(Range { first: 9, end: u64::MAX }, none),
+            with(current, Range { first: 8, end: 12 }),
+            with(current, Range { first: 12, end: 11 }),
+            with(current, Range { first: 12, end: u64::MAX }),
+        ] {
+            assert_eq!(read::<Holding>(&write(&bad)).unwrap_err(), NOT_OURS, "{bad:?}");
         }
     }
 

@@ -15,6 +15,7 @@ use snowflake_registry::{Error, Registry, Swap};
 use snowflake_test::registries::Kind;
 use snowflake_test::with_each_registry;
 use std::cell::Cell;
+use std::fmt::Debug;
 use std::sync::Once;
 use std::time::Duration;
 
@@ -182,6 +183,20 @@ fn converse(fake: &Fake, kind: Kind, deadline: Duration) -> Vec<Option<String>> 
         note("swap", of_swap(fake, registry, number, &mut expected, is_whole));
     }
     note("records", of_call(is_whole, || registry.records()));
+    note("segment", of_call(is_whole, || registry.segment(&tag())));
+    let mut expected = None;
+    for number in 1..3 {
+        note("swap of a segment", of_segment_swap(fake, registry, number, &mut expected, is_whole));
+    }
+    note(
+        "segment",
+        of_read(is_whole, Some(tag_record(2)), || Ok(registry.segment(&tag())?.map(|stored| stored.record))),
+    );
+    note(
+        "segments",
+        of_read(is_whole, vec![tag()], || Ok(registry.segments()?.into_iter().map(|(tag, _)| tag).collect())),
+    );
+    note("holdings", of_read(is_whole, vec![(tag(), WORKER, holding(2))], || registry.holdings()));
     note("warnings", of_call(is_whole, || registry.warnings()));
     note("record", of_call(is_whole, || registry.record(WORKER)));
     wrong
@@ -197,6 +212,13 @@ fn of_call<T>(is_whole: bool, call: impl FnOnce() -> Result<T, Error>) -> Option
     }
 }
 
+/// As [`of_call`]; what is read undamaged is this.
+fn of_read<T: PartialEq + Debug>(is_whole: bool, right: T, call: impl FnOnce() -> Result<T, Error>) -> Option<String> {
+    let mut read = None;
+    let problem = of_call(is_whole, || call().map(|found| read = Some(found)));
+    problem.or_else(|| (is_whole && read.as_ref() != Some(&right)).then(|| format!("{read:?}")))
+}
+
 /// The problem with a change. The fake makes each that it gets.
 fn of_swap(
     fake: &Fake,
@@ -205,13 +227,39 @@ fn of_swap(
     expected: &mut Option<Version>,
     is_whole: bool,
 ) -> Option<String> {
+    let namespace = namespace_record("twitter", 255, None);
+    let before = *expected;
+    let change = || registry.swap_within(Some(&namespace), WORKER, before, &record(number));
+    of_change(fake, change, Fake::version, expected, is_whole)
+}
+
+/// As [`of_swap`], for a tag.
+fn of_segment_swap(
+    fake: &Fake,
+    registry: &mut dyn Registry,
+    number: u64,
+    expected: &mut Option<Version>,
+    is_whole: bool,
+) -> Option<String> {
+    let namespace = namespace_record("twitter", 255, None);
+    let held = (WORKER, holding(number));
+    let write = tag_write(number, *expected);
+    let change = || registry.swap_segment_held(&namespace, &write, Some(&held));
+    of_change(fake, change, Fake::version_of_tag, expected, is_whole)
+}
+
+fn of_change<S: Debug>(
+    fake: &Fake,
+    change: impl FnOnce() -> Result<Swap<S>, Error>,
+    version: impl Fn(&Fake) -> u64,
+    expected: &mut Option<Version>,
+    is_whole: bool,
+) -> Option<String> {
     let changes = || fake.state.lock().unwrap().changes;
     let before = changes();
-    let (result, took) = timed(|| {
-        registry.swap_within(Some(&namespace_record("twitter", 255, None)), WORKER, *expected, &record(number))
-    });
+    let (result, took) = timed(change);
     // The version that this change must have got, as all before it came, too.
-    let version = fake.version();
+    let version = version(fake);
     let was_made = changes() > before;
     match result {
         _ if took > PATIENCE => Some(format!("it took {took:?}")),

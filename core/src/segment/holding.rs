@@ -1,7 +1,7 @@
 //! What a server holds of a tag, as the registry lists it for people. Nothing is decided by it.
 
 use super::held::Held;
-use super::record::Range;
+use super::record::{Range, TagRecord};
 use super::terms::Use;
 use crate::lease::Token;
 use crate::time::UnixMicros;
@@ -29,6 +29,13 @@ impl Holding {
             _ => (before.current, granted),
         };
         Self { run: run_of(token), current, after, granted_at, used }
+    }
+
+    /// Whether a server can hold that.
+    pub fn is_sound(&self) -> bool {
+        let Self { current, after, .. } = *self;
+        let is_range = |range: Range| range.first <= range.end && range.end <= TagRecord::HIGHEST + 1;
+        is_range(current) && is_range(after) && (after == Range::default() || current.end <= after.first)
     }
 
     /// What is held.

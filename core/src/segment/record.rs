@@ -109,6 +109,15 @@ impl TagRecord {
     /// The highest number that a tag can have: that of a `bigint`.
     pub const HIGHEST: u64 = i64::MAX as u64;
 
+    /// Whether there can be such a record: somebody may have changed one in the registry by hand.
+    pub fn is_sound(&self) -> bool {
+        let Self { next, floor, first, last, bounds, .. } = *self;
+        let after_last = Self::HIGHEST + 1;
+        (first..after_last).contains(&last)
+            && next.max(floor) <= after_last
+            && (1..=bounds.largest).contains(&bounds.smallest)
+    }
+
     /// How many numbers were not granted yet.
     pub const fn left(&self) -> u64 {
         (self.last + 1).saturating_sub(self.next)

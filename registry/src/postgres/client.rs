@@ -3,7 +3,7 @@
 use super::session::{PostgresLogin, PostgresSession, TextRow};
 use super::statements;
 use crate::address::{Address, Host, UseTls};
-use crate::codec::{Fields, Form, check_format};
+use crate::codec::{Fields, Form, NOT_OURS, check_format};
 use crate::error::Error;
 use crate::net::{Fault, Protocol, Stream, Tls, Turns, confirmed};
 use crate::storable::{check, check_namespace, new_version};
@@ -287,6 +287,9 @@ fn of_columns<R: Fields>(columns: &[Option<String>], place: impl Fn() -> String)
         });
         let read = field.read(&mut record, value.as_deref());
         read.map_err(|_| wrong(format!("{} cannot be read", statements::column(field.name))))?;
+    }
+    if !record.is_sound() {
+        return Err(wrong(NOT_OURS.to_owned()));
     }
     Ok(record)
 }

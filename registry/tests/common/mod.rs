@@ -2,8 +2,9 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use snowflake_core::UnixMicros;
 use snowflake_core::lease::{Holder, NamespaceRecord, Record, Token, Version, WorkerNumber};
+use snowflake_core::segment::{Bounds, Holding, Range, State, Tag, TagRecord, TagWrite, Use};
+use snowflake_core::{Micros, UnixMicros};
 use snowflake_registry::{Error, Namespace, Options, Password, Registry, Stop, Swap, TlsBy, Url, open};
 use snowflake_test::registries::{Kind, Server};
 use std::sync::Arc;
@@ -69,6 +70,35 @@ pub fn record(number: i64) -> Record {
             process: "boot 1".to_owned(),
         },
     }
+}
+
+/// A tag's name that is hard to write.
+pub fn tag() -> Tag {
+    Tag::new("o'clock %/\\\" {}").unwrap()
+}
+
+/// A tag's record that differs from those of other numbers.
+pub fn tag_record(number: u64) -> TagRecord {
+    let bounds = Bounds { smallest: 10, largest: 2_147_483 };
+    TagRecord { next: NEXT_OF_TAG + number, floor: 3, first: 1, last: TagRecord::HIGHEST, state: State::Live, bounds }
+}
+
+pub const NEXT_OF_TAG: u64 = 9_111_222_000;
+
+/// What a server holds that was granted this record's last range.
+pub fn holding(number: u64) -> Holding {
+    let next = tag_record(number).next;
+    Holding {
+        run: 0xfeed,
+        current: Range { first: 17, end: 20 },
+        after: Range { first: next - 1, end: next },
+        granted_at: UnixMicros(1_700_000_000_000_001),
+        used: Use { count: 5, length: Micros(6_000_000) },
+    }
+}
+
+pub fn tag_write(number: u64, expected: Option<Version>) -> TagWrite {
+    TagWrite { tag: tag(), expected, record: tag_record(number) }
 }
 
 pub fn namespace_record(layout: &str, life: u64, leases_from: Option<UnixMicros>) -> NamespaceRecord {

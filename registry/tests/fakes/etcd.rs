@@ -1,6 +1,7 @@
 //! etcd, which asks nobody for a user: gRPC in HTTP/2, with the messages written by hand.
 
 use super::{Ended, FakeKind, Flood, Session, State};
+use crate::common::tag;
 use std::collections::BTreeMap;
 
 /// A frame of HTTP/2.
@@ -37,7 +38,12 @@ fn of_bytes(field: u64, value: &[u8]) -> Vec<u8> {
 
 /// The first field of this number that has bytes.
 fn bytes_in(message: &[u8], wanted: u64) -> Vec<u8> {
-    let mut rest = message;
+    nth_bytes_in(message, wanted, 0)
+}
+
+/// The field of this number that has bytes, and so many before it.
+fn nth_bytes_in(message: &[u8], wanted: u64, before: usize) -> Vec<u8> {
+    let (mut rest, mut seen) = (message, 0);
     let number = |rest: &mut &[u8]| {
         let mut value = 0;
         for shift in (0..).step_by(7) {
@@ -56,7 +62,10 @@ fn bytes_in(message: &[u8], wanted: u64) -> Vec<u8> {
         if key & 7 == 2 {
             let (bytes, after) = rest.split_at(usize::try_from(value).unwrap());
             if key >> 3 == wanted {
-                return bytes.to_vec();
+                if seen == before {
+                    return bytes.to_vec();
+                }
+                seen += 1;
             }
             rest = after;
         }
@@ -80,13 +89,17 @@ fn of_request(state: &mut State, request: &[u8]) -> Vec<u8> {
         return head(state);
     }
     if keys <= 2 {
-        let is_worker = request.windows(8).any(|window| window == b"/workers");
-        let (key, value): (&[u8], _) = match is_worker {
-            true => (b"/pg_snowflake/default/workers/7", &state.stored),
-            false => (b"/pg_snowflake/default/namespace", &state.namespace),
+        let is_of = |part: &str| request.windows(part.len()).any(|window| window == part.as_bytes());
+        let name = tag().as_str().replace('%', "%25").replace('/', "%2F");
+        let (key, value, version) = match (is_of("/workers"), is_of("/segments"), is_of("/holders")) {
+            (true, ..) => ("workers/7".to_owned(), &state.stored, state.versions + 1),
+            (_, true, _) => (format!("segments/{name}"), &state.tag, state.version_of_tag),
+            (.., true) => (format!("holders/7/{name}"), &state.holder, state.version_of_tag),
+            _ => ("namespace".to_owned(), &state.namespace, state.versions + 1),
         };
+        let key = format!("/pg_snowflake/default/{key}");
         let found = match value.is_empty() {
-            false => of_bytes(2, &pair(key, value, state.versions + 1)),
+            false => of_bytes(2, &pair(key.as_bytes(), value, version)),
             true => Vec::new(),
         };
         return [head(state), found].concat();
@@ -97,12 +110,19 @@ fn of_request(state: &mut State, request: &[u8]) -> Vec<u8> {
         state.changes += 1;
         state.versions += 1;
         state.namespace.clone_from(&value);
+    } else if key.windows(9).any(|window| window == b"/segments") {
+        // The last put of the transaction.
+        let holder = bytes_in(&bytes_in(&nth_bytes_in(request, 2, 2), 2), 2);
+        state.store_tag(&value, &holder);
+        state.version_of_tag += 1;
     } else {
         state.store(&value);
     }
     let (head, stands) = (head(state), pair(&key, &value, state.versions + 1));
     let found = [head.clone(), of_bytes(2, &stands), of_number(4, 1)].concat();
-    let answers = [of_bytes(3, &of_bytes(2, &head)), of_bytes(3, &of_bytes(1, &found))].concat();
+    let put = of_bytes(3, &of_bytes(2, &head));
+    let beside = if nth_bytes_in(request, 2, 2).is_empty() { Vec::new() } else { put.clone() };
+    let answers = [put, of_bytes(3, &of_bytes(1, &found)), beside].concat();
     [head, of_number(2, 1), answers].concat()
 }
 

@@ -81,6 +81,10 @@ pub struct State {
     /// The last value that was stored, and how many were.
     stored: Vec<u8>,
     versions: u64,
+    /// The record of the tag that was stored, what was stored of its holder, and the version.
+    tag: Vec<u8>,
+    holder: Vec<u8>,
+    version_of_tag: u64,
 }
 
 impl State {
@@ -88,6 +92,13 @@ impl State {
         self.changes += 1;
         self.versions += 1;
         self.stored = value.to_vec();
+    }
+
+    fn store_tag(&mut self, value: &[u8], holder: &[u8]) {
+        self.changes += 1;
+        self.versions += 1;
+        self.version_of_tag = self.versions;
+        (self.tag, self.holder) = (value.to_vec(), holder.to_vec());
     }
 }
 
@@ -126,6 +137,11 @@ impl Fake {
     /// The version of the last change.
     pub fn version(&self) -> u64 {
         self.state.lock().unwrap().versions + of_kind(self.kind).first_version - 1
+    }
+
+    /// The version of the tag's record.
+    pub fn version_of_tag(&self) -> u64 {
+        self.state.lock().unwrap().version_of_tag
     }
 
     /// Forgets everything; from now on, this answer is damaged.

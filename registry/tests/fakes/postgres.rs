@@ -1,8 +1,9 @@
 //! PostgreSQL, without TLS, which asks nobody for a password.
 
 use super::{Ended, FakeKind, Flood, Session};
-use crate::common::{WORKER, record};
+use crate::common::{WORKER, holding, record, tag, tag_record};
 use snowflake_core::lease::Record;
+use snowflake_core::segment::{Holding, State, TagRecord};
 
 /// A message of the server.
 pub fn message(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -60,6 +61,28 @@ fn of_record(record: &Record, version: u64) -> Vec<u8> {
     rows("SELECT 1", &values.each_ref().map(String::as_str))
 }
 
+/// The row of a tag's record.
+fn of_tag(number: u64, version: u64) -> Vec<u8> {
+    let TagRecord { next, floor, first, last, state, bounds } = tag_record(number);
+    assert_eq!(state, State::Live);
+    let name = tag().as_str().to_owned();
+    let numbers = [next, floor, first, last].map(|number| number.to_string());
+    let sizes = [bounds.smallest, bounds.largest].map(|number| number.to_string());
+    let values =
+        [&[name, version.to_string(), "1".to_owned()], &numbers[..], &["live".to_owned()], &sizes[..]].concat();
+    rows("SELECT 1", &values.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// The row of what a server holds of it.
+fn of_holding(number: u64) -> Vec<u8> {
+    let Holding { run, current, after, granted_at, used } = holding(number);
+    let (start, run) = ([tag().as_str().to_owned(), WORKER.0.to_string(), "1".to_owned()], format!("{run:016x}"));
+    let ranges = [current.first, current.end, after.first, after.end].map(|number| number.to_string());
+    let used = [granted_at.to_string(), used.count.to_string(), used.length.0.to_string()];
+    let values = [&start[..], &[run], &ranges[..], &used[..]].concat();
+    rows("SELECT 1", &values.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
 /// Its answer to a query, but for the end of it.
 fn of_query(session: &Session, query: &str) -> Vec<u8> {
     let mut state = session.state.lock().unwrap();
@@ -77,6 +100,26 @@ fn of_query(session: &Session, query: &str) -> Vec<u8> {
         state.changes += 1;
         state.namespace = b"twitter".to_vec();
         return in_transaction(vec![rows("INSERT 0 1", &["1"]), namespace()]);
+    }
+    if query.contains("to_regclass('snowflake_registry.segments')") {
+        return rows("SELECT 1", &["t"]);
+    }
+    let tag_number = |stored: &[u8]| stored.first().map(|number| u64::from(*number));
+    if query.contains("INTO snowflake_registry.segment_holders") {
+        // What the server holds names the number before.
+        let number = (1..10).rev().find(|number| query.contains(&format!("{},", tag_record(*number).next))).unwrap();
+        let stored = [u8::try_from(number).unwrap()];
+        state.store_tag(&stored, &stored);
+        let version = state.version_of_tag;
+        let changed = rows("SELECT 1", &[&version.to_string()]);
+        return in_transaction(vec![namespace(), changed, of_tag(number, version)]);
+    }
+    if query.contains("FROM snowflake_registry.segment_holders") {
+        return tag_number(&state.holder).map_or([row_description(10), complete("SELECT 0")].concat(), of_holding);
+    }
+    if query.contains("FROM snowflake_registry.segments") {
+        let none = [row_description(10), complete("SELECT 0")].concat();
+        return tag_number(&state.tag).map_or(none, |number| of_tag(number, state.version_of_tag));
     }
     if query.contains("RETURNING version") {
         // Which record it is, its end says.

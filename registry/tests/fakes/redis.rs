@@ -1,6 +1,7 @@
 //! Redis, which asks nobody for a password.
 
-use super::{Ended, FakeKind, Flood, Session};
+use super::{Ended, FakeKind, Flood, Session, State};
+use crate::common::{WORKER, tag};
 
 /// A line of the client's, without its end.
 fn line(session: &mut Session) -> std::io::Result<String> {
@@ -31,12 +32,21 @@ fn of_command(session: &Session, command: &[Vec<u8>]) -> Vec<u8> {
         b"ROLE" => array(&[bulk(b"master"), b":0\r\n".to_vec(), array(&[])]),
         b"INFO" => bulk(b"# Persistence\r\naof_enabled:1\r\n"),
         b"CONFIG" => array(&[bulk(&command[2]), bulk(b"yes")]),
+        b"HGET" | b"HGETALL" if command[1].starts_with(b"pg_snowflake_") => of_segments(&state, command),
         b"HGET" if state.namespace.is_empty() => nil,
         b"HGET" => bulk(&state.namespace),
         b"EVAL" if command[1].starts_with(b"if ARGV[1] ==") => {
             state.changes += 1;
             state.namespace.clone_from(&command[5]);
             bulk(&command[5])
+        }
+        b"EVAL" if command[2] == b"3" => {
+            let text = &command[8];
+            state.store_tag(text, &command[11]);
+            // The version is the client's.
+            let digits = text.split(|byte| *byte == b' ').next().unwrap_or_default();
+            state.version_of_tag = String::from_utf8_lossy(digits).parse().unwrap();
+            array(&[bulk(b"stored"), bulk(text)])
         }
         b"EVAL" => {
             state.store(&command[6]);
@@ -48,6 +58,20 @@ fn of_command(session: &Session, command: &[Vec<u8>]) -> Vec<u8> {
         b"HGETALL" if stored.is_empty() => array(&[]),
         b"HGETALL" => array(&[bulk(b"worker:7"), bulk(&stored), bulk(b"worker:7:version"), bulk(version.as_bytes())]),
         _ => b"+OK\r\n".to_vec(),
+    }
+}
+
+fn of_segments(state: &State, command: &[Vec<u8>]) -> Vec<u8> {
+    let name = tag().as_str().to_owned();
+    let (field, value) = match command[1].starts_with(b"pg_snowflake_holders") {
+        true => (format!("{}/{name}", WORKER.0), &state.holder),
+        false => (name, &state.tag),
+    };
+    match (command[0].as_slice(), value.is_empty()) {
+        (b"HGET", true) => b"$-1\r\n".to_vec(),
+        (b"HGET", false) => bulk(value),
+        (_, true) => array(&[]),
+        (_, false) => array(&[bulk(field.as_bytes()), bulk(value)]),
     }
 }
 

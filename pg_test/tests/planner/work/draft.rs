@@ -4,6 +4,7 @@ use super::super::generator::Order;
 use super::tables::{Schema, Table};
 use super::{Way, draw};
 use fastrand::Rng;
+use std::collections::BTreeSet;
 
 /// An item of FROM. In the text of a query, `‹a›` stands for the item with the alias `a`, and `‹a.t›` for its time.
 pub struct Item<'a> {
@@ -12,8 +13,14 @@ pub struct Item<'a> {
     /// With IDs, and with a column.
     from: [String; 2],
     time: [String; 2],
-    made_by: Vec<String>,
-    reads: Reads,
+    /// What it reads.
+    tables: Vec<&'a Table>,
+}
+
+impl Item<'_> {
+    fn is_union(&self) -> bool {
+        self.tables.len() > 1
+    }
 }
 
 /// A finished query.
@@ -35,6 +42,8 @@ pub struct Query {
     /// The statements that made what it reads, with IDs.
     pub made_by: Vec<String>,
     pub reads: Reads,
+    /// Those of the tables with a column that have an index on the ID alone.
+    pub on_id_alone: Vec<String>,
 }
 
 /// What is there for a query to use.
@@ -151,9 +160,13 @@ impl<'a> Draft<'a> {
         lines.join("; ")
     }
 
+    fn tables(&self) -> impl Iterator<Item = &'a Table> {
+        self.items.iter().flat_map(|item| item.tables.iter().copied())
+    }
+
     /// The statements that made the items, with IDs.
     pub fn made_by(&self) -> Vec<String> {
-        let mut all: Vec<String> = self.items.iter().flat_map(|item| item.made_by.clone()).collect();
+        let mut all: Vec<String> = self.tables().flat_map(|table| table.made_by.clone()).collect();
         all.dedup();
         all
     }
@@ -162,10 +175,13 @@ impl<'a> Draft<'a> {
     pub fn finish(self, shape: &'static str, statement: &str, order: Order) -> Query {
         let statement = Way::BOTH.map(|way| self.put(statement, way));
         let made_by = self.made_by();
+        let mut reads = self.tables().map(Reads::of).fold(Reads::default(), Reads::and);
+        reads.is_union = shape == "UNION ALL" || self.items.iter().any(|item| item.is_union());
+        let on_id_alone: BTreeSet<String> =
+            self.tables().filter(|table| table.has_index_on_id_alone()).map(|table| table.named(Way::Column)).collect();
+        let on_id_alone = on_id_alone.into_iter().collect();
         let Self { parameters, settings, is_sample, changes, .. } = self;
-        let mut reads = self.items.iter().fold(Reads::default(), |reads, item| reads.and(item.reads));
-        reads.is_union |= shape == "UNION ALL";
-        Query { shape, settings, statement, parameters, order, is_sample, changes, made_by, reads }
+        Query { shape, settings, statement, parameters, order, is_sample, changes, made_by, reads, on_id_alone }
     }
 
     /// True so many times of 100.
@@ -206,21 +222,14 @@ impl<'a> Draft<'a> {
         let (dot, decoded) = (format!("{alias}."), self.chance(20));
         let from = Way::BOTH.map(|way| format!("{} AS {alias}", table.named(way)));
         let time = Way::BOTH.map(|way| if decoded { table.decoded(way, &dot) } else { table.time(way, &dot) });
-        self.items.push(Item { alias, table, from, time, made_by: table.made_by.clone(), reads: Reads::of(table) });
+        self.items.push(Item { alias, table, from, time, tables: vec![table] });
     }
 
     /// Adds the view of a table.
     pub fn view_item(&mut self, alias: &'static str) {
         let table = self.table();
         let from = Way::BOTH.map(|way| format!("{}_v AS {alias}", table.named(way)));
-        self.items.push(Item {
-            alias,
-            table,
-            from,
-            time: created(alias),
-            made_by: table.made_by.clone(),
-            reads: Reads::of(table),
-        });
+        self.items.push(Item { alias, table, from, time: created(alias), tables: vec![table] });
     }
 
     /// Adds a UNION ALL.
@@ -228,12 +237,9 @@ impl<'a> Draft<'a> {
         let number = self.rng.usize(..self.schema.unions.len());
         let members = &self.schema.unions[number];
         let table = &self.schema.tables[members[self.rng.usize(..members.len())]];
-        let made_by = members.iter().flat_map(|&member| self.schema.tables[member].made_by.clone()).collect();
-        let mut reads =
-            members.iter().fold(Reads::default(), |reads, &member| reads.and(Reads::of(&self.schema.tables[member])));
-        reads.is_union = true;
+        let tables = members.iter().map(|&member| &self.schema.tables[member]).collect();
         let from = Way::BOTH.map(|way| format!("all_{number}{} AS {alias}", way.suffix()));
-        self.items.push(Item { alias, table, from, time: created(alias), made_by, reads });
+        self.items.push(Item { alias, table, from, time: created(alias), tables });
     }
 
     /// Adds a table, of whose rows a sample is read.
@@ -243,7 +249,7 @@ impl<'a> Draft<'a> {
         let sample = format!("TABLESAMPLE {method} ({percent}) REPEATABLE ({})", self.rng.u8(..));
         let from = Way::BOTH.map(|way| format!("{} AS {alias} {sample}", table.named(way)));
         let time = Way::BOTH.map(|way| table.time(way, &format!("{alias}.")));
-        self.items.push(Item { alias, table, from, time, made_by: table.made_by.clone(), reads: Reads::of(table) });
+        self.items.push(Item { alias, table, from, time, tables: vec![table] });
         self.is_sample = true;
     }
 

@@ -124,6 +124,10 @@ impl Index {
         self.keys.iter().any(|(key, _)| matches!(key, Key::Time | Key::Decoded))
     }
 
+    pub fn is_on_id_alone(&self) -> bool {
+        self.method == "btree" && matches!(self.keys[..], [(Key::Id, _)])
+    }
+
     /// Whether it has ranges of the ID.
     pub fn is_on_id(&self) -> bool {
         self.method != "hash" && self.keys.iter().any(|(key, _)| *key == Key::Id)

@@ -39,6 +39,8 @@ pub struct Run {
 pub struct Session<'a> {
     client: &'a mut Client,
     query: &'a Query,
+    /// Statements that make indexes before it is run.
+    indexes: Vec<String>,
 }
 
 /// Judges a query. With `off_only`, the parameter is never on: then there is nothing to find.
@@ -46,7 +48,7 @@ pub struct Session<'a> {
 /// # Errors
 /// With a report where rows or work are not as they should be. The session is of no more use then.
 pub fn judge(client: &mut Client, query: &Query, off_only: bool, show: bool) -> Result<Verdict, String> {
-    let mut session = Session { client, query };
+    let mut session = Session { client, query, indexes: Vec::new() };
     // `now()` is the same in all ways. What a change leaves is removed after each, which takes a transaction of its own.
     if query.changes.is_none() {
         session.ask("BEGIN")?;
@@ -102,6 +104,18 @@ impl Session<'_> {
         self.run(COLUMN, without)
     }
 
+    /// Runs the query with a column for the time, which has an index of its own where the ID has one.
+    ///
+    /// # Errors
+    /// Where it fails.
+    pub fn column_alone(&mut self) -> Result<Run, String> {
+        self.indexes =
+            self.query.on_id_alone.iter().map(|table| format!("CREATE INDEX ON {table} (created_at)")).collect();
+        let run = self.run(COLUMN, "");
+        self.indexes.clear();
+        run
+    }
+
     /// Runs the query with `plan_by_time` on, and another parameter turned off.
     ///
     /// # Errors
@@ -141,6 +155,9 @@ impl Session<'_> {
             write!(begin, "; SET LOCAL {without} = off").unwrap();
         }
         self.ask(&begin)?;
+        for index in self.indexes.clone() {
+            self.ask(&index)?;
+        }
         if let Some(prepare) = self.query.statements(way).0 {
             self.ask(&prepare)?;
         }

@@ -66,6 +66,11 @@ impl Table {
         self.indexes.iter().any(Index::is_on_time)
     }
 
+    /// Whether it has an index on the ID and nothing else.
+    pub fn has_index_on_id_alone(&self) -> bool {
+        self.division != Division::Heirs && self.indexes.iter().any(Index::is_on_id_alone)
+    }
+
     /// Whether it has anything on the ID that serves its ranges.
     pub fn has_ids(&self) -> bool {
         let by_id = [Division::ById, Division::TenantThenId, Division::IdThenTenant].contains(&self.division);

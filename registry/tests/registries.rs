@@ -741,7 +741,7 @@ fn what_a_server_holds_is_stored_with_its_grant(kind: Kind) {
     let holding = |run: u64, first: u64| Holding {
         run,
         current: Range { first, end: first + 5 },
-        after: Range { first: u64::MAX - 1, end: u64::MAX },
+        after: Range { first: segment::TagRecord::HIGHEST, end: segment::TagRecord::HIGHEST + 1 },
         granted_at: UnixMicros(1_800_000_000_123_456),
         used: Use { count: 7, length: Micros(8) },
     };

@@ -37,7 +37,7 @@ pub struct Query {
     pub order: Order,
     /// Whether it reads a sample, whose rows depend on where they are stored.
     pub is_sample: bool,
-    /// The tables that it changes, in both forms.
+    /// The tables that it changes, in both forms, for VACUUM.
     pub changes: Option<[String; 2]>,
     /// The statements that made what it reads, with IDs.
     pub made_by: Vec<String>,
@@ -261,7 +261,7 @@ impl<'a> Draft<'a> {
             self.view_item(alias);
         }
         let table = self.items.last().unwrap().table;
-        self.changes = Some(Way::BOTH.map(|way| table.named(way)));
+        self.changes = Some(Way::BOTH.map(|way| self.schema.names_for_vacuum(table, way).join(", ")));
         self.may_use_now = false;
     }
 

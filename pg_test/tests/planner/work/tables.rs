@@ -291,6 +291,12 @@ impl Schema {
     }
 
     /// The tables that hold the rows of a divided one.
+    /// A table, and its children where VACUUM does not find them.
+    pub fn names_for_vacuum(&self, table: &Table, way: Way) -> Vec<String> {
+        let children = if table.division == Division::Heirs { self.leaves(table, way) } else { Vec::new() };
+        [vec![table.named(way)], children].concat()
+    }
+
     fn leaves(&self, table: &Table, way: Way) -> Vec<String> {
         let name = table.named(way);
         let rest = if table.nullable && table.division != Division::Heirs { vec!["rest"] } else { Vec::new() };

@@ -110,11 +110,22 @@ fn widened(lines: &[String]) -> Vec<String> {
         let line = line.replace("integer", "bigint").replace("smallint", "bigint");
         // PostgreSQL casts a NULL in a UNION itself, and keeps the name that the column had by its type.
         let line = line.replace("::bigint AS int4", "").replace("::bigint", "");
-        line.trim_end_matches(',').replace(['(', ')'], "")
+        without_name_of_not_null(line.trim_end_matches(',')).replace(['(', ')'], "")
     };
     let mut lines: Vec<String> = lines.iter().map(wide).collect();
     lines.sort();
     lines
+}
+
+/// From PostgreSQL 18 on, ALTER TYPE gives the NOT NULL of partitions the name that the table's has, where they had one of their own, and
+/// it cannot be renamed then. So the usual names are left out.
+fn without_name_of_not_null(line: &str) -> String {
+    let parts =
+        line.split_once(" CONSTRAINT ").and_then(|(before, rest)| Some((before, rest.split_once(" NOT NULL")?)));
+    match parts {
+        Some((before, (name, after))) if name.ends_with("_not_null") => format!("{before} NOT NULL{after}"),
+        _ => line.to_owned(),
+    }
 }
 
 /// Those that can be adopted. What the plan says of the others is what happens.

@@ -14,6 +14,7 @@ const LAYOUTS: usize = 150;
 const LEFT_OUT: [&str; 39] = [
     "_snowflake.id_from(integer)",
     "_snowflake.id_from(numeric)",
+    "_snowflake.id_from(smallint)",
     "_snowflake.id_in(cstring)",
     "_snowflake.id_out(snowflake_id)",
     "_snowflake.id_recv(internal)",

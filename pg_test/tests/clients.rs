@@ -184,11 +184,15 @@ fn go() {
 /// With packages of Debian 12, which `scripts/deps test` installs.
 #[test]
 fn java() {
-    let folder = copied("examples/java", env!("CARGO_TARGET_TMPDIR"));
+    java_orders(env!("CARGO_TARGET_TMPDIR"), "bigint");
+}
+
+fn java_orders(directory: &str, key: &str) {
+    let folder = copied("examples/java", directory);
     let server = server();
     let mut command = connected(Path::new("./test.sh"), &folder, &server);
     // JDBC knows no sockets in the file system.
-    passes(command.env("PGHOST", "127.0.0.1"), "4 tests passed", &server);
+    passes(command.env("PGHOST", "127.0.0.1").env("KEY_TYPE", key), "4 tests passed", &server);
 }
 
 #[test]
@@ -303,6 +307,12 @@ mod id_type {
         let mut command = connected(Path::new("java"), &folder, &server);
         command.env("PGHOST", "127.0.0.1").args(["-cp", "/usr/share/java/postgresql.jar", "WithJdbc.java"]);
         passes(&mut command, "seen: jdbc", &server);
+    }
+
+    /// The same as of `bigint`: it reads and writes by the type that the entity has.
+    #[test]
+    fn hibernate() {
+        java_orders(concat!(env!("CARGO_TARGET_TMPDIR"), "/id-type"), "snowflake_id");
     }
 
     #[test]

@@ -148,6 +148,15 @@ INSERT INTO events VALUES (5), (snowflake_min_id('2026-02-14')), (snowflake_min_
 SELECT tableoid::regclass, id FROM events ORDER BY id;
 EXPLAIN (COSTS OFF) SELECT * FROM events WHERE id = 5;
 EXPLAIN (COSTS OFF) SELECT * FROM events WHERE snowflake_timestamp(id) >= '2026-02-14' AND snowflake_timestamp(id) < '2026-02-15';
+-- The type of a partition key stays; the partitions change theirs, and go to another table.
+\set VERBOSITY sqlstate
+ALTER TABLE events ALTER id TYPE bigint;
+\set VERBOSITY default
+CREATE TABLE events_of_bigint (id bigint PRIMARY KEY DEFAULT snowflake_next()) PARTITION BY RANGE (id);
+ALTER TABLE events DETACH PARTITION events_first;
+ALTER TABLE events_first ALTER id TYPE bigint;
+ALTER TABLE events_of_bigint ATTACH PARTITION events_first FOR VALUES FROM (0) TO (100);
+SELECT tableoid::regclass, pg_typeof(id), id FROM events_of_bigint;
 CREATE TABLE listed (id snowflake_id) PARTITION BY LIST (id);
 CREATE TABLE listed_1 PARTITION OF listed FOR VALUES IN (1, '2');
 CREATE TABLE hashed (id snowflake_id) PARTITION BY HASH (id);

@@ -19,9 +19,11 @@ with psycopg.connect(autocommit=True) as connection:
     connection.execute("INSERT INTO t VALUES (%s, %s)", [KEY, str(KEY)])
     query = "SELECT id, ARRAY[id], parent FROM t WHERE id = %s"
     assert connection.execute(query, [KEY]).fetchone() == (str(KEY), "{%s}" % KEY, str(KEY))
+    # Small numbers are sent as smallint.
+    connection.execute("INSERT INTO t VALUES (%s, %s)", [5, 5])
     register(connection)
     assert connection.execute(query, [KEY]).fetchone() == (KEY, [KEY], KEY)
-    assert connection.execute("SELECT id FROM t WHERE id = ANY(%s)", [[KEY, 5]]).fetchall() == [(KEY,)]
+    assert connection.execute("SELECT id FROM t WHERE id = ANY(%s)", [[KEY, 6]]).fetchall() == [(KEY,)]
     assert isinstance(connection.execute("INSERT INTO t DEFAULT VALUES RETURNING id").fetchone()[0], int)
     with connection.cursor().copy("COPY t (id) FROM STDIN") as copy:
         copy.write_row([KEY + 1])

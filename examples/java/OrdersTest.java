@@ -26,8 +26,8 @@ public class OrdersTest {
     final SessionFactory factory;
 
     OrdersTest() throws SQLException {
-        execute("CREATE TABLE orders"
-                + " (id bigint PRIMARY KEY DEFAULT snowflake_next(), item text NOT NULL, quantity int NOT NULL)");
+        execute("CREATE TABLE orders (id " + System.getenv().getOrDefault("KEY_TYPE", "bigint")
+                + " PRIMARY KEY DEFAULT snowflake_next(), item text NOT NULL, quantity int NOT NULL)");
         factory = new Configuration()
                 .addAnnotatedClass(Order.class)
                 .setProperty("hibernate.connection.url", URL)

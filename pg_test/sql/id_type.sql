@@ -65,7 +65,17 @@ FROM orders WHERE n = 1;
 SELECT pg_typeof(id) FROM (SELECT id FROM orders WHERE n = 1 UNION SELECT 5 UNION ALL SELECT NULL) AS both_kinds LIMIT 1;
 SELECT pg_typeof(id) FROM (SELECT id FROM orders UNION ALL SELECT id FROM items) AS both_kinds LIMIT 1;
 SELECT id FROM orders WHERE id IS DISTINCT FROM 264905529753600001 AND id <= 264905529753600003 ORDER BY id USING >;
-SELECT 5::snowflake_id, 5::bigint::snowflake_id, 5.0::snowflake_id, '5'::snowflake_id, 5::smallint::integer::snowflake_id;
+SELECT 5::snowflake_id, 5::bigint::snowflake_id, 5.0::snowflake_id, '5'::snowflake_id, (-5)::smallint::snowflake_id;
+SELECT pg_typeof(COALESCE(id, 0::smallint)), pg_typeof(COALESCE(0::smallint, id)), pg_typeof(ARRAY[0::smallint, id]), id = 5::smallint FROM orders WHERE n = 1;
+-- A small number, as drivers send it.
+PREPARE small(smallint) AS INSERT INTO notes VALUES ($1, NULL, NULL) RETURNING id;
+EXECUTE small(5);
+DELETE FROM notes WHERE id = 5::smallint;
+-- Beside numeric, it is to be a bigint.
+\set VERBOSITY sqlstate
+SELECT id > 1e17 FROM orders WHERE n = 1;
+\set VERBOSITY default
+SELECT id::bigint > 1e17 AS above, round(id::bigint, -17), ARRAY[id]::bigint[] && ARRAY[264905529753600001] AS shared FROM orders WHERE n = 1;
 SELECT 'five'::snowflake_id;
 SELECT '9223372036854775808'::snowflake_id;
 SELECT 1e30::snowflake_id;
@@ -138,6 +148,15 @@ INSERT INTO events VALUES (5), (snowflake_min_id('2026-02-14')), (snowflake_min_
 SELECT tableoid::regclass, id FROM events ORDER BY id;
 EXPLAIN (COSTS OFF) SELECT * FROM events WHERE id = 5;
 EXPLAIN (COSTS OFF) SELECT * FROM events WHERE snowflake_timestamp(id) >= '2026-02-14' AND snowflake_timestamp(id) < '2026-02-15';
+-- The type of a partition key stays; the partitions change theirs, and go to another table.
+\set VERBOSITY sqlstate
+ALTER TABLE events ALTER id TYPE bigint;
+\set VERBOSITY default
+CREATE TABLE events_of_bigint (id bigint PRIMARY KEY DEFAULT snowflake_next()) PARTITION BY RANGE (id);
+ALTER TABLE events DETACH PARTITION events_first;
+ALTER TABLE events_first ALTER id TYPE bigint;
+ALTER TABLE events_of_bigint ATTACH PARTITION events_first FOR VALUES FROM (0) TO (100);
+SELECT tableoid::regclass, pg_typeof(id), id FROM events_of_bigint;
 CREATE TABLE listed (id snowflake_id) PARTITION BY LIST (id);
 CREATE TABLE listed_1 PARTITION OF listed FOR VALUES IN (1, '2');
 CREATE TABLE hashed (id snowflake_id) PARTITION BY HASH (id);

@@ -283,6 +283,19 @@ SELECT relname, relrowsecurity, relforcerowsecurity FROM pg_class WHERE relname 
 ALTER DEFAULT PRIVILEGES FOR ROLE regress_snowflake_owner REVOKE ALL ON TABLES FROM PUBLIC;
 DROP TABLE shared;
 DROP FUNCTION privileges;
+-- And its replica identity.
+CREATE TABLE replicated (id bigint NOT NULL, n integer NOT NULL) PARTITION BY RANGE (id);
+CREATE UNIQUE INDEX "by n" ON replicated (id, n);
+SELECT snowflake_create_partitions('replicated', '1 day', '2026-01-01', '2026-01-02');
+ALTER TABLE replicated REPLICA IDENTITY USING INDEX "by n";
+SELECT snowflake_create_partitions('replicated', '1 day', '2026-01-02', '2026-01-03');
+ALTER TABLE replicated REPLICA IDENTITY FULL;
+SELECT snowflake_create_partitions('replicated', '1 day', '2026-01-03', '2026-01-04');
+ALTER TABLE replicated REPLICA IDENTITY NOTHING;
+SELECT snowflake_create_partitions('replicated', '1 day', '2026-01-04', '2026-01-05');
+SELECT relname, relreplident, array(SELECT indexrelid::regclass FROM pg_index i WHERE indrelid = c.oid AND indisreplident) AS by
+FROM pg_class c WHERE relname LIKE 'replicated\_2%' AND relkind = 'r' ORDER BY 1;
+DROP TABLE replicated;
 
 -- Nothing is made, and nothing locked, in a transaction that only reads.
 BEGIN READ ONLY;

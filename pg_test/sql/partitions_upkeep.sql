@@ -169,6 +169,21 @@ DROP FOREIGN TABLE kept_far;
 DROP TABLE kept_parts;
 SELECT action, note FROM maintained('kept', '1 day', '1 day', '1 day', 'drop');
 DROP TABLE kept;
+-- So do those of whose parts others have something, as a sequence of a column; and those of an extension.
+CREATE TABLE parts (id bigint PRIMARY KEY, n integer) PARTITION BY RANGE (id);
+SELECT create_days('parts', 5, 0);
+CREATE FUNCTION of_parts(n integer) RETURNS regclass LANGUAGE sql AS $$
+    SELECT format('parts_%s', to_char(date_trunc('day', now()) - n * interval '1 day', 'YYYYMMDD'))::regclass $$;
+SELECT run(format('CREATE SEQUENCE lent OWNED BY %s.n', of_parts(5)));
+CREATE TABLE borrows (n bigint DEFAULT nextval('lent'));
+SELECT run(format('ALTER EXTENSION pg_snowflake ADD TABLE %s', of_parts(4)));
+SELECT run(format('CREATE VIEW grouped AS SELECT id, n FROM %s GROUP BY id', of_parts(3)));
+SELECT run(format('CREATE SEQUENCE own OWNED BY %1$s.n; ALTER TABLE %1$s ALTER n SET DEFAULT nextval(''own'')', of_parts(2)));
+SET client_min_messages = error;
+SELECT action, note FROM maintained('parts', '1 day', '0 days', '1 day', 'drop');
+SELECT action, note FROM maintained('parts', '1 day', '0 days', '1 day', 'detach', dry_run => true);
+RESET client_min_messages;
+SELECT run(format('ALTER EXTENSION pg_snowflake DROP TABLE %s', of_parts(4)));
 -- Foreign keys that refer to the whole table keep all of its partitions.
 CREATE TABLE referred (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 SELECT create_days('referred', 2, 0);
@@ -198,6 +213,10 @@ CREATE TABLE rest (id bigint PRIMARY KEY DEFAULT snowflake_next()) PARTITION BY 
 CREATE TABLE rest_default PARTITION OF rest DEFAULT;
 INSERT INTO rest DEFAULT VALUES;
 SELECT snowflake_maintain_partitions('rest', '1 day', '1 day');
+SELECT snowflake_maintain_partitions('rest', '1 day', '1 day', dry_run => true);
+BEGIN READ ONLY;
+SELECT snowflake_maintain_partitions('rest', '1 day', '1 day', dry_run => true);
+ROLLBACK;
 \set VERBOSITY default
 
 -- What cannot be meant.
@@ -253,6 +272,9 @@ REVOKE CREATE ON SCHEMA owned FROM regress_snowflake_keeper;
 ALTER SCHEMA owned OWNER TO CURRENT_USER;
 SELECT count(*) FROM maintained('owned.days', '1 day', '5 days');
 \echo :LAST_ERROR_SQLSTATE
+\set VERBOSITY terse
+SELECT count(*) FROM maintained('owned.days', '1 day', '5 days', dry_run => true);
+\set VERBOSITY default
 
 -- Nothing is done, and nothing locked, in a transaction that only reads; but a dry run is.
 BEGIN READ ONLY;

@@ -436,6 +436,12 @@ fn an_upgraded_server_goes_on_with_the_clock_back() {
     let old = options().start();
     old.client().batch_execute(TABLE).unwrap();
     let before = load(&old, || thread::sleep(millis(700)));
+    old.client()
+        .batch_execute(
+            "CREATE TABLE typed (id snowflake_id PRIMARY KEY DEFAULT snowflake_next(), ids snowflake_id[], CHECK (id > 5));
+             INSERT INTO typed (ids) VALUES ('{5}')",
+        )
+        .unwrap();
     let floor = reservation(&old);
     forget_versions_of_columns(&old);
     old.stop(Stop::Fast);
@@ -445,6 +451,8 @@ fn an_upgraded_server_goes_on_with_the_clock_back() {
     new.start();
     assert_eq!(reservation(&new), floor);
     assert!(floor.1, "IDs were made");
+    let typed = "SELECT json_build_array(id, ids)::text = format('[\"%s\", [\"5\"]]', id) FROM typed WHERE id > 5";
+    assert!(value::<bool>(&mut new.client(), typed), "values keep their type");
     go_on_behind(&new, before);
 }
 

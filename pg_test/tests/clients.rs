@@ -138,10 +138,14 @@ fn kysely() {
 /// Its client is made of the schema. That takes no engine, which it would download.
 #[test]
 fn prisma() {
+    generate_prisma();
+    node("prisma", "# pass 4");
+}
+
+fn generate_prisma() {
     let folder = example("prisma", "package-lock.json", npm_install);
     let mut generate = program(Path::new("node_modules/.bin/prisma"), &folder);
     succeeds(generate.arg("generate").env("PRISMA_SCHEMA_ENGINE_BINARY", "/bin/true").env("CHECKPOINT_DISABLE", "1"));
-    node("prisma", "# pass 4");
 }
 
 #[test]
@@ -157,11 +161,15 @@ fn typeorm() {
 /// Where it stands, as it uses the core; built into a directory of its own.
 #[test]
 fn sqlx() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("examples/sqlx");
+    cargo_test("examples/sqlx", &["--test", "orders"], "test result: ok. 2 passed");
+}
+
+fn cargo_test(folder: &str, arguments: &[&str], line: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(folder);
     let server = server();
     let mut command = connected(Path::new("cargo"), &folder, &server);
     command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("sqlx"));
-    passes(command.args(["test", "--locked"]), "test result: ok. 2 passed", &server);
+    passes(command.args(["test", "--locked"]).args(arguments), line, &server);
 }
 
 /// With packages of Debian 12, which `scripts/deps test` installs.
@@ -176,11 +184,15 @@ fn go() {
 /// With packages of Debian 12, which `scripts/deps test` installs.
 #[test]
 fn java() {
-    let folder = copied("examples/java", env!("CARGO_TARGET_TMPDIR"));
+    java_orders(env!("CARGO_TARGET_TMPDIR"), "bigint");
+}
+
+fn java_orders(directory: &str, key: &str) {
+    let folder = copied("examples/java", directory);
     let server = server();
     let mut command = connected(Path::new("./test.sh"), &folder, &server);
     // JDBC knows no sockets in the file system.
-    passes(command.env("PGHOST", "127.0.0.1"), "4 tests passed", &server);
+    passes(command.env("PGHOST", "127.0.0.1").env("KEY_TYPE", key), "4 tests passed", &server);
 }
 
 #[test]
@@ -226,6 +238,11 @@ mod id_type {
     }
 
     #[test]
+    fn asyncpg() {
+        python("asyncpg");
+    }
+
+    #[test]
     fn sqlalchemy() {
         python("sqlalchemy");
     }
@@ -246,12 +263,56 @@ mod id_type {
     }
 
     #[test]
+    fn knex() {
+        node("knex", "knex");
+    }
+
+    #[test]
+    fn kysely() {
+        node("kysely", "kysely");
+    }
+
+    #[test]
+    fn prisma() {
+        generate_prisma();
+        node("prisma", "prisma");
+    }
+
+    #[test]
+    fn sequelize() {
+        node("sequelize", "sequelize");
+    }
+
+    #[test]
+    fn typeorm() {
+        node("typeorm", "typeorm");
+    }
+
+    #[test]
+    fn pgx() {
+        let folder = copied("examples/go", env!("CARGO_TARGET_TMPDIR"));
+        let program = "with_pgx_test.go";
+        std::fs::copy(copied("examples/id-type", env!("CARGO_TARGET_TMPDIR")).join(program), folder.join(program))
+            .unwrap();
+        let server = server();
+        let mut command = connected(Path::new("./test.sh"), &folder, &server);
+        command.env("GOCACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("go"));
+        passes(&mut command, "--- PASS: TestSnowflakeID", &server);
+    }
+
+    #[test]
     fn jdbc() {
         let folder = copied("examples/id-type", env!("CARGO_TARGET_TMPDIR"));
         let server = server();
         let mut command = connected(Path::new("java"), &folder, &server);
         command.env("PGHOST", "127.0.0.1").args(["-cp", "/usr/share/java/postgresql.jar", "WithJdbc.java"]);
         passes(&mut command, "seen: jdbc", &server);
+    }
+
+    /// The same as of `bigint`: it reads and writes by the type that the entity has.
+    #[test]
+    fn hibernate() {
+        java_orders(concat!(env!("CARGO_TARGET_TMPDIR"), "/id-type"), "snowflake_id");
     }
 
     #[test]
@@ -263,6 +324,11 @@ mod id_type {
             "seen: activerecord",
             &server,
         );
+    }
+
+    #[test]
+    fn sqlx() {
+        cargo_test("examples/sqlx", &["--test", "id_type"], "test result: ok. 1 passed");
     }
 
     /// tokio-postgres, and postgres, which is built on it: an error, as types must fit. So the statement converts.

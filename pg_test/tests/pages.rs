@@ -71,10 +71,24 @@ fn it_is_uninstalled_by_the_steps_of_the_page() {
             "CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_next());
              CREATE TABLE events (id bigint DEFAULT snowflake_next()) PARTITION BY RANGE (id);
              SELECT snowflake_create_partitions('events', '1 month', '2026-01-01 00:00+00', '2026-02-01 00:00+00');
-             CREATE VIEW orders_by_time AS SELECT snowflake_timestamp(id) AS created_at FROM orders",
+             CREATE VIEW orders_by_time AS SELECT snowflake_timestamp(id) AS created_at FROM orders;
+             CREATE TABLE tickets (id snowflake_id PRIMARY KEY, parent snowflake_id REFERENCES tickets);
+             INSERT INTO tickets VALUES (5, 5)",
         )
         .unwrap();
     let made = insert(&mut client);
+
+    // Columns of the type.
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/uninstalling.md")).unwrap();
+    let statement = "ALTER TABLE tickets ALTER id TYPE bigint";
+    assert!(page.contains(statement));
+    client.batch_execute(statement).unwrap();
+    let error = refused(&mut client, "DROP EXTENSION pg_snowflake", "2BP01");
+    assert!(
+        error.detail().unwrap().contains("column parent of table tickets depends on type snowflake_id"),
+        "{error:?}"
+    );
+    client.batch_execute(&statement.replace("ALTER id", "ALTER parent")).unwrap();
 
     // The defaults.
     let error = refused(&mut client, "DROP EXTENSION pg_snowflake", "2BP01");
@@ -107,6 +121,7 @@ fn it_is_uninstalled_by_the_steps_of_the_page() {
     client.batch_execute("INSERT INTO orders DEFAULT VALUES").unwrap();
     assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM orders WHERE id >= 0"), 1001);
     assert_eq!(value::<i64>(&mut client, "SELECT min(id) FROM orders"), made[0]);
+    assert_eq!(value::<i64>(&mut client, "SELECT id + parent FROM tickets"), 10);
     let mut other = standby.client();
     wait_for("the standby has no origin", || {
         value::<i64>(&mut other, "SELECT count(*) FROM pg_replication_origin_status") == 0

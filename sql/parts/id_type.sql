@@ -43,13 +43,20 @@ COMMENT ON TYPE snowflake_id IS
 CREATE CAST (snowflake_id AS bigint) WITHOUT FUNCTION AS IMPLICIT;
 CREATE CAST (bigint AS snowflake_id) WITHOUT FUNCTION AS ASSIGNMENT;
 
--- Small literals are integer: COALESCE(id, 0), and bounds of partitions.
+-- Small literals are integer: COALESCE(id, 0), and bounds of partitions. Drivers send small numbers as smallint.
 CREATE FUNCTION _snowflake.id_from(integer) RETURNS snowflake_id
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1
     AS 'MODULE_PATHNAME', 'snowflake_id_of_integer';
 COMMENT ON FUNCTION _snowflake.id_from(integer) IS
     'the snowflake_id of this number, for the cast';
 CREATE CAST (integer AS snowflake_id) WITH FUNCTION _snowflake.id_from(integer) AS IMPLICIT;
+
+CREATE FUNCTION _snowflake.id_from(smallint) RETURNS snowflake_id
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1
+    AS 'MODULE_PATHNAME', 'snowflake_id_of_smallint';
+COMMENT ON FUNCTION _snowflake.id_from(smallint) IS
+    'the snowflake_id of this number, for the cast';
+CREATE CAST (smallint AS snowflake_id) WITH FUNCTION _snowflake.id_from(smallint) AS IMPLICIT;
 
 -- As bigint has them. They are no implicit ones, as abs(id) would be ambiguous.
 CREATE FUNCTION _snowflake.id_from(numeric) RETURNS snowflake_id

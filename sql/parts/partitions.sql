@@ -24,7 +24,7 @@ CREATE FUNCTION snowflake_maintain_partitions(
 COMMENT ON FUNCTION snowflake_maintain_partitions(regclass, interval, interval, interval, text, boolean) IS
     'for a job: creates the missing partitions of the time ahead, and detaches or drops those that are older than the retention';
 
--- For pg_partman 5, for a partition key of type text that holds IDs in decimal form.
+-- For pg_partman from 5.2 on, for a partition key of type text that holds IDs in decimal form.
 
 CREATE FUNCTION snowflake_time_encoder(at timestamptz) RETURNS text
     LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 4

@@ -11,6 +11,7 @@ export!(
     id_recv as snowflake_id_recv,
     id_send as snowflake_id_send,
     id_of_integer as snowflake_id_of_integer,
+    id_of_smallint as snowflake_id_of_smallint,
     id_of_numeric as snowflake_id_of_numeric,
     id_to_numeric as snowflake_id_to_numeric,
 );
@@ -35,6 +36,7 @@ as_of_bigint! {
     id_recv: int8recv;
     id_send: int8send;
     id_of_integer: int48;
+    id_of_smallint: int28;
     id_of_numeric: numeric_int8;
     id_to_numeric: int8_numeric;
 }

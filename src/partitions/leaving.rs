@@ -65,13 +65,21 @@ impl Old {
 /// Why a partition ($1) stays, and whether somebody has begun to detach it. $2 says whether it is to be dropped. Runs with a
 /// `search_path` of `pg_catalog`, as the owner of the table.
 ///
-/// What belongs to the partition itself depends on it in two ways: by its columns, and as a part of it.
+/// What belongs to the partition goes with it, such as its type, or a sequence of a column; what others have of these keeps it, as DROP
+/// would fail, and with it all that the call does.
 const FACTS: &str = "
+    WITH RECURSIVE parts (classid, objid) AS (
+        SELECT 'pg_class'::regclass::oid, $1::oid WHERE $2
+        UNION
+        SELECT d.classid, d.objid FROM parts JOIN pg_depend d ON d.refclassid = parts.classid AND d.refobjid = parts.objid
+        WHERE d.deptype IN ('a', 'i', 'P', 'S')
+    )
     SELECT CASE
         WHEN relkind = 'f' THEN 'it is a foreign table'
         WHEN relkind <> 'r' THEN 'it has partitions of its own'
         WHEN NOT pg_has_role(relowner, 'USAGE') THEN format('it belongs to role %I', pg_get_userbyid(relowner))
         WHEN referring IS NOT NULL THEN format('rows of %s may refer to its rows', referring)
+        WHEN extension IS NOT NULL THEN format('it belongs to %s', extension)
         WHEN dependent IS NOT NULL THEN format('%s depends on it', dependent)
     END, inhdetachpending
     FROM pg_class c JOIN pg_inherits ON inhrelid = c.oid
@@ -79,14 +87,13 @@ const FACTS: &str = "
         SELECT min(conrelid::regclass::text) AS referring FROM pg_constraint WHERE confrelid = c.oid AND contype = 'f'
     ) AS keys ON true
     LEFT JOIN LATERAL (
-        SELECT min(pg_describe_object(d.classid, d.objid, d.objsubid)) AS dependent FROM pg_depend d
-        WHERE d.deptype = 'n' AND $2 AND (
-            d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid
-            OR d.refclassid = 'pg_type'::regclass AND d.refobjid IN (c.reltype, (SELECT typarray FROM pg_type WHERE oid = c.reltype))
-        ) AND NOT EXISTS (
-            SELECT FROM pg_depend own WHERE own.classid = d.classid AND own.objid = d.objid
-                AND own.refclassid = 'pg_class'::regclass AND own.refobjid = c.oid AND own.deptype IN ('a', 'i')
-        )
+        SELECT min(pg_describe_object(d.refclassid, d.refobjid, 0)) AS extension FROM parts JOIN pg_depend d USING (classid, objid)
+        WHERE d.deptype = 'e'
+    ) AS extensions ON true
+    LEFT JOIN LATERAL (
+        SELECT min(pg_describe_object(d.classid, d.objid, d.objsubid)) AS dependent
+        FROM parts JOIN pg_depend d ON d.refclassid = parts.classid AND d.refobjid = parts.objid
+        WHERE d.deptype = 'n' AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM parts)
     ) AS objects ON true
     WHERE c.oid = $1";
 

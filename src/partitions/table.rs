@@ -107,9 +107,8 @@ impl Table {
         wanted: &[Piece],
         missing: Vec<usize>,
     ) -> Result<Vec<pg_sys::Oid>, Failure> {
-        if let Some(default) = self.default {
-            self.check_default(client, default, column, wanted, &missing)?;
-        }
+        // The lock that CREATE TABLE would take, so that no row comes in after the check.
+        self.check_default(client, column, wanted, &missing, pg_sys::AccessExclusiveLock)?;
         let mut created = Vec::with_capacity(missing.len());
         for piece in missing {
             client.update(&*self.statement(&wanted[piece]), None, &[])?;
@@ -192,18 +191,21 @@ impl Table {
         Ok(missing)
     }
 
-    /// Checks that the default partition has no rows of the missing pieces. Takes the lock that CREATE TABLE would
-    /// take, so that none can be inserted after the check.
-    fn check_default(
+    /// Checks that the default partition, if there is one, has no rows of the missing pieces.
+    ///
+    /// # Errors
+    /// Where it has some.
+    pub fn check_default(
         &self,
         client: &mut SpiClient,
-        default: pg_sys::Oid,
         column: &CStr,
         wanted: &[Piece],
         missing: &[usize],
+        lock: u32,
     ) -> Result<(), Failure> {
+        let Some(default) = self.default else { return Ok(()) };
         // SAFETY: takes a lock, which is released at the end of the transaction.
-        unsafe { pg_sys::LockRelationOid(default, pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE) };
+        unsafe { pg_sys::LockRelationOid(default, lock as pg_sys::LOCKMODE) };
         // One query for each run of adjacent pieces.
         for run in missing.chunk_by(|piece, next| piece + 1 == *next) {
             let ids = wanted[run[0]].ids.start..wanted[run[run.len() - 1]].ids.end;

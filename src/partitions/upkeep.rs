@@ -104,6 +104,9 @@ fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Re
 
     // First with a weak lock that is released at once: usually there is nothing to do.
     let plan = draw(client, layout, parent, &terms, pg_sys::AccessShareLock)?;
+    if wish.dry_run {
+        plan.check(client, &column)?;
+    }
     if wish.dry_run || plan.is_idle() {
         plan.warn();
         return Ok(plan.steps());
@@ -195,6 +198,16 @@ fn draw(
 }
 
 impl Plan {
+    /// For a dry run: the errors that the call itself would end with, as far as names and bounds do not show them.
+    fn check(&self, client: &mut SpiClient, column: &CStr) -> Result<(), Failure> {
+        if self.pieces.is_empty() {
+            return Ok(());
+        }
+        self.table.check_may_create()?;
+        let all: Vec<usize> = (0..self.pieces.len()).collect();
+        self.table.check_default(client, column, &self.pieces, &all, pg_sys::AccessShareLock)
+    }
+
     fn steps(&self) -> Vec<Step> {
         let created = self.pieces.iter().map(|piece| Step {
             partition: text(&self.table.quoted_name_of(piece)),

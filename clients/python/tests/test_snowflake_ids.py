@@ -97,6 +97,39 @@ class Errors(unittest.TestCase):
             self.assertIsInstance(raised.exception, SnowflakeError)
 
 
+class Whole:
+    """A number that is no int, as those of numpy, whose arithmetic would end at 64 bits."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __index__(self):
+        return self.number
+
+
+class OtherNumbers(unittest.TestCase):
+    def test_they_are_taken_as_int(self):
+        layout = Layout("default")
+        for form in FORMS:
+            highest = (1 << 63) - 1
+            self.assertEqual(to_text(Whole(highest), form), to_text(highest, form))
+        made = layout.encode(MADE, Whole(7), Whole(5))
+        self.assertEqual((made, type(made)), (ID, int))
+        self.assertEqual(layout.decode(Whole(ID)), layout.decode(ID))
+        self.assertTrue(layout.between(Whole(ID), MADE, MADE + timedelta(seconds=1)))
+
+    def test_what_is_no_whole_number_is_refused(self):
+        layout = Layout("default")
+        for number in (1.0, "1", None):
+            with self.assertRaises(TypeError):
+                to_text(number, "hex")
+            with self.assertRaises(TypeError):
+                layout.between(number, MADE, MADE)
+        for number in (1.0, "1"):
+            with self.assertRaises(TypeError):
+                layout.encode(MADE, number)
+
+
 class Texts(unittest.TestCase):
     def test_texts(self):
         self.assertEqual(to_text(ID, "base62"), "0SExPrxHXPh")

@@ -11,9 +11,10 @@ const LAYOUTS: usize = 150;
 
 /// Functions of the library that are not in the extension in SQL.
 /// The type `snowflake_id` is one that only a superuser can create.
-const LEFT_OUT: [&str; 39] = [
+const LEFT_OUT: [&str; 40] = [
     "_snowflake.id_from(integer)",
     "_snowflake.id_from(numeric)",
+    "_snowflake.id_from(smallint)",
     "_snowflake.id_in(cstring)",
     "_snowflake.id_out(snowflake_id)",
     "_snowflake.id_recv(internal)",

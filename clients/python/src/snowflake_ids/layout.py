@@ -132,7 +132,8 @@ class Layout:
         datacenter_id: int | None = None,
     ) -> int:
         """The ID of these parts. It need not be unique: for tests, and for rows that exist."""
-        parts = (("datacenter", datacenter_id), ("worker", worker_id), ("sequence", sequence))
+        given = (("datacenter", datacenter_id), ("worker", worker_id), ("sequence", sequence))
+        parts = [(name, None if value is None else operator.index(value)) for name, value in given]
         for name, value in parts:
             if value is not None and value < 0:
                 raise IdError(f"{name} must not be negative: {value}")
@@ -168,7 +169,7 @@ class Layout:
 
     def between(self, id: int, since: datetime, until: datetime) -> bool:
         """Whether the time of an ID is at or after `since` and before `until`."""
-        return self.min_id(since) <= id <= self.max_id_before(until)
+        return self.min_id(since) <= operator.index(id) <= self.max_id_before(until)
 
     def _highest_until(self, micros: int) -> int:
         tick = (micros - self.epoch_micros) // self.tick_micros

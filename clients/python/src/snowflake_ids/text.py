@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import NamedTuple, Optional
 
 from .errors import TextError, shortened
@@ -58,6 +59,8 @@ def _form(name: str) -> _Form:
 def to_text(id: int, form: str) -> str:
     """Writes an ID in the given text form."""
     alphabet, width, padding, _, _ = _form(form)
+    # The numbers of numpy end at 64 bits.
+    id = operator.index(id)
     if not 0 <= id < 1 << 63:
         raise TextError(f"{id} has no text form: IDs range from 0 to {(1 << 63) - 1}")
     number = id << padding

@@ -219,9 +219,15 @@ fn report_unfit(table: &str, unfit: Unfit) -> ErrorReport {
                 .set_hint(hint)
         }
         Unfit::Type(column, of_type) => {
+            let hint = match of_type.rsplit('.').next() {
+                Some("snowflake_id") => {
+                    "Make it a bigint first, by ALTER TABLE; it can be a snowflake_id again afterwards."
+                }
+                _ => "Add a bigint column for the IDs, with DEFAULT snowflake_next().",
+            };
             error(ERRCODE_DATATYPE_MISMATCH, &format!("column \"{column}\" of \"{table}\" is of type {of_type}"))
                 .set_detail("Snowflake IDs take a column of type smallint, integer or bigint, or a domain over bigint.")
-                .set_hint("Add a bigint column for the IDs, with DEFAULT snowflake_next().")
+                .set_hint(hint)
         }
         Unfit::Generated(column) => {
             error(ERRCODE_WRONG_OBJECT_TYPE, &format!("column \"{column}\" of \"{table}\" is a generated column"))

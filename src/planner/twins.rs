@@ -306,9 +306,40 @@ unsafe extern "C-unwind" fn cost(
         if !is_as_described {
             estimate(path);
         }
-        if twin.has_rival && !(*path).path.pathkeys.is_null() && has_filter(path) {
+        if (*path).path.pathkeys.is_null() {
+            keep_order(root, path);
+        } else if twin.has_rival && has_filter(path) {
             startup.write(*startup * DOUBT);
             total.write(*total * DOUBT);
+        }
+    }
+}
+
+/// Says in which order of the query a path reads its index, where the twin says none: `WHERE created_at > $1 ORDER BY id LIMIT 10`.
+///
+/// # Safety
+/// The planner's state, and a path over an index of it that is being made.
+unsafe fn keep_order(root: *mut PlannerInfo, path: *mut IndexPath) {
+    use pg_sys::ScanDirection::{BackwardScanDirection, ForwardScanDirection};
+    // SAFETY: as above.
+    unsafe {
+        let (index, table) = ((*path).indexinfo, (*path).path.parent);
+        if (*index).sortopfamily.is_null() || !pg_sys::has_useful_pathkeys(root, table) {
+            return;
+        }
+        let orders = [ForwardScanDirection, BackwardScanDirection].map(|direction| {
+            let keys = pg_sys::build_index_pathkeys(root, index, direction);
+            let keys = pg_sys::truncate_useless_pathkeys(root, table, keys);
+            let mut wanted = 0;
+            pg_sys::pathkeys_count_contained_in((*root).query_pathkeys, keys, &mut wanted);
+            (wanted, direction, keys)
+        });
+        let [forward, backward] = orders;
+        // What the query sorts by counts for more than what a join could use.
+        let (_, direction, keys) = if backward.0 > forward.0 { backward } else { forward };
+        if !keys.is_null() {
+            (*path).indexscandir = direction;
+            (*path).path.pathkeys = keys;
         }
     }
 }

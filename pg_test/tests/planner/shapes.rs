@@ -100,6 +100,8 @@ impl<'a> Generator<'a> {
                 keys.extend(then.iter().map(|&key| key.to_owned()));
                 if keys.len() > 1 && self.chance(20) {
                     keys.swap(0, 1);
+                } else if keys.len() > 1 && self.chance(30) {
+                    keys.remove(0);
                 }
                 let order: Vec<_> = keys.iter().map(|key| format!("{key}{}", self.direction())).collect();
                 let (order, count) = (order.join(", "), keys.len());

@@ -10,7 +10,7 @@ type Shape<'a> = fn(Draft<'a>) -> Query;
 impl<'a> Draft<'a> {
     /// Makes the query.
     pub fn query(mut self) -> Query {
-        let shapes: [(u8, Shape<'a>); 17] = [
+        let shapes: [(u8, Shape<'a>); 18] = [
             (14, Self::rows),
             (14, Self::newest),
             (8, Self::keyset),
@@ -28,6 +28,7 @@ impl<'a> Draft<'a> {
             (5, Self::union_all),
             (5, Self::change),
             (4, Self::scalar),
+            (8, Self::by_id),
         ];
         let all: u8 = shapes.iter().map(|(weight, _)| weight).sum();
         let mut drawn = self.rng.u8(..all);
@@ -103,6 +104,20 @@ impl<'a> Draft<'a> {
             format!("SELECT count(*), max(a.n) FROM ‹a› WHERE {filter}")
         };
         self.finish("keyset", &text, Order::Total)
+    }
+
+    /// By the time, in the order of the ID.
+    fn by_id(mut self) -> Query {
+        self.item("a");
+        let (range, limit) = (self.range("a"), self.limit());
+        let filter = if self.chance(30) { format!("a.tenant = {} AND {range}", self.rng.u8(..TENANTS)) } else { range };
+        let down = self.one_of(&["", "", " DESC", " DESC", " DESC NULLS LAST", " NULLS FIRST"]);
+        let text = match self.rng.u8(..8) {
+            0 => format!("SELECT max(a.id), min(a.id) FROM ‹a› WHERE {filter}"),
+            1 => format!("SELECT a.tenant, a.id FROM ‹a› WHERE {filter} ORDER BY a.tenant, a.id{down} {limit}"),
+            _ => format!("SELECT a.id FROM ‹a› WHERE {filter} ORDER BY a.id{down} {limit}"),
+        };
+        self.finish("by ID", &text, Order::Total)
     }
 
     fn ends(mut self) -> Query {

@@ -338,7 +338,7 @@ fn rows(all_servers: bool) -> Result<Vec<(Tag, ShownTag, Option<Holder>)>, Error
     let mut rows = Vec::new();
     for segment in if all_servers { lease::listing::segments()? } else { Vec::new() } {
         let before = rows.len();
-        let mut shown = ShownTag { state: state_of(&segment.record), record: Some(SeenTag::of(&segment.record)) };
+        let mut shown = ShownTag { state: state_of(&segment.record), record: SeenTag::of(&segment.record) };
         if let Some((state, held)) = own.remove(&segment.tag) {
             let of_here = ShownTag { state: standing_of(state.standing), ..shown };
             rows.push((segment.tag.clone(), of_here, Some(here(&state, held))));
@@ -378,6 +378,7 @@ const fn standing_of(standing: TagStanding) -> &'static str {
 const fn state_of(record: &TagRecord) -> &'static str {
     standing_of(match record.state {
         State::Dropped => TagStanding::Dropped,
+        State::Forgotten => TagStanding::Missing,
         State::Live if record.left() == 0 => TagStanding::UsedUp,
         State::Live => TagStanding::Live,
     })

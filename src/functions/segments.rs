@@ -323,6 +323,7 @@ type SegmentRow = (
 
 /// A row for each server that holds numbers of a tag, or one without a server. What this server holds is as of now, by shared memory.
 fn rows(all_servers: bool) -> Result<Vec<(Tag, ShownTag, Option<Holder>)>, Error> {
+    let listed = segments::list()?;
     let (me, now) = (shared::transitions().lease.worker, believed::now());
     let here = |state: &SlotState, held| Holder {
         worker: me,
@@ -334,7 +335,7 @@ fn rows(all_servers: bool) -> Result<Vec<(Tag, ShownTag, Option<Holder>)>, Error
         used: Use { count: state.used.0, length: state.used.1 },
     };
     let mut own: BTreeMap<Tag, (SlotState, Held)> =
-        segments::list()?.into_iter().map(|(tag, state, held)| (tag, (state, held))).collect();
+        listed.into_iter().map(|(tag, state, held)| (tag, (state, held))).collect();
     let mut rows = Vec::new();
     for segment in if all_servers { lease::listing::segments()? } else { Vec::new() } {
         let before = rows.len();

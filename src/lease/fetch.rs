@@ -139,7 +139,7 @@ impl Fetch {
             if let Some((size, used)) = self.fetcher.used(slot, held, now) {
                 (state.size, state.used) = (size, (used.count, used.length));
             }
-            state.record = self.fetcher.record(slot).and_then(SeenTag::of);
+            state.record = self.fetcher.record(slot).map(SeenTag::of);
         }
     }
 

@@ -4,9 +4,7 @@
 use pgrx::lwlock::PgLwLockExclusiveGuard;
 use pgrx::{PGRXSharedMemory, PgAtomic, PgLwLock, pg_shmem_init};
 use snowflake_core::Micros;
-use snowflake_core::segment::{
-    Bounds, Counter, Held, Plan, Range, Slot, State, Tag, TagRecord, TagRefusal, TagStanding,
-};
+use snowflake_core::segment::{Bounds, Counter, Held, Plan, Range, Slot, Tag, TagRecord, TagRefusal, TagStanding};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 /// The most tags for which there can be a place.
@@ -130,10 +128,9 @@ pub struct SeenTag {
 }
 
 impl SeenTag {
-    /// What is shown of a record; nothing where the registry has forgotten the tag.
-    pub fn of(record: &TagRecord) -> Option<Self> {
-        let TagRecord { next, first, last, .. } = *record;
-        (record.state != State::Forgotten).then_some(Self { next, first, last })
+    /// What is shown of a record.
+    pub const fn of(record: &TagRecord) -> Self {
+        Self { next: record.next, first: record.first, last: record.last }
     }
 }
 

@@ -9,6 +9,7 @@ use snowflake_test::query::value;
 use snowflake_test::registries::{Kind, Server};
 use snowflake_test::{Cluster, Installation, Stop, ids, millis, seconds};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
@@ -180,16 +181,15 @@ fn after_a_wipe_a_tag_goes_on_above_what_all_servers_were_granted(kind: Kind) {
         wait_for("it has noticed", || {
             value::<String>(client, "SELECT state FROM snowflake_segments(false) WHERE tag = 'orders'") == "missing"
         });
-        // Listings and segments take turns: before the second one, it has told what it was granted.
-        for _ in 0..2 {
-            let listed = "SELECT count(*) FROM snowflake_segments()";
-            wait_for("the registry answers", || client.query(listed, &[]).is_ok());
-        }
+        let has_told = "SELECT coalesce(next_granted > greatest(current_until, after_until), false)
+                        FROM snowflake_segments() WHERE is_this_server";
+        wait_for("it has told", || client.query_one(has_told, &[]).is_ok_and(|row| row.get(0)));
     }
     let highest = taken.iter().flatten().max().unwrap();
     let text = "SELECT string_agg(concat_ws(' ', state, first, held > 0), ', ') FROM snowflake_segments() WHERE is_this_server";
     assert_eq!(value::<String>(&mut clients[0], text), "missing t");
-    create(&servers[1], &format!(", {}", highest + 1));
+    // The highest numbers are those of the other one.
+    create(&servers[0], &format!(", {}", highest + 1));
     for _ in 0..2 {
         taken.extend(clients.iter_mut().map(|client| numbers(client, 3000)));
     }
@@ -424,6 +424,26 @@ fn sessions_that_ask_for_what_is_not_there_keep_nobody_waiting() {
         value::<i64>(&mut client, "SELECT count(*) FROM snowflake_segments()");
         drop(end);
     });
+}
+
+/// A listing looks at the clock, which may have to note a step.
+#[test]
+fn a_listing_ends_when_the_clock_was_stepped() {
+    let registry = registry(Kind::ALL[0]);
+    let cluster = server(&registry);
+    create(&cluster, "");
+    numbers(&mut cluster.client(), 1);
+    for step in 0..20 {
+        let (ended, ends) = mpsc::channel();
+        let mut client = cluster.client();
+        client.batch_execute("SELECT count(*) FROM snowflake_segments(false)").unwrap();
+        cluster.step_clock(["-3s", "-1s"][step % 2]);
+        thread::spawn(move || {
+            client.batch_execute("SELECT count(*) FROM snowflake_segments(false)").unwrap();
+            ended.send(()).unwrap();
+        });
+        ends.recv_timeout(seconds(20)).expect("it ends");
+    }
 }
 
 /// A tag that the server has not used yet is looked for within the time that its numbers are waited for.

@@ -235,13 +235,7 @@ impl Fields for segment::TagRecord {
         number!(segment::TagRecord, "next", next),
         number!(segment::TagRecord, "floor", floor),
         number!(segment::TagRecord, "first", first),
-        RecordField::<Self>::new(
-            "last",
-            Form::LongNumber,
-            |r| Some(r.last.to_string()),
-            |r, t| put(&mut r.last, t.parse().ok().filter(|last| *last <= segment::TagRecord::HIGHEST)),
-        )
-        .otherwise("the last number is none that a tag can have"),
+        number!(segment::TagRecord, "last", last),
         RecordField::<Self>::new(
             "state",
             Form::Text,
@@ -375,18 +369,6 @@ mod tests {
             used: Use { count: 6, length: Micros(7) },
         });
         check(&NamespaceRecord { layout: "l".to_owned(), life: u64::MAX, leases_from: Some(UnixMicros(1)) });
-    }
-
-    /// Somebody may have written it by hand.
-    #[test]
-    fn the_last_number_of_a_tag_is_a_bigint() {
-        let field = segment::TagRecord::FIELDS.iter().find(|field| field.name == "last").unwrap();
-        let mut record = segment::TagRecord::blank();
-        assert_eq!(field.read(&mut record, Some("9223372036854775807")), Ok(()));
-        for last in ["9223372036854775808", "18446744073709551615"] {
-            field.read(&mut record, Some(last)).unwrap_err();
-        }
-        assert_eq!(record.last, segment::TagRecord::HIGHEST);
     }
 
     #[test]

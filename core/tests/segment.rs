@@ -114,13 +114,32 @@ fn a_tag_that_is_not_there_is_no_new_one() {
 
 #[test]
 fn a_registry_that_was_rolled_back_is_raised() {
-    assert_eq!(restore(&orders(), &stored(20, 99), 40).unwrap().record.next, 40);
-    assert_eq!(restore(&orders(), &stored(40, 99), 40), None);
-    assert_eq!(restore(&orders(), &dropped(20, 99), 40).unwrap().record.state, State::Dropped);
+    assert_eq!(restore(&orders(), Some(&stored(20, 99)), 40).unwrap().record.next, 40);
+    assert_eq!(restore(&orders(), Some(&stored(40, 99)), 40), None);
+    assert_eq!(restore(&orders(), Some(&dropped(20, 99)), 40).unwrap().record.state, State::Dropped);
     let (write, granted) = grant(&orders(), Some(&stored(20, 99)), 10, 40).unwrap();
     assert_eq!((write.record.next, granted), (50, range(40, 50)));
     assert_eq!(drop_tag(&orders(), Some(&stored(20, 99)), 40).unwrap().record.next, 40);
     assert_eq!(raise(&orders(), Some(&stored(20, 99)), 5, 40).unwrap().record.next, 40);
+}
+
+/// Nobody is granted numbers of a tag that the registry has forgotten, and whoever creates it goes on above what servers have said.
+#[test]
+fn a_tag_that_was_forgotten_stays_so_until_somebody_creates_it() {
+    assert_eq!(restore(&orders(), None, 0), None);
+    let first = restore(&orders(), None, 40).unwrap();
+    assert_eq!((first.expected, first.record.next, first.record.floor), (None, 40, 0));
+    let forgotten = StoredTag { version: Version(8), record: first.record };
+    assert_eq!(restore(&orders(), Some(&forgotten), 40), None);
+    let second = restore(&orders(), Some(&forgotten), 60).unwrap();
+    assert_eq!((second.expected, second.record.state), (Some(Version(8)), State::Forgotten));
+    let forgotten = StoredTag { version: Version(9), record: second.record };
+    assert_eq!(grant(&orders(), Some(&forgotten), 10, 0), Err(TagRefusal::Missing));
+    assert_eq!(raise(&orders(), Some(&forgotten), 70, 0), Err(TagRefusal::Missing));
+    assert_eq!(drop_tag(&orders(), Some(&forgotten), 0), Err(TagRefusal::Missing));
+    let created = create(&orders(), Some(&forgotten), &plan(1, 999), 0).unwrap();
+    assert_eq!((created.expected, created.record.next, created.record.first), (Some(Version(9)), 60, 1));
+    assert_eq!(created.record.state, State::Live);
 }
 
 #[test]
@@ -464,6 +483,31 @@ fn a_tag_that_is_used_ten_times_a_day_keeps_small_ranges() {
     assert!(registry.next_of("orders") <= 120);
 }
 
+/// A night without use says nothing about the morning: the next range is asked for before most of the last one is used.
+#[test]
+fn a_rate_that_rises_is_noticed_in_time() {
+    let (mut registry, mut server) = with_orders(1_000_000);
+    let second = |server: &mut Server, registry: &mut Registry| {
+        server.claim(&orders(), 1).unwrap();
+        server.advance(1);
+        server.settle(registry);
+    };
+    for _ in 0..4000 {
+        second(&mut server, &mut registry);
+    }
+    server.advance(36_000);
+    server.settle(&mut registry);
+    let granted = registry.next_of("orders");
+    let asked_with = (0..2000).find_map(|_| {
+        let left = server.held()[0].left();
+        second(&mut server, &mut registry);
+        let size = registry.next_of("orders") - granted;
+        (size > 0).then_some((left, size))
+    });
+    let (left, size) = asked_with.unwrap();
+    assert!(left >= 600 && size >= 600, "{left} {size}");
+}
+
 /// A thousand numbers a second: sizes rise until a range lasts ten minutes.
 #[test]
 fn sizes_follow_the_use() {
@@ -505,6 +549,41 @@ fn a_tag_that_was_not_created_is_refused_and_takes_no_place() {
         assert_eq!(unknown, Err(NotDone::Refused(TagRefusal::Missing)));
     }
     assert_eq!((server.places.len(), registry.records.len()), (0, 0));
+}
+
+#[test]
+fn sessions_that_ask_for_what_is_not_there_keep_nobody_from_numbers() {
+    let (mut registry, mut server) = with_orders(1_000_000);
+    let mut taken = 0;
+    for _ in 0..200 {
+        taken += server.claim(&orders(), 1000).map_or(0, |claimed| claimed.count());
+        if !server.fetcher.is_busy() {
+            server.fetcher.order(Order::Attach(tag("other")));
+        }
+        server.step(&mut registry, Fate::Done);
+    }
+    let refused = server.events.iter().filter(|event| matches!(event, TagEvent::Answered(Err(_)))).count();
+    assert!(taken > 1000 && refused > 20, "{taken} {refused}");
+}
+
+/// Whose ranges are so small that sessions have used one before the next thing is done.
+#[test]
+fn a_tag_that_is_always_empty_keeps_no_other_one_waiting() {
+    let (mut registry, mut server) = (Registry::new(), Server::new());
+    let small = Plan { bounds: Bounds { smallest: 1, largest: 1 }, ..plan(1, 1_000_000) };
+    for name in ["a", "b"] {
+        server.order(&mut registry, Order::Create(tag(name), small)).unwrap();
+        server.order(&mut registry, Order::Attach(tag(name))).unwrap();
+    }
+    let mut taken = [0; 2];
+    for _ in 0..100 {
+        for (name, taken) in ["a", "b"].into_iter().zip(&mut taken) {
+            *taken += u32::from(server.claim(&tag(name), 1).is_some());
+        }
+        server.step(&mut registry, Fate::Done);
+        server.now = server.now.saturating_add(Micros(100));
+    }
+    assert!(taken.iter().all(|taken| *taken > 10), "{taken:?}");
 }
 
 #[test]
@@ -679,9 +758,34 @@ fn a_registry_that_has_forgotten_is_told() {
     assert!(server.events.contains(&TagEvent::Missing(orders())));
     assert_eq!(server.places[0].standing, TagStanding::Missing);
     assert!(server.claim(&orders(), 1).is_some(), "what is held is nobody else's");
-    assert_eq!(registry.records.len(), 0, "and nothing begins anew");
+    let forgotten = &registry.records[&orders()].record;
+    assert_eq!((forgotten.state, forgotten.next), (State::Forgotten, 31), "and nothing begins anew");
+    assert_eq!(server.order(&mut registry, Order::Attach(orders())), Err(NotDone::Refused(TagRefusal::Missing)));
     server.order(&mut registry, Order::Create(orders(), plan(1, 1_000_000))).unwrap();
     assert!(registry.next_of("orders") >= 31, "this server knows what it was granted");
+}
+
+/// Also those that another server holds and has not used, which no table shows.
+#[test]
+fn a_tag_that_was_forgotten_goes_on_above_what_all_servers_were_granted() {
+    let (mut registry, mut first) = with_orders(1_000_000);
+    let mut second = Server { chance: 1, ..Server::new() };
+    second.order(&mut registry, Order::Attach(orders())).unwrap();
+    assert_eq!(first.claim(&orders(), 1), Some(range(1, 2)));
+    let granted = registry.next_of("orders");
+    registry.records.clear();
+    registry.namespace = namespace(LIFE + 1);
+    second.settle(&mut registry);
+    first.settle(&mut registry);
+    assert_eq!(registry.next_of("orders"), granted);
+    for server in [&mut first, &mut second] {
+        assert_eq!(server.places[0].standing, TagStanding::Missing);
+        assert_eq!(server.events.iter().filter(|event| **event == TagEvent::Missing(orders())).count(), 1);
+    }
+    assert!(!first.events.iter().any(|event| matches!(event, TagEvent::RolledBack { .. })));
+    let mut third = Server { chance: 2, ..Server::new() };
+    let record = third.order(&mut registry, Order::Create(orders(), plan(1, 1_000_000))).unwrap();
+    assert_eq!(record.next, granted);
 }
 
 #[test]

@@ -531,6 +531,7 @@ const SEGMENTS: Held = &[
         "After the registry was wiped",
         Tests(&[
             "leases::segments::a_registry_that_was_wiped_stops_and_does_not_begin_again",
+            "leases::segments::after_a_wipe_a_tag_goes_on_above_what_all_servers_were_granted",
             "core::segment::a_registry_that_has_forgotten_is_told",
         ]),
     ),

@@ -25,7 +25,14 @@ fn not_preloaded_decoding_works_and_making_says_what_to_do() {
         .unwrap();
     assert_eq!(row.get::<_, String>(0), "2022-06-28 16:07:40.105+00", "the layout of postgresql.conf holds");
     assert_eq!(row.get::<_, i32>(1), 26);
-    for query in [NEXT, "SELECT snowflake_next(5)"] {
+    let segments = [
+        "SELECT snowflake_segment_next('x')",
+        "SELECT snowflake_segment_next('x', 5)",
+        "SELECT snowflake_segment_create('x')",
+        "SELECT * FROM snowflake_segments()",
+        "SELECT * FROM snowflake_segments(false)",
+    ];
+    for query in [NEXT, "SELECT snowflake_next(5)"].into_iter().chain(segments) {
         let error = refused(&mut client, query, "55000");
         assert_eq!(error.message(), "pg_snowflake must be loaded via shared_preload_libraries");
         let hint = error.hint().unwrap();

@@ -242,7 +242,7 @@ impl Fields for segment::TagRecord {
             |r| Some(write_state(r.state).to_owned()),
             |r, t| put(&mut r.state, read_state(t)),
         )
-        .otherwise("the state is neither live nor dropped"),
+        .otherwise("the state is neither live nor dropped nor forgotten"),
         number!(segment::TagRecord, "smallest", bounds.smallest),
         number!(segment::TagRecord, "largest", bounds.largest),
     ];
@@ -289,11 +289,12 @@ const fn write_state(state: State) -> &'static str {
     match state {
         State::Live => "live",
         State::Dropped => "dropped",
+        State::Forgotten => "forgotten",
     }
 }
 
 fn read_state(text: &str) -> Option<State> {
-    [State::Live, State::Dropped].into_iter().find(|state| write_state(*state) == text)
+    [State::Live, State::Dropped, State::Forgotten].into_iter().find(|state| write_state(*state) == text)
 }
 
 /// The life of a namespace, or the run of a server, as 16 hexadecimal digits.

@@ -323,7 +323,10 @@ type SegmentRow = (
 
 /// A row for each server that holds numbers of a tag, or one without a server. What this server holds is as of now, by shared memory.
 fn rows(all_servers: bool) -> Result<Vec<(Tag, ShownTag, Option<Holder>)>, Error> {
-    let (me, now) = (shared::transitions().lease.worker, believed::now());
+    let listed = segments::list()?;
+    // In a statement of its own: the lock is held to its end, and the clock may take it.
+    let me = shared::transitions().lease.worker;
+    let now = believed::now();
     let here = |state: &SlotState, held| Holder {
         worker: me,
         host: lease::host_name(),
@@ -334,7 +337,7 @@ fn rows(all_servers: bool) -> Result<Vec<(Tag, ShownTag, Option<Holder>)>, Error
         used: Use { count: state.used.0, length: state.used.1 },
     };
     let mut own: BTreeMap<Tag, (SlotState, Held)> =
-        segments::list()?.into_iter().map(|(tag, state, held)| (tag, (state, held))).collect();
+        listed.into_iter().map(|(tag, state, held)| (tag, (state, held))).collect();
     let mut rows = Vec::new();
     for segment in if all_servers { lease::listing::segments()? } else { Vec::new() } {
         let before = rows.len();
@@ -378,6 +381,7 @@ const fn standing_of(standing: TagStanding) -> &'static str {
 const fn state_of(record: &TagRecord) -> &'static str {
     standing_of(match record.state {
         State::Dropped => TagStanding::Dropped,
+        State::Forgotten => TagStanding::Missing,
         State::Live if record.left() == 0 => TagStanding::UsedUp,
         State::Live => TagStanding::Live,
     })
@@ -385,6 +389,8 @@ const fn state_of(record: &TagRecord) -> &'static str {
 
 fn columns(tag: &Tag, ShownTag { state, record }: ShownTag, holder: Option<Holder>) -> SegmentRow {
     let holder = holder.as_ref();
+    // Of a tag that the registry has forgotten, no more is known than what was granted.
+    let known = record.filter(|_| state != standing_of(TagStanding::Missing));
     let last_of = |range: Range| shown(range.end - 1);
     let current = holder.map(|holder| holder.held.current).filter(|range| range.count() > 0);
     let after = holder.and_then(|holder| holder.held.after);
@@ -393,8 +399,8 @@ fn columns(tag: &Tag, ShownTag { state, record }: ShownTag, holder: Option<Holde
     (
         encoding::shown(tag.as_str()),
         state,
-        record.and_then(|record| shown(record.first)),
-        record.and_then(|record| shown(record.last)),
+        known.and_then(|record| shown(record.first)),
+        known.and_then(|record| shown(record.last)),
         record.map(|record| record.next.min(TagRecord::HIGHEST)).and_then(shown),
         worker_id,
         datacenter_id,

@@ -126,6 +126,8 @@ struct Process {
     lessee: Lessee,
     /// What is done about segments.
     fetch: Fetch,
+    /// Whether it has made a listing, and segments are next.
+    has_listed: bool,
     /// How long a call may take for now, where that is less than usual.
     limit: Option<Micros>,
     /// The token of this run.
@@ -152,6 +154,7 @@ impl Process {
         Self {
             lessee,
             fetch: Fetch::new(terms()),
+            has_listed: false,
             limit: None,
             token,
             me,
@@ -196,6 +199,18 @@ impl Process {
         let events = self.lessee.take_events();
         events.iter().for_each(|event| self.report(event));
         let spare = rests.as_ref().and_then(Self::spare);
+        // Listings and segments take turns.
+        let is_stopping = GIVE_UP_AT.load(Relaxed) != i64::MIN;
+        let listing = listing::wanted().zip(spare).filter(|_| !is_stopping && !self.has_listed);
+        self.has_listed = listing.is_some();
+        if let Some(((listing, wanted), spare)) = listing {
+            // It takes three requests.
+            self.limit = Some(spare / 3);
+            self.list(listing, wanted);
+            self.limit = None;
+            self.publish_news();
+            return true;
+        }
         let segments = rests.is_some().then(|| self.fetch(moment.chance, spare)).flatten();
         let (sleep, goes_on) = match (rests, segments) {
             (Some(Rest::ForGood), Some(Rest::ForGood)) => (Micros(0), false),
@@ -207,15 +222,7 @@ impl Process {
         };
         self.publish_news();
         if sleep > Micros(0) {
-            match listing::wanted().zip(spare) {
-                Some(((listing, wanted), spare)) => {
-                    // It takes three requests.
-                    self.limit = Some(spare / 3);
-                    self.list(listing, wanted);
-                    self.limit = None;
-                }
-                None => wait::for_signal(sleep.min(LONGEST_SLEEP)),
-            }
+            wait::for_signal(sleep.min(LONGEST_SLEEP));
         }
         goes_on
     }

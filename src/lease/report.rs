@@ -131,8 +131,8 @@ pub fn segment(event: &segment::TagEvent) {
         segment::TagEvent::Missing(tag) => warn(
             format!("the registry has no segment \"{tag}\" any more"),
             "This server uses what it holds. Nobody is granted more.".to_owned(),
-            "Find out who removed it, or whether the registry was wiped. Then create the segment again, with a first number above all \
-             that are in use.",
+            "Find out who removed it, or whether the registry was wiped. Once all servers have noticed, which takes a minute, create the \
+             segment again, with a first number above all that are in use.",
         ),
         segment::TagEvent::NearEnd { tag, left } => warn(
             format!("segment \"{tag}\" comes to its end"),

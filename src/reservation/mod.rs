@@ -235,7 +235,9 @@ fn log_start(until: UnixMicros) {
         _ => format!("from the clock, {} above all that may have been made before", duration(-ahead)),
     };
     let message = format!("snowflake IDs of this server go on {place}");
+    // In a statement of its own: what a report does must not happen under the lock.
+    let start = shared::transitions().start.sentence();
     ErrorReport::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message, "")
-        .set_detail(shared::transitions().start.sentence())
+        .set_detail(start)
         .report(PgLogLevel::LOG);
 }

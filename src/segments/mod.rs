@@ -91,7 +91,9 @@ fn look(slot: Slot, place: &TagPlace, want: u64) -> Taking {
 /// Has the process look for a tag.
 fn attach(tag: &Tag, since: &mut Option<MonotonicMicros>) -> Result<(), Error> {
     loop {
-        match order(tag, Kind::Attach, settings::max_wait())? {
+        let now = clock::monotonic_micros();
+        let waited = now - *since.get_or_insert(now);
+        match order(tag, Kind::Attach, settings::max_wait() - waited)? {
             Outcome::Failed | Outcome::Unknown => wait(tag, since)?,
             outcome => return done(tag, outcome).map(drop),
         }

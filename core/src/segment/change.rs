@@ -54,8 +54,8 @@ pub enum TagRefusal {
     },
 }
 
-/// Creates a tag. One of that name that was dropped goes on above what was used of it, and so does one of which this server
-/// still holds numbers below `known`, though the registry has no record of it.
+/// Creates a tag. One of that name that was dropped or forgotten goes on above what is known of it, and so does one of which this
+/// server was granted numbers below `known`, though the registry has no record of it.
 ///
 /// # Errors
 /// [`TagRefusal::Exists`], or [`TagRefusal::UsedUp`], where all numbers of the plan were used before.
@@ -89,10 +89,11 @@ pub fn grant(tag: &Tag, found: Option<&StoredTag>, size: u64, known: u64) -> Res
     Ok((write(tag, found, TagRecord { next: end, ..record.clone() }), Range { first, end }))
 }
 
-/// Has the registry know again what it has forgotten: numbers below `known` were granted. `None` where it knows.
-pub fn restore(tag: &Tag, found: &StoredTag, known: u64) -> Option<TagWrite> {
-    let record = TagRecord { next: known, ..found.record.clone() };
-    (found.record.next < known).then(|| write(tag, Some(found), record))
+/// Has the registry know again what it has forgotten: numbers below `known` were granted. `None` where it knows. A tag without a
+/// record gets one and stays forgotten: nobody is granted numbers before somebody creates it, who then goes on above.
+pub fn restore(tag: &Tag, found: Option<&StoredTag>, known: u64) -> Option<TagWrite> {
+    let before = found.map_or(TagRecord::forgotten(), |stored| stored.record.clone());
+    (before.next < known).then(|| write(tag, found, TagRecord { next: known, ..before }))
 }
 
 /// Has all later numbers be above this one, on every server as soon as it looks.
@@ -130,6 +131,7 @@ pub fn give_back(tag: &Tag, found: &StoredTag, held: &Held) -> Option<TagWrite> 
 fn live(found: Option<&StoredTag>) -> Result<&TagRecord, TagRefusal> {
     match found {
         None => Err(TagRefusal::Missing),
+        Some(stored) if stored.record.state == State::Forgotten => Err(TagRefusal::Missing),
         Some(stored) if stored.record.state == State::Dropped => Err(TagRefusal::Dropped),
         Some(stored) => Ok(&stored.record),
     }

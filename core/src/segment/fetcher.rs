@@ -23,6 +23,8 @@ pub struct Fetcher {
     todo: FetchTodo,
     /// What somebody waits for, and the record that was sent for it.
     order: Option<(Order, Option<TagRecord>)>,
+    /// Ranges are next, where one is due: the last was an order.
+    is_turn_of_ranges: bool,
     tells: VecDeque<Slot>,
     /// When to look at all records.
     look_at: MonotonicMicros,
@@ -58,6 +60,8 @@ struct KnownTag {
     not_before: MonotonicMicros,
     /// When the last range was granted, and how many numbers were taken by then.
     since: Option<(MonotonicMicros, u64)>,
+    /// Two moments, a while apart, and how many numbers were taken by then.
+    marks: Option<[(MonotonicMicros, u64); 2]>,
     end_said_at: Option<MonotonicMicros>,
 }
 
@@ -89,6 +93,7 @@ impl KnownTag {
             granted: None,
             not_before: MonotonicMicros(i64::MIN),
             since: None,
+            marks: None,
             end_said_at: None,
         }
     }
@@ -102,6 +107,22 @@ impl KnownTag {
     fn used(&self, held: &Held, now: MonotonicMicros) -> Use {
         let (at, before) = self.since.unwrap_or((now, 0));
         Use { count: self.taken(held).saturating_sub(before), length: now.saturating_since(at) }
+    }
+
+    /// The rate by which it is decided: that of [`Self::used`]; or that of the last time, where more was used in it. Of a range
+    /// that was granted in the evening, the whole night says nothing about the morning.
+    fn rate(&self, terms: &RangeTerms, held: &Held, now: MonotonicMicros) -> Use {
+        let (at, before) = self.marks.map_or((now, 0), |marks| marks[0]);
+        let last = Use { count: self.taken(held).saturating_sub(before), length: now.saturating_since(at) };
+        terms.higher(self.used(held, now), last, self.size.unwrap_or(0))
+    }
+
+    fn mark(&mut self, terms: &RangeTerms, held: &Held, now: MonotonicMicros) {
+        let mark = (now, self.taken(held));
+        let marks = self.marks.get_or_insert([mark; 2]);
+        if now.saturating_since(marks[1].0) >= terms.mark_every() {
+            *marks = [marks[1], mark];
+        }
     }
 }
 
@@ -125,6 +146,7 @@ impl Fetcher {
             sizes,
             todo: FetchTodo::Rest,
             order: None,
+            is_turn_of_ranges: false,
             tells: VecDeque::new(),
             look_at: start,
             looked_under: None,
@@ -322,46 +344,57 @@ impl Fetcher {
             }
             return Some(Self::NAMESPACE_WAIT);
         };
+        // Orders and ranges take turns: sessions that ask for a tag which is not there must not keep others from their numbers.
+        if self.order.is_none() || self.is_turn_of_ranges {
+            self.is_turn_of_ranges = false;
+            if self.begin_range(moment, namespace) {
+                return None;
+            }
+        }
         if self.order.is_some() {
             self.todo = FetchTodo::ReadOrder;
             return None;
         }
+        Some(self.idle_for(moment))
+    }
+
+    /// Begins what is to be done without an order. Returns whether there was something.
+    fn begin_range(&mut self, moment: &FetchMoment<'_>, namespace: &NamespaceRecord) -> bool {
         // What the registry has forgotten is put right before anything is asked for.
         let is_other = self.looked_under.as_ref().is_some_and(|seen| seen != namespace);
         if !self.slots.is_empty() && (is_other || moment.monotonic >= self.look_at) {
             self.todo = FetchTodo::ReadAll;
-            return None;
+            return true;
         }
         let behind = self.slots.iter().enumerate().filter(|(_, known)| known.is_behind).find_map(|(slot, known)| {
-            let write = restore(&known.tag, known.stored.as_ref()?, top(moment, slot))?;
+            let write = restore(&known.tag, known.stored.as_ref(), top(moment, slot))?;
             Some(FetchTodo::Restore(slot, write))
         });
         if let Some(todo) = behind {
             self.todo = todo;
-            return None;
+            return true;
         }
-        match self.most_urgent(moment) {
-            Some(slot) => {
-                self.fetch(moment, slot);
-                None
-            }
-            None => Some(self.idle_for(moment)),
+        let urgent = self.most_urgent(moment);
+        if let Some(slot) = urgent {
+            self.fetch(moment, slot);
         }
+        urgent.is_some()
     }
 
     /// The tag whose next range is due, and whose numbers last for the shortest time.
     fn most_urgent(&self, moment: &FetchMoment<'_>) -> Option<Slot> {
         let due = self.slots.iter().enumerate().filter_map(|(slot, known)| {
             let held = held(moment, slot);
-            let used = known.used(&held, moment.monotonic);
+            let used = known.rate(&self.terms, &held, moment.monotonic);
             let is_due = known.standing == TagStanding::Live
                 && held.after.is_none()
                 && (held.left() == 0 || moment.monotonic >= known.not_before)
                 && self.terms.is_due(held.left(), known.size.unwrap_or(0), used);
             let lasts = if held.left() == 0 { Some(Micros(0)) } else { used.lasts(held.left()) };
-            is_due.then(|| (lasts.unwrap_or(Micros(i64::MAX)), slot))
+            // Of those without numbers, the one that has waited for the longest time.
+            is_due.then(|| (lasts.unwrap_or(Micros(i64::MAX)), known.since.map(|(at, _)| at), slot))
         });
-        due.min().map(|(_, slot)| slot)
+        due.min().map(|(_, _, slot)| slot)
     }
 
     /// Until a range is due at the present rates, or the next look.
@@ -373,7 +406,7 @@ impl Fetcher {
         let due = self.slots.iter().enumerate().filter_map(|(slot, known)| {
             let held = held(moment, slot);
             let is_open = known.standing == TagStanding::Live && held.after.is_none();
-            let used = known.used(&held, moment.monotonic);
+            let used = known.rate(&self.terms, &held, moment.monotonic);
             let due = self.terms.due_in(held.left(), known.size.unwrap_or(0), used).filter(|_| is_open)?;
             let not_before = known.not_before.saturating_since(moment.monotonic);
             // What was put off is asked for once nothing is left.
@@ -388,7 +421,7 @@ impl Fetcher {
     fn spread(&mut self, moment: &FetchMoment<'_>) {
         for (slot, known) in self.slots.iter_mut().enumerate() {
             let held = held(moment, slot);
-            let used = known.used(&held, moment.monotonic);
+            let used = known.rate(&self.terms, &held, moment.monotonic);
             let chance = moment.chance.rotate_left(slot as u32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
             let wait = RangeTerms::spread_after(used.lasts(held.left()), chance);
             known.not_before = moment.monotonic.saturating_add(wait);
@@ -415,7 +448,9 @@ impl Fetcher {
         }
         let bounds = known.stored.as_ref().map(|stored| stored.record.bounds);
         let size = match (bounds, known.size) {
-            (Some(bounds), Some(before)) => self.terms.next_size(bounds, before, known.used(&held, moment.monotonic)),
+            (Some(bounds), Some(before)) => {
+                self.terms.next_size(bounds, before, known.rate(&self.terms, &held, moment.monotonic))
+            }
             (Some(bounds), None) => bounds.nearest(self.sizes.get(&known.tag).copied().unwrap_or(0)),
             (None, _) => 1,
         };
@@ -458,15 +493,19 @@ impl Fetcher {
     fn note(&mut self, moment: &FetchMoment<'_>, slot: Slot, found: Option<StoredTag>) {
         let top = top(moment, slot);
         let known = &mut self.slots[slot];
+        let is_missing = found.as_ref().is_none_or(|stored| stored.record.state == State::Forgotten);
+        if is_missing && known.standing != TagStanding::Missing {
+            self.events.push(TagEvent::Missing(known.tag.clone()));
+        }
         let Some(stored) = found else {
-            if known.standing != TagStanding::Missing {
-                self.events.push(TagEvent::Missing(known.tag.clone()));
-            }
+            known.is_behind = true;
             known.stored = None;
             return self.stand(slot, TagStanding::Missing);
         };
         let record = &stored.record;
-        if record.next < top {
+        if is_missing {
+            known.is_behind = record.next < top;
+        } else if record.next < top {
             let news = TagEvent::RolledBack { tag: known.tag.clone(), next: record.next, known: top };
             // Said once, for as long as it stands so.
             if !std::mem::replace(&mut known.is_behind, true) {
@@ -477,6 +516,7 @@ impl Fetcher {
         }
         let standing = match record.state {
             State::Dropped => TagStanding::Dropped,
+            State::Forgotten => TagStanding::Missing,
             State::Live if record.next.max(top).max(record.floor) > record.last => TagStanding::UsedUp,
             State::Live => TagStanding::Live,
         };
@@ -506,6 +546,7 @@ impl Fetcher {
             }
             let standing = match record.state {
                 State::Dropped => TagStanding::Dropped,
+                State::Forgotten => TagStanding::Missing,
                 State::Live => TagStanding::Live,
             };
             known.stored = Some(StoredTag { version, record: record.clone() });
@@ -521,6 +562,7 @@ impl Fetcher {
     /// The record of the order's tag was found.
     fn go_on_with_order(&mut self, moment: &FetchMoment<'_>, found: Option<StoredTag>) {
         let Some((order, sent)) = self.order.take() else { return };
+        self.is_turn_of_ranges = true;
         let slot = self.slot_of(order.tag());
         if let Some(slot) = slot {
             self.note(moment, slot, found.clone());
@@ -555,6 +597,9 @@ impl Fetcher {
     /// Gives a tag a place, if it is live.
     fn attach(&mut self, tag: &Tag, slot: Option<Slot>, found: Option<&StoredTag>) -> Result<TagRecord, NotDone> {
         let stored = match found {
+            Some(stored) if stored.record.state == State::Forgotten => {
+                return Err(NotDone::Refused(TagRefusal::Missing));
+            }
             None => return Err(NotDone::Refused(TagRefusal::Missing)),
             Some(stored) if stored.record.state == State::Dropped => return Err(NotDone::Refused(TagRefusal::Dropped)),
             Some(stored) => stored,
@@ -577,6 +622,7 @@ impl Fetcher {
 
     fn finish(&mut self, outcome: Result<TagRecord, NotDone>) {
         self.order = None;
+        self.is_turn_of_ranges = true;
         self.events.push(TagEvent::Answered(outcome));
     }
 
@@ -650,6 +696,7 @@ impl Fetcher {
             if known.since.is_none() && held.left() > 0 {
                 (known.since, known.size) = (Some((moment.monotonic, 0)), known.size.or(Some(held.left())));
             }
+            known.mark(&self.terms, &held, moment.monotonic);
         }
     }
 }

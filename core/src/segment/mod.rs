@@ -15,7 +15,8 @@
 //! 5. A range is in memory only. A server that has crashed has none, nor has a copy of its data directory.
 //! 6. A stop closes the counter, then gives back what is left, but only where the record's next number is the end of what this
 //!    server holds: then nothing was granted since. What lies between two ranges is somebody else's ([`give_back`]).
-//! 7. A tag without a record is an error, and never begins anew: the registry may have forgotten it.
+//! 7. A tag without a record is an error, and never begins anew: the registry may have forgotten it. Each server puts on record what
+//!    it was granted, and the tag stays an error until somebody creates it, who goes on above ([`restore`]).
 //! 8. A record whose next number is below the end of what a server holds was rolled back. That server raises it ([`restore`]), and
 //!    is granted nothing below its own ([`grant`]).
 //! 9. A tag that is dropped keeps its record. Created again, it goes on above ([`drop_tag`], [`create`]).

@@ -86,6 +86,9 @@ pub enum State {
     Live,
     /// They cannot. What was used is still known.
     Dropped,
+    /// They cannot, as with a tag without a record: the registry has forgotten it. The next number is above those of the servers that
+    /// have said what they were granted.
+    Forgotten,
 }
 
 /// The record of a tag.
@@ -116,6 +119,12 @@ impl TagRecord {
         (first..after_last).contains(&last)
             && next.max(floor) <= after_last
             && (1..=bounds.largest).contains(&bounds.smallest)
+    }
+
+    /// One of a tag that the registry has forgotten, before anybody has said what was granted.
+    pub const fn forgotten() -> Self {
+        let bounds = Bounds { smallest: 1, largest: 1 };
+        Self { next: 0, floor: 0, first: 0, last: Self::HIGHEST, state: State::Forgotten, bounds }
     }
 
     /// How many numbers were not granted yet.

@@ -95,11 +95,11 @@ pub enum FetchAnswer {
 pub enum Order {
     /// Numbers of the tag are wanted: it is looked for, and gets a place.
     Attach(Tag),
-    /// [`create`].
+    /// [`create`](super::create).
     Create(Tag, Plan),
-    /// [`raise`].
+    /// [`raise`](super::raise).
     Raise(Tag, u64),
-    /// [`drop_tag`].
+    /// [`drop_tag`](super::drop_tag).
     Drop(Tag),
 }
 

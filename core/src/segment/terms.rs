@@ -51,6 +51,19 @@ impl RangeTerms {
         self.duration + self.duration / 4
     }
 
+    /// How far apart the moments are at the least between which the latest use is counted.
+    pub fn mark_every(&self) -> Micros {
+        (self.duration / 10).min(Self::LOOK_EVERY)
+    }
+
+    /// The use at the higher rate: of all the time since a range of this size was granted, or of the last time, where enough numbers
+    /// were taken in that to tell.
+    pub fn higher(&self, whole: Use, last: Use, size: u64) -> Use {
+        let tells = last.length >= self.mark_every() && last.count >= (size / 16).max(4);
+        let is_higher = last.count_in(self.duration) > whole.count_in(self.duration);
+        if tells && is_higher { last } else { whole }
+    }
+
     /// The size of the next range: what is used in [`Self::duration`] and a quarter more, but at most twice and at least half of the
     /// size before.
     pub fn next_size(&self, bounds: Bounds, before: u64, used: Use) -> u64 {

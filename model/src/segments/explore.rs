@@ -75,6 +75,7 @@ fn named(world: &World) -> Vec<(&'static str, u8)> {
         ("copy", budget.copies),
         ("drop", budget.drops),
         ("repair", budget.repairs),
+        ("recreation", budget.recreations),
         ("rollback", budget.rollbacks),
         ("failover", budget.failovers),
         ("duplicate", budget.duplicates),

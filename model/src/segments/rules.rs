@@ -1,6 +1,6 @@
 //! The rules of the core, each of which can be broken by itself.
 
-use super::state::{Held, Range, Request, TagRecord};
+use super::state::{Held, Range, Request, TagRecord, TagState};
 use snowflake_core::lease::Version;
 use snowflake_core::segment::{self, Bounds, Plan, Tag};
 
@@ -92,24 +92,33 @@ impl Rules {
     }
 
     fn stored(&self, record: TagRecord) -> Option<segment::StoredTag> {
-        let state = if record.is_dropped { segment::State::Dropped } else { segment::State::Live };
+        let state = match record.state {
+            TagState::Live => segment::State::Live,
+            TagState::Dropped => segment::State::Dropped,
+            TagState::Forgotten => segment::State::Forgotten,
+        };
         let Plan { last, bounds, .. } = self.plan(FIRST);
         let first = FIRST.into();
-        let core = segment::TagRecord { next: record.next.into(), floor: first, first, last, state, bounds };
+        let floor = if record.state == TagState::Forgotten { 0 } else { first };
+        let core = segment::TagRecord { next: record.next.into(), floor, first, last, state, bounds };
         (record.version > 0).then(|| segment::StoredTag { version: Version(record.version.into()), record: core })
     }
 
     fn request(write: &segment::TagWrite, expected: TagRecord) -> Request {
         assert_eq!(write.expected.map_or(0, |version| version.0), u64::from(expected.version));
-        let is_dropped = write.record.state == segment::State::Dropped;
-        let new = TagRecord { version: 0, next: narrow(write.record.next), is_dropped };
+        let state = match write.record.state {
+            segment::State::Live => TagState::Live,
+            segment::State::Dropped => TagState::Dropped,
+            segment::State::Forgotten => TagState::Forgotten,
+        };
+        let new = TagRecord { version: 0, next: narrow(write.record.next), state };
         Request { expected, new, ..Request::default() }
     }
 
     /// Asks for so many numbers.
     pub fn grant(&self, record: TagRecord, size: u8, held: &Held) -> Option<Request> {
         if record.version == 0 && self.is_broken(Break::BegunAnew) {
-            let new = TagRecord { version: 0, next: FIRST + size, is_dropped: false };
+            let new = TagRecord { version: 0, next: FIRST + size, state: TagState::Live };
             let range = Range { first: FIRST, end: FIRST + size };
             return Some(Request { expected: record, new, range, ..Request::default() });
         }
@@ -121,8 +130,11 @@ impl Rules {
 
     /// Tells the registry what it has forgotten.
     pub fn restore(&self, record: TagRecord, held: &Held) -> Option<Request> {
-        let found = self.stored(record).filter(|_| !self.is_broken(Break::NotRestored))?;
-        segment::restore(&self.tag, &found, held.top()).map(|write| Self::request(&write, record))
+        if self.is_broken(Break::NotRestored) {
+            return None;
+        }
+        let found = self.stored(record);
+        segment::restore(&self.tag, found.as_ref(), held.top()).map(|write| Self::request(&write, record))
     }
 
     /// Creates a tag.
@@ -162,8 +174,8 @@ impl Rules {
         match self.broken {
             Some(Break::NotCompared) => (request.expected.version == 0) == (record.version == 0),
             Some(Break::NextCompared) => {
-                (request.expected.version == 0, request.expected.next, request.expected.is_dropped)
-                    == (record.version == 0, record.next, record.is_dropped)
+                (request.expected.version == 0, request.expected.next, request.expected.state)
+                    == (record.version == 0, record.next, record.state)
             }
             _ => request.expected.version == record.version,
         }

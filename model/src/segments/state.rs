@@ -4,12 +4,20 @@ pub const SERVERS: usize = 2;
 pub const TAGS: usize = 2;
 pub const MAX_IN_FLIGHT: usize = 3;
 
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TagState {
+    #[default]
+    Live,
+    Dropped,
+    Forgotten,
+}
+
 /// A record. Version 0: there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TagRecord {
     pub version: u8,
     pub next: u8,
-    pub is_dropped: bool,
+    pub state: TagState,
 }
 
 /// Numbers that follow each other: `first <= n < end`.
@@ -91,6 +99,8 @@ pub struct Budget {
     pub wipes: u8,
     /// After that, tags that are created again above all that was used, by somebody who has looked.
     pub repairs: u8,
+    /// After that, tags that are created again at their first number, once all servers have told what they were granted.
+    pub recreations: u8,
     /// The same by somebody who has not looked.
     pub careless: u8,
     /// The registry is as it was before.

@@ -32,6 +32,7 @@ pub fn suite() -> Vec<Check> {
     let duplicate = Budget { duplicates: 1, ..none };
     let drops = Budget { drops: 1, ..none };
     let repair = Budget { wipes: 1, repairs: 1, ..none };
+    let recreation = Budget { wipes: 1, recreations: 1, ..none };
     let rollback = Budget { rollbacks: 1, ..none };
     let failover = Budget { failovers: 1, ..none };
     let stop_and_duplicate = Budget { stops: 1, duplicates: 1, ..none };
@@ -67,6 +68,10 @@ pub fn suite() -> Vec<Check> {
             "segments: registry wiped, created again above, stop",
             with(Budget { stops: 1, ..repair }, &up_to(4, &one)),
         ),
+        short("segments: registry wiped, all have told, created at the first", with(recreation, &up_to(4, &one))),
+        safe("segments: wiped, told, created at the first, longer", with(recreation, &one)),
+        safe("segments: wiped, told, stop, created", with(Budget { stops: 1, ..recreation }, &up_to(4, &one))),
+        safe("segments: wiped, told, created, two tags", with(recreation, &two)),
         short("segments: registry rolled back, one server", with(rollback, &alone)),
         safe("segments: registry rolled back twice, one server", with(Budget { rollbacks: 2, ..none }, &alone)),
         short("segments: registry fails over", with(failover, &up_to(4, &one))),
@@ -93,6 +98,7 @@ pub fn suite() -> Vec<Check> {
         repeats("segments, 6: given back with what lies between", with(stop, &breaking(Break::GapGivenBack, &one))),
         repeats("segments, 7: a tag without a record begins anew", with(repair, &breaking(Break::BegunAnew, &one))),
         repeats("segments, 8: a rollback is believed", with(rollback, &breaking(Break::NotRestored, &alone))),
+        repeats("segments, 8: a wipe is believed", with(recreation, &breaking(Break::NotRestored, &one))),
         repeats("segments, 9: a drop forgets", with(drops, &breaking(Break::DropForgets, &one))),
         repeats(
             "segments, 10: the namespace's record not expected",
@@ -101,6 +107,10 @@ pub fn suite() -> Vec<Check> {
         repeats(
             "segments, exception: wiped, and created by somebody who has not looked",
             with(Budget { wipes: 1, careless: 1, ..none }, &one),
+        ),
+        repeats(
+            "segments, exception: wiped, and one that has crashed cannot tell",
+            with(Budget { crashes: 1, ..recreation }, &one),
         ),
         repeats("segments, exception: rolled back, two servers", with(rollback, &one)),
         repeats(

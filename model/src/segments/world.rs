@@ -1,7 +1,7 @@
 //! What can happen.
 
 use super::rules::{Break, FIRST, Rules};
-use super::state::{Budget, Held, Phase, Range, Request, SERVERS, Server, State, TAGS, TagRecord, Task};
+use super::state::{Budget, Held, Phase, Range, Request, SERVERS, Server, State, TAGS, TagRecord, TagState, Task};
 use std::fmt;
 
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ impl World {
         let mut state = State { life: 1, left: self.budget, highest: [FIRST; TAGS], ..State::default() };
         if self.is_created {
             for tag in 0..self.tags {
-                state.registry[tag] = TagRecord { version: 1, next: FIRST, is_dropped: false };
+                state.registry[tag] = TagRecord { version: 1, next: FIRST, state: TagState::Live };
             }
             state.versions = 1;
         }
@@ -124,13 +124,14 @@ impl World {
                     if held.after.is_none() {
                         actions.extend([1, 2].map(|size| Action::Ask { server, tag, size }));
                     }
-                    if self.budget.rollbacks > 0 {
+                    if self.budget.rollbacks > 0 || self.budget.recreations > left.wipes {
                         actions.push(Action::Restore { server, tag });
                     }
                     let record = &state.registry[tag];
                     // After a wipe, only somebody who has looked creates.
                     let is_new = !self.is_created && record.version == 0 && left.wipes == self.budget.wipes;
-                    if record.is_dropped || is_new {
+                    let is_again = left.recreations > 0 && self.is_wiped_and_told(state, tag);
+                    if record.state == TagState::Dropped || is_new || is_again {
                         actions.push(Action::Create { server, tag });
                     }
                     if left.drops > 0 {
@@ -156,7 +157,10 @@ impl World {
                 if left.crashes > 0 {
                     actions.push(Action::Crash { server });
                 }
-                if left.stops > 0 && state.network.len() + self.tags <= super::state::MAX_IN_FLIGHT {
+                // One that has stopped cannot tell what it was granted: its numbers are in tables.
+                let has_told = self.budget.recreations == 0
+                    || left.wipes < self.budget.wipes && (0..self.tags).all(|tag| self.has_told(state, it, tag));
+                if left.stops > 0 && has_told && state.network.len() + self.tags <= super::state::MAX_IN_FLIGHT {
                     actions.push(Action::Stop { server });
                 }
             }
@@ -201,6 +205,18 @@ impl World {
         }
     }
 
+    /// Whether the registry was wiped, and knows by now of all that the servers were granted.
+    fn is_wiped_and_told(&self, state: &State, tag: usize) -> bool {
+        let record = state.registry[tag];
+        let is_gone = record.version == 0 || record.state == TagState::Forgotten;
+        let is_wiped = state.left.wipes < self.budget.wipes;
+        is_gone && is_wiped && state.servers.iter().all(|server| self.has_told(state, server, tag))
+    }
+
+    fn has_told(&self, state: &State, server: &Server, tag: usize) -> bool {
+        self.rules.restore(state.registry[tag], &server.held[tag]).is_none()
+    }
+
     pub fn next_state(&self, state: &State, action: Action) -> Option<State> {
         let mut next = *state;
         self.act(&mut next, action)?;
@@ -219,6 +235,9 @@ impl World {
                 self.send(state, server, tag, request, true);
             }
             Action::Create { server, tag } => {
+                if self.is_wiped_and_told(state, tag) {
+                    state.left.recreations -= 1;
+                }
                 let request = self.rules.create(state.registry[tag], FIRST, &state.servers[server].held[tag])?;
                 self.send(state, server, tag, request, true);
             }
@@ -275,11 +294,11 @@ impl World {
             }
             Action::Repair { tag } => {
                 state.left.repairs -= 1;
-                self.store(state, tag, TagRecord { version: 0, next: state.highest[tag], is_dropped: false });
+                self.store(state, tag, TagRecord { version: 0, next: state.highest[tag], state: TagState::Live });
             }
             Action::Careless { tag } => {
                 state.left.careless -= 1;
-                self.store(state, tag, TagRecord { version: 0, next: FIRST, is_dropped: false });
+                self.store(state, tag, TagRecord { version: 0, next: FIRST, state: TagState::Live });
             }
             Action::Backup => state.backup = Some(state.registry),
             Action::Rollback => {

@@ -4,10 +4,12 @@ use crate::{leasing, registry, with_each_registry};
 use postgres::Client;
 use snowflake_test::check::{self, refused, wait_for};
 use snowflake_test::load::End;
+use snowflake_test::programs::{continue_process, stop_process};
 use snowflake_test::query::value;
 use snowflake_test::registries::{Kind, Server};
 use snowflake_test::{Cluster, Installation, Stop, ids, millis, seconds};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
@@ -17,6 +19,7 @@ with_each_registry!(
     a_session_that_crashes_leaves_a_gap,
     while_the_registry_is_away_numbers_go_on_as_long_as_they_last,
     a_registry_that_was_wiped_stops_and_does_not_begin_again,
+    after_a_wipe_a_tag_goes_on_above_what_all_servers_were_granted,
     a_tag_is_created_raised_and_dropped_for_all_servers,
     at_its_end_a_tag_has_an_error_of_its_own,
     a_promoted_standby_takes_numbers_of_its_own,
@@ -164,6 +167,33 @@ fn a_registry_that_was_wiped_stops_and_does_not_begin_again(kind: Kind) {
     create(&cluster, "");
     let after = numbers(&mut client, 10);
     check::rising(&[before, after].concat());
+}
+
+/// Also above the numbers that another server holds and has not used: no table shows them.
+fn after_a_wipe_a_tag_goes_on_above_what_all_servers_were_granted(kind: Kind) {
+    let mut registry = registry(kind);
+    let servers = [server(&registry), server(&registry)];
+    let clients = &mut servers.each_ref().map(|cluster| cluster.client());
+    create(&servers[0], ", smallest_range => 1000");
+    let mut taken: Vec<Vec<i64>> = clients.iter_mut().map(|client| numbers(client, 5)).collect();
+    registry.wipe();
+    for client in clients.iter_mut() {
+        wait_for("it has noticed", || {
+            value::<String>(client, "SELECT state FROM snowflake_segments(false) WHERE tag = 'orders'") == "missing"
+        });
+        let has_told = "SELECT coalesce(next_granted > greatest(current_until, after_until), false)
+                        FROM snowflake_segments() WHERE is_this_server";
+        wait_for("it has told", || client.query_one(has_told, &[]).is_ok_and(|row| row.get(0)));
+    }
+    let highest = taken.iter().flatten().max().unwrap();
+    let text = "SELECT string_agg(concat_ws(' ', state, first, held > 0), ', ') FROM snowflake_segments() WHERE is_this_server";
+    assert_eq!(value::<String>(&mut clients[0], text), "missing t");
+    // The highest numbers are those of the other one.
+    create(&servers[0], &format!(", {}", highest + 1));
+    for _ in 0..2 {
+        taken.extend(clients.iter_mut().map(|client| numbers(client, 3000)));
+    }
+    check::distinct(&taken);
 }
 
 fn a_tag_is_created_raised_and_dropped_for_all_servers(kind: Kind) {
@@ -369,6 +399,71 @@ fn a_request_about_a_segment_that_hangs_delays_no_renewal() {
     assert!(least > 0.61 * window, "{least} s were left of a lease of {window} s");
     locking.batch_execute("ROLLBACK").unwrap();
     cluster.retry(|client| client.query("SELECT snowflake_segment_next('orders', 1000)", &[]));
+}
+
+/// Those sessions ask the process again and again.
+#[test]
+fn sessions_that_ask_for_what_is_not_there_keep_nobody_waiting() {
+    let registry = registry(Kind::ALL[0]);
+    let cluster = server(&registry);
+    create(&cluster, "");
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let end = End(&done);
+        for _ in 0..16 {
+            scope.spawn(|| {
+                let mut client = cluster.client();
+                while !done.load(SeqCst) {
+                    refused(&mut client, "SELECT snowflake_segment_next('other')", "42704");
+                }
+            });
+        }
+        let mut client = cluster.client();
+        client.batch_execute("SET pg_snowflake.max_wait = '10s'").unwrap();
+        check::rising(&numbers(&mut client, 5000));
+        value::<i64>(&mut client, "SELECT count(*) FROM snowflake_segments()");
+        drop(end);
+    });
+}
+
+/// A listing looks at the clock, which may have to note a step.
+#[test]
+fn a_listing_ends_when_the_clock_was_stepped() {
+    let registry = registry(Kind::ALL[0]);
+    let cluster = server(&registry);
+    create(&cluster, "");
+    numbers(&mut cluster.client(), 1);
+    for step in 0..20 {
+        let (ended, ends) = mpsc::channel();
+        let mut client = cluster.client();
+        client.batch_execute("SELECT count(*) FROM snowflake_segments(false)").unwrap();
+        cluster.step_clock(["-3s", "-1s"][step % 2]);
+        thread::spawn(move || {
+            client.batch_execute("SELECT count(*) FROM snowflake_segments(false)").unwrap();
+            ended.send(()).unwrap();
+        });
+        ends.recv_timeout(seconds(20)).expect("it ends");
+    }
+}
+
+/// A tag that the server has not used yet is looked for within the time that its numbers are waited for.
+#[test]
+fn a_call_waits_for_no_longer_than_it_may() {
+    let registry = registry(Kind::ALL[0]);
+    let cluster = server(&registry);
+    create(&cluster, "");
+    let mut client = cluster.client();
+    let pid: i32 = value(&mut client, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'pg_snowflake lease'");
+    let pid = u32::try_from(pid).unwrap();
+    stop_process(pid);
+    client.batch_execute("SET pg_snowflake.max_wait = '5s'").unwrap();
+    let start = Instant::now();
+    refused(&mut client, "SELECT snowflake_segment_next('orders')", "55000");
+    let waited = start.elapsed();
+    continue_process(pid);
+    assert!(waited >= seconds(5) && waited < seconds(9), "{waited:?}");
+    client.batch_execute("SET pg_snowflake.max_wait = '60s'").unwrap();
+    numbers(&mut client, 1);
 }
 
 /// The recipe of docs/segments.md: a role that may take numbers of one tag, and of no other.

@@ -15,7 +15,7 @@ pub struct Case<'a, 'q> {
 /// An exception: its reason, and whether it is this one.
 type Exception = (&'static str, fn(&mut Case) -> Result<bool, String>);
 
-const EXCEPTIONS: [Exception; 12] = [
+const EXCEPTIONS: [Exception; 13] = [
     ("nothing is on the ID, and PostgreSQL knows less of an expression than of a column", only_expressions),
     ("PostgreSQL does as much with a column, where its estimates mislead it", misled),
     ("PostgreSQL fetches the row where an index has an expression and not the column", fetched),
@@ -34,6 +34,7 @@ const EXCEPTIONS: [Exception; 12] = [
         "PostgreSQL does not know how many rows of a partitioned table have the same time, and looks up each",
         looked_up_again,
     ),
+    ("PostgreSQL 19 aggregates before a join by columns, and not by expressions", aggregated_early),
 ];
 
 /// What PostgreSQL chooses between.
@@ -164,4 +165,13 @@ fn looked_up_again(case: &mut Case) -> Result<bool, String> {
     }
     let column = case.again.column("enable_memoize")?;
     Ok(column.work.total() > case.column.total() && !case.on.exceeds(&column.work))
+}
+
+/// From 19 on, rows of one time are added up before they are joined by it, where that is a column.
+fn aggregated_early(case: &mut Case) -> Result<bool, String> {
+    if case.again.major()? < 19 || case.on.exceeds(case.off) {
+        return Ok(false);
+    }
+    let column = case.again.column("enable_eager_aggregate")?;
+    Ok(!case.on.exceeds(&column.work))
 }

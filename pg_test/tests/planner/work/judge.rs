@@ -91,6 +91,16 @@ impl Session<'_> {
         self.query.reads
     }
 
+    /// The server's major version.
+    ///
+    /// # Errors
+    /// Where it cannot be asked.
+    pub fn major(&mut self) -> Result<u32, String> {
+        let rows = self.ask("SHOW server_version_num")?;
+        let version = rows.into_iter().flatten().flatten().next().and_then(|number| number.parse::<u32>().ok());
+        version.map(|number| number / 10_000).ok_or_else(|| "no version".to_owned())
+    }
+
     /// The query, as the generator has made it.
     pub fn text(&self) -> &str {
         self.query.text()

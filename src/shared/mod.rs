@@ -16,6 +16,7 @@ use snowflake_core::clock::{BelievedClock, Leap};
 use snowflake_core::lease::{Grant, Published, WorkerNumber};
 use snowflake_core::reservation::Reserved;
 use snowflake_core::{Line, Micros, MonotonicMicros, Pace, UnixMicros, WorkerBits};
+use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -24,9 +25,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::R
 // SAFETY: the names are this extension's own.
 static LINE: PgAtomic<SharedLine> = unsafe { PgAtomic::new(c"pg_snowflake line") };
 
-/// The lock's name is also the wait event that pg_stat_activity shows.
+/// The name of the lock for transitions is also the wait event that pg_stat_activity shows.
+const LOCK: &CStr = c"pg_snowflake";
+
 // SAFETY: as above.
-static TRANSITIONS: PgLwLock<Transitions> = unsafe { PgLwLock::new(c"pg_snowflake") };
+static TRANSITIONS: PgLwLock<Transitions> = unsafe { PgLwLock::new(LOCK) };
 
 // SAFETY: as above.
 static LEASE_NEWS: PgLwLock<LeaseNews> = unsafe { PgLwLock::new(c"pg_snowflake lease") };
@@ -305,9 +308,16 @@ pub fn line() -> &'static Line {
     &LINE.get().0
 }
 
-/// Takes the lock for transitions.
+/// Takes the lock for transitions. The caller does not hold it: it would wait for itself, for ever and without interrupts.
 pub fn transitions() -> PgLwLockExclusiveGuard<'static, Transitions> {
+    debug_assert!(!holds_transitions(), "this session holds the lock for transitions already");
     TRANSITIONS.exclusive()
+}
+
+/// Whether this session holds the lock for transitions.
+fn holds_transitions() -> bool {
+    // SAFETY: the lock of that name was requested together with the shared memory.
+    unsafe { pg_sys::LWLockHeldByMe(&raw mut (*pg_sys::GetNamedLWLockTranche(LOCK.as_ptr())).lock) }
 }
 
 /// Takes the lock for the news of the lease.

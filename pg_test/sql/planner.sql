@@ -228,8 +228,6 @@ SELECT explain($$SELECT id FROM v WHERE created_at > '2026-01-05 12:00+00' ORDER
 SELECT explain($$SELECT id FROM v WHERE created_at > '2026-01-05 12:00+00' ORDER BY id DESC LIMIT 3$$);
 SELECT explain($$SELECT id FROM v WHERE created_at < '2026-01-05 12:00+00' AND customer = 7 ORDER BY id DESC LIMIT 3$$);
 SELECT explain($$SELECT id FROM v WHERE created_at < (SELECT max(since) FROM sales WHERE day < '2026-02-01') ORDER BY id DESC LIMIT 3$$);
-SELECT explain($$SELECT a.id FROM v a JOIN v b USING (id) WHERE a.created_at > '2026-01-05 12:00+00' AND b.created_at > '2026-01-05 12:00+00'
-                 ORDER BY a.id DESC LIMIT 3$$);
 
 -- Without it.
 RESET enable_seqscan;

@@ -23,6 +23,11 @@ pub enum SegmentError {
         /// The tag.
         tag: Tag,
     },
+    /// The tag was dropped.
+    Dropped {
+        /// The tag.
+        tag: Tag,
+    },
     /// There is such a tag.
     Exists {
         /// The tag.
@@ -94,6 +99,8 @@ impl SegmentError {
                      first.",
                 )
             }
+            Self::Dropped { tag } => error(ERRCODE_UNDEFINED_OBJECT, &format!("segment \"{tag}\" was dropped"))
+                .set_hint("Where it is created again, with snowflake_segment_create(), it goes on above what was used."),
             Self::Exists { tag } => error(ERRCODE_DUPLICATE_OBJECT, &format!("segment \"{tag}\" already exists")),
             Self::UsedUp { tag, last } => {
                 error(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, &format!("segment \"{tag}\" is used up"))

@@ -156,7 +156,8 @@ fn done(tag: &Tag, outcome: Outcome) -> Result<u64, Error> {
     let tag = || tag.clone();
     Err(match outcome {
         Outcome::Done(next) => return Ok(next),
-        Outcome::Refused(TagRefusal::Missing | TagRefusal::Dropped) => SegmentError::Unknown { tag: tag() },
+        Outcome::Refused(TagRefusal::Missing) => SegmentError::Unknown { tag: tag() },
+        Outcome::Refused(TagRefusal::Dropped) => SegmentError::Dropped { tag: tag() },
         Outcome::Refused(TagRefusal::Exists) => SegmentError::Exists { tag: tag() },
         Outcome::Refused(TagRefusal::UsedUp { last }) => SegmentError::UsedUp { tag: tag(), last },
         Outcome::Refused(TagRefusal::AboveLast { last }) => SegmentError::AboveLast { tag: tag(), last },

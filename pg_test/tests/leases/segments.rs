@@ -213,7 +213,8 @@ fn a_tag_is_created_raised_and_dropped_for_all_servers(kind: Kind) {
     second.batch_execute("SELECT pg_reload_conf()").unwrap();
     wait_for("the other server has looked", || numbers(&mut second, 1)[0] > 5000);
     let used: i64 = value(&mut second, "SELECT snowflake_segment_drop('orders')");
-    refused(&mut second, "SELECT snowflake_segment_next('orders')", "42704");
+    let error = refused(&mut second, "SELECT snowflake_segment_next('orders')", "42704");
+    assert_eq!(error.message(), "segment \"orders\" was dropped");
     first.batch_execute("SELECT pg_reload_conf()").unwrap();
     wait_for("the other server has looked", || first.query("SELECT snowflake_segment_next('orders')", &[]).is_err());
     create(&servers[0], "");

@@ -106,6 +106,8 @@ fn a_slip_ends_the_restart_of_one_member(cluster: &Cluster) {
     let primary = cluster.wait_for_primary(|_| true);
     let mut client = connect(cluster.members[primary].port).unwrap();
     let wrong = "SELECT setting FROM pg_file_settings WHERE NOT applied AND name LIKE 'pg\\_snowflake.%'";
+    // The primary's log had it before, of ALTER SYSTEM.
+    cluster.wait("the primary's file has it", || client.query(wrong, &[]).is_ok_and(|rows| !rows.is_empty()));
     assert_eq!(value::<String>(&mut client, wrong), SLIP);
     next(&mut client);
 

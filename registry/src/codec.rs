@@ -32,7 +32,7 @@ pub(crate) trait Fields: Sized + 'static {
     fn blank() -> Self;
 
     /// Whether the values of the fields, each of which can be read, can stand together.
-    fn is_sound(&self) -> bool {
+    fn is_consistent(&self) -> bool {
         true
     }
 }
@@ -252,7 +252,7 @@ impl Fields for segment::TagRecord {
         Self { next: 0, floor: 0, first: 0, last: 0, state: State::Live, bounds }
     }
 
-    fn is_sound(&self) -> bool {
+    fn is_consistent(&self) -> bool {
         self.is_sound()
     }
 }
@@ -280,7 +280,7 @@ impl Fields for Holding {
         Self { run: 0, current: none, after: none, granted_at: UnixMicros(0), used }
     }
 
-    fn is_sound(&self) -> bool {
+    fn is_consistent(&self) -> bool {
         self.is_sound()
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn read<R: Fields>(text: &str) -> Result<R, String> {
         };
         field.read(&mut record, value.as_deref())?;
     }
-    match members.is_empty() && record.is_sound() {
+    match members.is_empty() && record.is_consistent() {
         true => Ok(record),
         false => Err(NOT_OURS.to_owned()),
     }

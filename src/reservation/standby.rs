@@ -36,8 +36,8 @@ fn standbys_have(level: i64, position: XLogRecPtr) -> bool {
 /// PostgreSQL's wait. Returns when the standbys have confirmed the position, when no standby is named, or when the
 /// statement is to be cancelled or the session terminated.
 ///
-/// Several sessions may wait for one position, which commits never do. The queue has them in any order, and wakes all of them; but a
-/// PostgreSQL that was built with assertions fails one (`SyncRepQueueIsOrderedByLSN`).
+/// Several sessions may wait for one position, which commits never do. The queue has them in any order, and wakes all of them; but in a
+/// PostgreSQL that was built with assertions, one of them fails (`SyncRepQueueIsOrderedByLSN`).
 fn wait(position: XLogRecPtr) {
     let _quiet = Quiet::begin();
     // SAFETY: in a transaction, without a lock, and with interrupts held, as the function demands: it removes the

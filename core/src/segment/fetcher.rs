@@ -105,15 +105,19 @@ impl KnownTag {
 
     /// How it was used since the last range was granted.
     fn used(&self, held: &Held, now: MonotonicMicros) -> Use {
-        let (at, before) = self.since.unwrap_or((now, 0));
+        self.used_since(self.since, held, now)
+    }
+
+    /// How it was used since a moment, with how many numbers were taken by then.
+    fn used_since(&self, mark: Option<(MonotonicMicros, u64)>, held: &Held, now: MonotonicMicros) -> Use {
+        let (at, before) = mark.unwrap_or((now, 0));
         Use { count: self.taken(held).saturating_sub(before), length: now.saturating_since(at) }
     }
 
     /// The rate by which it is decided: that of [`Self::used`]; or that of the last time, where more was used in it. Of a range
     /// that was granted in the evening, the whole night says nothing about the morning.
     fn rate(&self, terms: &RangeTerms, held: &Held, now: MonotonicMicros) -> Use {
-        let (at, before) = self.marks.map_or((now, 0), |marks| marks[0]);
-        let last = Use { count: self.taken(held).saturating_sub(before), length: now.saturating_since(at) };
+        let last = self.used_since(self.marks.map(|marks| marks[0]), held, now);
         terms.higher(self.used(held, now), last, self.size.unwrap_or(0))
     }
 

@@ -288,7 +288,7 @@ fn of_columns<R: Fields>(columns: &[Option<String>], place: impl Fn() -> String)
         let read = field.read(&mut record, value.as_deref());
         read.map_err(|_| wrong(format!("{} cannot be read", statements::column(field.name))))?;
     }
-    if !record.is_sound() {
+    if !record.is_consistent() {
         return Err(wrong(NOT_OURS.to_owned()));
     }
     Ok(record)

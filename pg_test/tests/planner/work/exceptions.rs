@@ -64,6 +64,15 @@ pub fn reason(case: &mut Case) -> Result<Option<&'static str>, String> {
     Ok(None)
 }
 
+/// What it does with a column and with a parameter turned off, where that is no less than this does, which is no more than without the hooks.
+fn as_a_column_without(case: &mut Case, parameter: &str) -> Result<Option<Run>, String> {
+    if case.on.exceeds(case.off) {
+        return Ok(None);
+    }
+    let column = case.again.column(parameter)?;
+    Ok((!case.on.exceeds(&column.work)).then_some(column))
+}
+
 /// There is nothing that the hooks could use.
 fn only_expressions(case: &mut Case) -> Result<bool, String> {
     Ok(!case.again.reads().has_ids && !case.on.exceeds(case.off))
@@ -77,11 +86,7 @@ fn misled(case: &mut Case) -> Result<bool, String> {
 
 /// An index on a column is enough for an index-only scan; one on an expression is not, as PostgreSQL asks it for the column.
 fn fetched(case: &mut Case) -> Result<bool, String> {
-    if !case.again.reads().has_index_on_time || case.on.exceeds(case.off) {
-        return Ok(false);
-    }
-    let column = case.again.column("enable_indexonlyscan")?;
-    Ok(!case.on.exceeds(&column.work))
+    Ok(case.again.reads().has_index_on_time && as_a_column_without(case, "enable_indexonlyscan")?.is_some())
 }
 
 /// Partitions by a column come one after the other in its order, and a LIMIT ends the scan in the first. The order by an expression is not that
@@ -95,11 +100,8 @@ fn merged(case: &mut Case) -> Result<bool, String> {
 
 /// PostgreSQL joins the partitions of two tables one by one where their keys are what is equal.
 fn joined_as_a_whole(case: &mut Case) -> Result<bool, String> {
-    if case.on.exceeds(case.off) {
-        return Ok(false);
-    }
-    let column = case.again.column("enable_partitionwise_join")?;
-    Ok(column.work.total() > case.column.total() && !case.on.exceeds(&column.work))
+    let column = as_a_column_without(case, "enable_partitionwise_join")?;
+    Ok(column.is_some_and(|column| column.work.total() > case.column.total()))
 }
 
 /// A time that is equal to one and above another is nothing for a btree on the time. Ranges of IDs are compared, too, but which conditions of an
@@ -115,11 +117,7 @@ fn of_unknown_times(case: &mut Case) -> Result<bool, String> {
 
 /// What is known when the query is planned prunes there, too: see `cases.rs`.
 fn pruned_later(case: &mut Case) -> Result<bool, String> {
-    if !case.again.reads().is_union || case.on.exceeds(case.off) {
-        return Ok(false);
-    }
-    let column = case.again.column("enable_partition_pruning")?;
-    Ok(!case.on.exceeds(&column.work))
+    Ok(case.again.reads().is_union && as_a_column_without(case, "enable_partition_pruning")?.is_some())
 }
 
 /// What is chosen between at nearly the same cost depends on a page more or less.
@@ -160,18 +158,11 @@ fn nearly_misled(case: &mut Case) -> Result<bool, String> {
 
 /// Of a column, there are statistics; of the time of all partitions together, none. So what is equal is not kept.
 fn looked_up_again(case: &mut Case) -> Result<bool, String> {
-    if case.on.exceeds(case.off) {
-        return Ok(false);
-    }
-    let column = case.again.column("enable_memoize")?;
-    Ok(column.work.total() > case.column.total() && !case.on.exceeds(&column.work))
+    let column = as_a_column_without(case, "enable_memoize")?;
+    Ok(column.is_some_and(|column| column.work.total() > case.column.total()))
 }
 
 /// From 19 on, rows of one time are added up before they are joined by it, where that is a column.
 fn aggregated_early(case: &mut Case) -> Result<bool, String> {
-    if case.again.major()? < 19 || case.on.exceeds(case.off) {
-        return Ok(false);
-    }
-    let column = case.again.column("enable_eager_aggregate")?;
-    Ok(!case.on.exceeds(&column.work))
+    Ok(case.again.major()? >= 19 && as_a_column_without(case, "enable_eager_aggregate")?.is_some())
 }

@@ -48,6 +48,7 @@ pub unsafe fn add_joins(root: *mut PlannerInfo, member: *mut RelOptInfo) {
             // They say nothing new.
             (*condition).norm_selec = 1.0;
             (*condition).outer_selec = 1.0;
+            versions::set_hashed(condition);
         }
         state.conditions.of_joins = (*whole).joininfo;
         state.conditions.has_more_of_joins = true;

@@ -243,7 +243,7 @@ unsafe fn with<T: Copy>(array: *mut T, length: i32, at: usize, element: T) -> *m
     }
 }
 
-/// Whether rows that are read by a path may be dropped.
+/// Whether rows that are read by a path, one that is not for each row of a join, may be dropped.
 ///
 /// # Safety
 /// A path over an index.
@@ -251,15 +251,13 @@ unsafe fn has_filter(path: *mut IndexPath) -> bool {
     // SAFETY: as above.
     unsafe {
         let length = |list: *mut pg_sys::List| elements::<Node>(list).len();
-        let parameters = (*path).path.param_info;
-        let of_joins = if parameters.is_null() { 0 } else { length((*parameters).ppi_clauses) };
-        length((*(*path).indexinfo).indrestrictinfo) + of_joins > length((*path).indexclauses)
+        length((*(*path).indexinfo).indrestrictinfo) > length((*path).indexclauses)
     }
 }
 
 /// An order is mostly wanted for its first rows. PostgreSQL takes it that those which a condition accepts are spread evenly, and will be found soon.
 /// Where somebody has made an index on the time, as for `WHERE tenant = $1 ORDER BY created_at LIMIT 1`, that is what it is for; so
-/// an order by the ID must cost much less to be preferred.
+/// an order by the ID must cost much less to be preferred. What is read for each row of a join has no order that counts.
 const DOUBT: f64 = 4.0;
 
 /// What a path over a twin costs, which is made one over the index itself.
@@ -308,7 +306,7 @@ unsafe extern "C-unwind" fn cost(
         }
         if (*path).path.pathkeys.is_null() {
             keep_order(root, path);
-        } else if twin.has_rival && has_filter(path) {
+        } else if twin.has_rival && (*path).path.param_info.is_null() && has_filter(path) {
             startup.write(*startup * DOUBT);
             total.write(*total * DOUBT);
         }

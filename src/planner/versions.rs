@@ -1,7 +1,7 @@
 //! Where the planners of PostgreSQL's majors differ.
 
 use super::nodes::{cast, elements};
-use super::operators::Accepts;
+use super::operators::{self, Accepts};
 use pgrx::pg_sys::{
     self, Cost, EquivalenceClass, EquivalenceMember, IndexPath, Node, PlannerInfo, RelOptInfo, RestrictInfo,
     Selectivity,
@@ -21,6 +21,30 @@ pub unsafe fn restriction(root: *mut PlannerInfo, condition: *mut Node) -> *mut 
     return unsafe {
         pg_sys::make_restrictinfo(root, condition.cast(), true, false, false, false, 0, none, none, none)
     };
+}
+
+/// Tells how the sides of a comparison of IDs are hashed, as PostgreSQL's `check_memoizable()` does for the conditions of a query. Where one
+/// condition of a join lacks this, rows for equal values are not kept (`Memoize`), but read again.
+///
+/// # Safety
+/// A condition of the planner.
+pub unsafe fn set_hashed(condition: *mut RestrictInfo) {
+    // SAFETY: as above.
+    unsafe {
+        if cast::<pg_sys::OpExpr>((*condition).clause.cast()).is_none() {
+            return;
+        }
+        let equal = operators::of_ids(Accepts::Equal);
+        #[cfg(not(since_pg15))]
+        {
+            (*condition).hasheqoperator = equal;
+        }
+        #[cfg(since_pg15)]
+        {
+            (*condition).left_hasheqoperator = equal;
+            (*condition).right_hasheqoperator = equal;
+        }
+    }
 }
 
 /// Has a condition of joins apply where another one does.

@@ -103,6 +103,20 @@ fn in_with_a_subquery_asks_the_index_on_the_time() {
     case.does_no_more("SELECT count(*) FROM ‹r› WHERE ‹t› IN (SELECT at FROM few WHERE few.tenant = r.tenant)");
 }
 
+/// A, with an index on something else and the time, and a condition that no index serves. It is the ID that has few rows for each time.
+#[test]
+fn in_with_a_subquery_asks_the_key_and_not_a_rival() {
+    const WANTED: &str = "CREATE TABLE wanted AS SELECT snowflake_timestamp(id) AS at FROM made WHERE n % 833 = 7";
+    let rival = "CREATE INDEX ON r (n, snowflake_timestamp(id)); CREATE INDEX ON r_column (n, created_at)";
+    let mut case = Case::new(&[WANTED, TABLE, KEY, rival, COLUMN_INDEX]);
+    for condition in ["‹t›::date = '2026-01-13'", "r.tenant = 7", "abs(r.tenant) < 9"] {
+        for from in ["‹r› WHERE ‹t› IN (SELECT at FROM wanted)", "wanted JOIN ‹r› ON ‹t› = wanted.at WHERE true"]
+        {
+            case.does_no_more(&format!("SELECT count(*), sum(r.n) FROM {from} AND {condition}"));
+        }
+    }
+}
+
 /// A, with values in place of a subquery.
 #[test]
 fn in_with_a_list_asks_the_key() {
@@ -409,6 +423,27 @@ fn partitions_by_the_id_are_pruned_for_each_row() {
             "SELECT count(*), sum(n) FROM ‹r› WHERE ‹t› >= '2026-01-29'::timestamp",
         ] {
             case.does_no_more(query);
+        }
+    }
+}
+
+/// What is looked up again and again is kept: PostgreSQL's Memoize asks how each condition of the join is hashed.
+#[test]
+fn rows_for_equal_values_are_read_once() {
+    const AGAIN: &str = "CREATE TABLE again AS SELECT few.at, g AS n FROM (SELECT * FROM few ORDER BY at LIMIT 4) AS few, generate_series(1, 25) AS g";
+    for tables in [TABLE, &partitions("id", "created_at"), &partitions("(snowflake_timestamp(id))", "created_at")] {
+        for (index, image) in [("snowflake_timestamp(id)", "created_at"), ("id", "created_at, id")] {
+            let indexes = format!("CREATE INDEX ON r ({index}); CREATE INDEX ON r_column ({image})");
+            let mut case = Case::new(&[AGAIN, tables, &indexes]);
+            for query in [
+                "SELECT p.n, count(*), sum(r.n) FROM again AS p JOIN ‹r› ON ‹t› >= p.at AND ‹t› < p.at + interval '1 hour' GROUP BY p.n",
+                "SELECT p.n, count(*), sum(r.n) FROM again AS p JOIN ‹r› ON ‹t› > p.at - interval '1 hour' AND ‹t› <= p.at GROUP BY p.n",
+                "SELECT p.n, count(*), sum(r.n) FROM again AS p JOIN ‹r› ON ‹t› = p.at GROUP BY p.n",
+            ] {
+                case.does_no_more(query);
+                let (_, _, plan) = case.run(query, false, "on");
+                assert!(plan.contains("Memoize"), "{tables}\n{indexes}\n{query}\n{plan}");
+            }
         }
     }
 }

@@ -44,6 +44,8 @@ pub struct Query {
     pub reads: Reads,
     /// Those of the tables with a column that have an index on the ID alone.
     pub on_id_alone: Vec<String>,
+    /// Statements that create the indexes on the time again, with the ID.
+    pub with_the_id: Vec<String>,
 }
 
 /// What is there for a query to use.
@@ -180,8 +182,22 @@ impl<'a> Draft<'a> {
         let on_id_alone: BTreeSet<String> =
             self.tables().filter(|table| table.has_index_on_id_alone()).map(|table| table.named(Way::Column)).collect();
         let on_id_alone = on_id_alone.into_iter().collect();
+        let with_the_id: BTreeSet<String> = self.tables().flat_map(Table::indexes_with_the_id).collect();
+        let with_the_id = with_the_id.into_iter().collect();
         let Self { parameters, settings, is_sample, changes, .. } = self;
-        Query { shape, settings, statement, parameters, order, is_sample, changes, made_by, reads, on_id_alone }
+        Query {
+            shape,
+            settings,
+            statement,
+            parameters,
+            order,
+            is_sample,
+            changes,
+            made_by,
+            reads,
+            on_id_alone,
+            with_the_id,
+        }
     }
 
     /// True so many times of 100.

@@ -133,6 +133,14 @@ impl Index {
         self.method != "hash" && self.keys.iter().any(|(key, _)| *key == Key::Id)
     }
 
+    /// The statement that creates it with the ID beside the time, where it has the time alone. An index-only scan can use that.
+    pub fn with_the_id(&self, table: &Table) -> Option<String> {
+        let lacks_it = self.include.is_empty() && self.keys.iter().all(|(key, _)| *key != Key::Id);
+        let index = Self { include: " INCLUDE (id)", ..self.clone() };
+        let is_one = self.is_on_time() && self.method == "btree" && lacks_it;
+        is_one.then(|| index.statement(table, Way::Ids, &table.named(Way::Ids), false))
+    }
+
     /// The statements that create it. With a column for the time, an index on the ID has an image on the column beside it.
     pub fn statements(&self, table: &Table, way: Way, children: &[String]) -> Vec<String> {
         let on: Vec<String> = match self.on_children {

@@ -106,12 +106,12 @@ impl Session<'_> {
         self.query.text()
     }
 
-    /// Runs the query with a column for the time, and with a parameter turned off.
+    /// Runs the query with a column for the time, and with something set.
     ///
     /// # Errors
     /// Where it fails.
-    pub fn column(&mut self, without: &str) -> Result<Run, String> {
-        self.run(COLUMN, without)
+    pub fn column(&mut self, setting: &str) -> Result<Run, String> {
+        self.run(COLUMN, setting)
     }
 
     /// Runs the query with a column for the time, which has an index of its own where the ID has one.
@@ -119,19 +119,31 @@ impl Session<'_> {
     /// # Errors
     /// Where it fails.
     pub fn column_alone(&mut self) -> Result<Run, String> {
-        self.indexes =
-            self.query.on_id_alone.iter().map(|table| format!("CREATE INDEX ON {table} (created_at)")).collect();
-        let run = self.run(COLUMN, "");
+        let indexes = self.query.on_id_alone.iter().map(|table| format!("CREATE INDEX ON {table} (created_at)"));
+        self.run_with(indexes.collect(), COLUMN)
+    }
+
+    /// Runs the query with `plan_by_time` on, and with the ID in each index on the time.
+    ///
+    /// # Errors
+    /// Where it fails.
+    pub fn on_with_the_id(&mut self) -> Result<Run, String> {
+        self.run_with(self.query.with_the_id.clone(), ON)
+    }
+
+    fn run_with(&mut self, indexes: Vec<String>, kind: Kind) -> Result<Run, String> {
+        self.indexes = indexes;
+        let run = self.run(kind, "");
         self.indexes.clear();
         run
     }
 
-    /// Runs the query with `plan_by_time` on, and another parameter turned off.
+    /// Runs the query with `plan_by_time` on, and with something else set.
     ///
     /// # Errors
     /// Where it fails.
-    pub fn on(&mut self, without: &str) -> Result<Run, String> {
-        self.run(ON, without)
+    pub fn on(&mut self, setting: &str) -> Result<Run, String> {
+        self.run(ON, setting)
     }
 
     fn ask(&mut self, text: &str) -> Result<Vec<Row>, String> {
@@ -155,14 +167,14 @@ impl Session<'_> {
     }
 
     /// Begins a way, and prepares the statement.
-    fn begin(&mut self, Kind { way, state, .. }: Kind, without: &str) -> Result<(), String> {
+    fn begin(&mut self, Kind { way, state, .. }: Kind, setting: &str) -> Result<(), String> {
         let mut begin = if self.query.changes.is_some() { "BEGIN" } else { "SAVEPOINT way" }.to_owned();
         write!(begin, "; SET LOCAL pg_snowflake.plan_by_time = {state}").unwrap();
         for (name, value) in &self.query.settings {
             write!(begin, "; SET LOCAL {name} = '{value}'").unwrap();
         }
-        if !without.is_empty() {
-            write!(begin, "; SET LOCAL {without} = off").unwrap();
+        if !setting.is_empty() {
+            write!(begin, "; SET LOCAL {setting}").unwrap();
         }
         self.ask(&begin)?;
         for index in self.indexes.clone() {
@@ -184,9 +196,9 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn run(&mut self, kind: Kind, without: &str) -> Result<Run, String> {
+    fn run(&mut self, kind: Kind, setting: &str) -> Result<Run, String> {
         let statement = self.query.statements(kind.way).1;
-        self.begin(kind, without)?;
+        self.begin(kind, setting)?;
         let explained = self.ask(&format!("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {statement}"))?;
         self.ask("ROLLBACK TO before")?;
         let rows = self.ask(&statement)?;

@@ -71,6 +71,12 @@ impl Table {
         self.division != Division::Heirs && self.indexes.iter().any(Index::is_on_id_alone)
     }
 
+    /// Those of its indexes that have the time and not the ID, with that, as statements.
+    pub fn indexes_with_the_id(&self) -> Vec<String> {
+        let has_children = self.division == Division::Heirs;
+        self.indexes.iter().filter(|_| !has_children).filter_map(|index| index.with_the_id(self)).collect()
+    }
+
     /// Whether it has anything on the ID that serves its ranges.
     pub fn has_ids(&self) -> bool {
         let by_id = [Division::ById, Division::TenantThenId, Division::IdThenTenant].contains(&self.division);

@@ -4,7 +4,7 @@ use super::comparisons::Rewriter;
 use super::functions::IdTime;
 use super::nodes::{cast, elements, list};
 use super::statistics::Expressions;
-use super::{lists, rising};
+use super::{lists, rising, versions};
 use pg_sys::{AppendRelInfo, List, Node, PlannerInfo, RelOptInfo, RestrictInfo};
 use pgrx::prelude::*;
 use std::ffi::CString;
@@ -19,8 +19,18 @@ struct OfMember {
     restriction: RestrictInfo,
     /// The condition of the whole that it takes the place of, or NULL.
     instead_of: *mut RestrictInfo,
-    /// What the member's columns were before.
-    place: *mut AppendRelInfo,
+    /// The columns of the member before, and of the queries that are added after it.
+    places: *mut List,
+}
+
+/// Whether a condition of a member takes the place of one of its whole.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Instead {
+    No,
+    /// It does, as the first that does so.
+    First,
+    /// Others have done so.
+    More,
 }
 
 /// The conditions that a whole gets for one of its members.
@@ -28,6 +38,9 @@ struct ForMember {
     root: *mut PlannerInfo,
     member: *mut RelOptInfo,
     place: *mut AppendRelInfo,
+    /// Those members of a UNION ALL after it, until the next table, that are queries. They get what the whole has then, and are not looked at
+    /// when they are added.
+    queries: Vec<*mut AppendRelInfo>,
     is_part: bool,
 }
 
@@ -36,21 +49,34 @@ impl ForMember {
     /// The planner's state, a member that is about to be added, and what it has from its whole.
     unsafe fn new(root: *mut PlannerInfo, member: *mut RelOptInfo, place: *mut AppendRelInfo) -> Self {
         // SAFETY: as above; the array has an element for each number of a table in the query.
-        let whole = unsafe { &**(*root).simple_rte_array.add((*place).parent_relid as usize) };
-        Self { root, member, place, is_part: whole.rtekind == pg_sys::RTEKind::RTE_SUBQUERY }
+        unsafe {
+            let kind = |number: pg_sys::Index| (**(*root).simple_rte_array.add(number as usize)).rtekind;
+            let whole = (*place).parent_relid;
+            let is_part = kind(whole) == pg_sys::RTEKind::RTE_SUBQUERY;
+            let others = elements::<AppendRelInfo>((*root).append_rel_list).skip_while(|&one| one != place).skip(1);
+            let queries = others
+                .filter(|&one| is_part && (*one).parent_relid == whole)
+                .take_while(|&one| kind((*one).child_relid) != pg_sys::RTEKind::RTE_RELATION)
+                .collect();
+            Self { root, member, place, queries, is_part }
+        }
     }
 
-    /// A condition of the whole that is this one of the member, and applies as one of the whole does.
+    /// A condition of the whole that is this one of the member, and applies as one of the whole does. The condition of the whole that it takes
+    /// the place of, if any, stays that of the queries.
     ///
     /// # Safety
     /// A condition of the whole, and one of the member.
-    unsafe fn add(&self, like: *mut RestrictInfo, condition: *mut Node, instead: bool) -> *mut RestrictInfo {
+    unsafe fn add(&self, like: *mut RestrictInfo, condition: *mut Node, instead: Instead) -> *mut RestrictInfo {
         // SAFETY: as above; what becomes of the columns of a whole is in their order.
         unsafe {
-            let clause = if self.is_part { self.column(condition) } else { condition };
+            let of_queries = (instead == Instead::First).then(|| (*like).clause.cast());
+            let clause = if self.is_part { self.column(condition, of_queries) } else { condition };
             let new = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<OfMember>();
-            let instead_of = if instead { like } else { std::ptr::null_mut() };
-            new.write(OfMember { restriction: std::ptr::read(like), instead_of, place: self.place });
+            let instead_of = if instead == Instead::No { std::ptr::null_mut() } else { like };
+            let places: Vec<*mut AppendRelInfo> =
+                [self.place].into_iter().chain(self.queries.iter().copied()).collect();
+            new.write(OfMember { restriction: std::ptr::read(like), instead_of, places: list(&places) });
             let new = &raw mut (*new).restriction;
             (*new).clause = clause.cast();
             (*new).orclause = std::ptr::null_mut();
@@ -60,24 +86,43 @@ impl ForMember {
         }
     }
 
-    /// A column of the whole that is this condition in the member.
+    /// A column of the whole that is this condition in the member; and in the queries, a condition of the whole, or true.
     ///
     /// # Safety
-    /// A condition of the member.
-    unsafe fn column(&self, condition: *mut Node) -> *mut Node {
-        // SAFETY: as above. The list of all members has the place as it was.
+    /// A condition of the member, and one of the whole.
+    unsafe fn column(&self, condition: *mut Node, of_queries: Option<*mut Node>) -> *mut Node {
+        // SAFETY: as above.
         unsafe {
-            let current = (*self.root).append_rel_array.add((*self.member).relid as usize);
-            if *current == self.place {
+            for &query in &self.queries {
+                let mut place = query;
+                let is = match of_queries {
+                    Some(clause) => pg_sys::adjust_appendrel_attrs(self.root, clause, 1, &raw mut place),
+                    None => pg_sys::makeBoolConst(true, false),
+                };
+                self.append(query, is);
+            }
+            let number = self.append(self.place, condition);
+            let whole = (*self.place).parent_relid as i32;
+            pg_sys::makeVar(whole as _, number, pg_sys::BOOLOID, -1, pg_sys::InvalidOid, 0).cast()
+        }
+    }
+
+    /// Has a member of the whole have one more column, and returns its number. The list of all members has them as they were.
+    ///
+    /// # Safety
+    /// A member's place, as that list has it, and an expression of the member.
+    unsafe fn append(&self, place: *mut AppendRelInfo, column: *mut Node) -> i16 {
+        // SAFETY: as above.
+        unsafe {
+            let current = (*self.root).append_rel_array.add((*place).child_relid as usize);
+            if *current == place {
                 let copy = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<AppendRelInfo>();
-                copy.copy_from_nonoverlapping(self.place, 1);
+                copy.copy_from_nonoverlapping(place, 1);
                 (*copy).translated_vars = pg_sys::list_copy((*copy).translated_vars);
                 *current = copy;
             }
-            (**current).translated_vars = pg_sys::lappend((**current).translated_vars, condition.cast());
-            let number = (*(**current).translated_vars).length as i16;
-            let whole = (*self.place).parent_relid as i32;
-            pg_sys::makeVar(whole as _, number, pg_sys::BOOLOID, -1, pg_sys::InvalidOid, 0).cast()
+            (**current).translated_vars = pg_sys::lappend((**current).translated_vars, column.cast());
+            (*(**current).translated_vars).length as i16
         }
     }
 }
@@ -99,7 +144,9 @@ pub unsafe fn of_whole(root: *mut PlannerInfo, whole: *mut RelOptInfo) -> *mut L
                 one
             } else {
                 let of_member = &*one.cast::<OfMember>();
-                *(*root).append_rel_array.add((*of_member.place).child_relid as usize) = of_member.place;
+                for place in elements::<AppendRelInfo>(of_member.places) {
+                    *(*root).append_rel_array.add((*place).child_relid as usize) = place;
+                }
                 of_member.instead_of
             };
             if !before.is_null() && own.last() != Some(&before) {
@@ -135,7 +182,14 @@ pub unsafe fn with_implied(
             if !instead || implied.is_empty() {
                 all.push(condition);
             }
-            more.extend(implied.iter().map(|&one| for_member.add(condition, one, instead)));
+            more.extend(implied.iter().enumerate().map(|(number, &one)| {
+                let instead = match number {
+                    _ if !instead => Instead::No,
+                    0 => Instead::First,
+                    _ => Instead::More,
+                };
+                for_member.add(condition, one, instead)
+            }));
             added.extend(implied);
         }
         if let Some(state) = Expressions::of_table(member) {
@@ -169,17 +223,16 @@ pub unsafe fn with_alternatives(
             let mut of_member = || pg_sys::adjust_appendrel_attrs(root, (*condition).clause.cast(), 1, &raw mut place);
             let alternatives =
                 if is_list(condition) { lists::alternatives(root, of_member(), (*member).relid) } else { None };
-            all.push(
-                alternatives
-                    .map_or(condition, |alternatives| for_member.add(condition, lists::any_of(&alternatives), true)),
-            );
+            all.push(alternatives.map_or(condition, |alternatives| {
+                for_member.add(condition, lists::any_of(&alternatives), Instead::First)
+            }));
         }
         list(&all)
     }
 }
 
-/// Whether a child's CHECK constraints on its IDs exclude all rows that the query asks for. PostgreSQL finds that out if it knows the conditions on the
-/// ID.
+/// Whether a child's constraints on its IDs, by CHECK or NOT NULL, exclude all rows that the query asks for. PostgreSQL finds that out if it
+/// knows the conditions on the ID.
 ///
 /// # Safety
 /// The planner's state, a child, and the conditions of its parent.
@@ -200,6 +253,10 @@ pub unsafe fn is_excluded(root: *mut PlannerInfo, child: *mut RelOptInfo, condit
             .collect();
         if implied.is_empty() {
             return false;
+        }
+        let is_null = |&one: &*mut Node| cast::<pg_sys::NullTest>(one).map(|test| test.arg.cast());
+        if implied.iter().filter_map(is_null).any(|id| versions::is_not_null(root, child, id)) {
+            return true;
         }
         let entry = *(*root).simple_rte_array.add((*child).relid as usize);
         let table = pg_sys::table_open((*entry).relid, pg_sys::NoLock as pg_sys::LOCKMODE);

@@ -149,7 +149,7 @@ pub unsafe fn hand_down(root: *mut PlannerInfo, member: *mut RelOptInfo) {
         let which = use_of(root, member);
         let has_use = which != Use::Plain || twins::has_any(member);
         (*whole).baserestrictinfo = match which {
-            _ if has_use && (is_before_query(root, place) || reads_rows(root, place, own)) => own,
+            _ if has_use && reads_rows(root, place, own) => own,
             Use::Plain => {
                 let is_child = (*whole).rtekind == pg_sys::RTEKind::RTE_RELATION && (*whole).part_scheme.is_null();
                 let own =
@@ -166,24 +166,6 @@ pub unsafe fn hand_down(root: *mut PlannerInfo, member: *mut RelOptInfo) {
             }
             Use::IdsOnly => members::with_implied(root, place, member, own, true),
         };
-    }
-}
-
-/// Whether the next member of the same UNION ALL is no table, but a query.
-///
-/// # Safety
-/// The planner's state, and a member's place.
-unsafe fn is_before_query(root: *mut PlannerInfo, place: *mut AppendRelInfo) -> bool {
-    // SAFETY: as above; the array has an element for each number of a table in the query.
-    unsafe {
-        let kind = |number: pg_sys::Index| (**(*root).simple_rte_array.add(number as usize)).rtekind;
-        if kind((*place).parent_relid) != pg_sys::RTEKind::RTE_SUBQUERY {
-            return false;
-        }
-        let mut others = elements::<AppendRelInfo>((*root).append_rel_list).skip_while(|&one| one != place).skip(1);
-        others
-            .find(|&one| (*one).parent_relid == (*place).parent_relid)
-            .is_some_and(|next| kind((*next).child_relid) != pg_sys::RTEKind::RTE_RELATION)
     }
 }
 

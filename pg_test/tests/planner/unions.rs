@@ -85,10 +85,12 @@ impl Unions<'_> {
             4.. if shape.has_casts && rng.bool() => ("tenant::bigint", "n::numeric", "due"),
             _ => ("tenant", "n", "due"),
         };
-        let condition = match rng.u8(..30) {
-            0 => " WHERE n > 2",
-            1 => " WHERE tenant <> 1",
-            _ => "",
+        // With something of its own, it is a query among the members.
+        let (own, is_nested) = match rng.u8(..20) {
+            0 => (" WHERE n > 2", false),
+            1 => (" WHERE tenant <> 1", false),
+            2 => (" OFFSET 0", true),
+            _ => ("", false),
         };
         let mut way = 0;
         from.map(|from| {
@@ -101,7 +103,8 @@ impl Unions<'_> {
             ];
             way += 1;
             let columns = shape.columns.map(|at| all[at].as_str()).join(", ");
-            format!("SELECT {columns} FROM {from}{condition}")
+            let member = format!("SELECT {columns} FROM {from}{own}");
+            if is_nested { format!("({member})") } else { member }
         })
     }
 

@@ -351,9 +351,8 @@ fn partitions_of_tenants_by_the_time_are_pruned() {
     }
 }
 
-/// Below a UNION ALL, what is known when the query is planned prunes partitions by the ID.
-#[test]
-fn partitions_of_members_are_pruned() {
+/// Two tables that are divided by the ID, `r0` and `r1`, and two by a column, `c0` and `c1`; and of each two, a view of these members.
+fn union_of_partitions(members: &str) -> String {
     let mut text = String::new();
     for number in 0..2 {
         let parts = partitions("id", "created_at").replace("r_column", &format!("c{number}"));
@@ -362,13 +361,28 @@ fn partitions_of_members_are_pruned() {
         text += &(parts.replace("r_", &format!("r{number}_")).replace("OF r ", &format!("OF r{number} ")) + ";");
     }
     let all = |name: &str, table: &str, time: &str| {
-        let member = |n| format!("SELECT id, tenant, n, {time} AS created_at FROM {table}{n}");
-        format!("CREATE VIEW {name} AS {}", [0, 1].map(member).join(" UNION ALL "))
+        let members = members.replace('*', "id, tenant, n, ‹t› AS created_at").replace("‹t›", time);
+        format!("CREATE VIEW {name} AS {}", members.replace('‹', table).replace('›', ""))
     };
-    text += &(all("r", "r", "snowflake_timestamp(id)") + ";" + &all("r_column", "c", "created_at"));
-    let mut case = Case::new(&[&text]);
-    for query in PRUNED.iter().filter(|query| !query.contains("SELECT min")) {
-        case.does_no_more(&query.replace("‹t›", "r.created_at"));
+    text + &all("r", "r", "snowflake_timestamp(id)") + ";" + &all("r_column", "c", "created_at")
+}
+
+/// Below a UNION ALL, what is known when the query is planned prunes partitions by the ID.
+#[test]
+fn partitions_of_members_are_pruned() {
+    for members in [
+        "SELECT * FROM ‹0› UNION ALL SELECT * FROM ‹1›",
+        // Members with something of their own are queries.
+        "SELECT * FROM ‹0› UNION ALL SELECT * FROM ‹1› WHERE n > 3",
+        "SELECT * FROM ‹1› WHERE n > 3 UNION ALL SELECT * FROM ‹0›",
+        "SELECT * FROM ‹0› UNION ALL (SELECT * FROM ‹1› ORDER BY n LIMIT 100) UNION ALL SELECT DISTINCT * FROM ‹1_2› UNION ALL SELECT * FROM ‹1›",
+        "SELECT * FROM ‹0› UNION ALL (SELECT * FROM ‹1› UNION ALL SELECT * FROM ‹0› OFFSET 0)",
+    ] {
+        let mut case = Case::new(&[&union_of_partitions(members)]);
+        let more = ["SELECT count(*), sum(n) FROM ‹r› WHERE ‹t› IS NULL AND n > 0"];
+        for query in PRUNED.iter().filter(|query| !query.contains("SELECT min")).chain(&more) {
+            case.does_no_more(&query.replace("‹t›", "r.created_at"));
+        }
     }
 }
 

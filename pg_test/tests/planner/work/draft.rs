@@ -4,7 +4,7 @@ use super::super::generator::Order;
 use super::tables::{Schema, Table};
 use super::{Way, draw};
 use fastrand::Rng;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An item of FROM. In the text of a query, `‹a›` stands for the item with the alias `a`, and `‹a.t›` for its time.
 pub struct Item<'a> {
@@ -46,6 +46,8 @@ pub struct Query {
     pub on_id_alone: Vec<String>,
     /// Statements that create the indexes on the time again, with the ID.
     pub with_the_id: Vec<String>,
+    /// Statements that make statistics of the time of each table.
+    pub statistics: Vec<String>,
 }
 
 /// What is there for a query to use.
@@ -184,6 +186,8 @@ impl<'a> Draft<'a> {
         let on_id_alone = on_id_alone.into_iter().collect();
         let with_the_id: BTreeSet<String> = self.tables().flat_map(Table::indexes_with_the_id).collect();
         let with_the_id = with_the_id.into_iter().collect();
+        let tables: BTreeMap<&str, &Table> = self.tables().map(|table| (table.name.as_str(), table)).collect();
+        let statistics = tables.values().flat_map(|table| table.statistics()).collect();
         let Self { parameters, settings, is_sample, changes, .. } = self;
         Query {
             shape,
@@ -197,6 +201,7 @@ impl<'a> Draft<'a> {
             reads,
             on_id_alone,
             with_the_id,
+            statistics,
         }
     }
 

@@ -39,8 +39,8 @@ pub struct Run {
 pub struct Session<'a> {
     client: &'a mut Client,
     query: &'a Query,
-    /// Statements that make indexes before it is run.
-    indexes: Vec<String>,
+    /// Statements to run before it.
+    before: Vec<String>,
 }
 
 /// Judges a query. With `off_only`, the parameter is never on: then there is nothing to find.
@@ -48,7 +48,7 @@ pub struct Session<'a> {
 /// # Errors
 /// With a report where rows or work are not as they should be. The session is of no more use then.
 pub fn judge(client: &mut Client, query: &Query, off_only: bool, show: bool) -> Result<Verdict, String> {
-    let mut session = Session { client, query, indexes: Vec::new() };
+    let mut session = Session { client, query, before: Vec::new() };
     // `now()` is the same in all ways. What a change leaves is removed after each, which takes a transaction of its own.
     if query.changes.is_none() {
         session.ask("BEGIN")?;
@@ -131,10 +131,18 @@ impl Session<'_> {
         self.run_with(self.query.with_the_id.clone(), ON)
     }
 
-    fn run_with(&mut self, indexes: Vec<String>, kind: Kind) -> Result<Run, String> {
-        self.indexes = indexes;
+    /// Runs the query with `plan_by_time` on, and with statistics of the time of each table.
+    ///
+    /// # Errors
+    /// Where it fails.
+    pub fn on_with_statistics(&mut self) -> Result<Run, String> {
+        self.run_with(self.query.statistics.clone(), ON)
+    }
+
+    fn run_with(&mut self, before: Vec<String>, kind: Kind) -> Result<Run, String> {
+        self.before = before;
         let run = self.run(kind, "");
-        self.indexes.clear();
+        self.before.clear();
         run
     }
 
@@ -177,8 +185,8 @@ impl Session<'_> {
             write!(begin, "; SET LOCAL {setting}").unwrap();
         }
         self.ask(&begin)?;
-        for index in self.indexes.clone() {
-            self.ask(&index)?;
+        for statement in self.before.clone() {
+            self.ask(&statement)?;
         }
         if let Some(prepare) = self.query.statements(way).0 {
             self.ask(&prepare)?;

@@ -77,6 +77,12 @@ impl Table {
         self.indexes.iter().filter(|_| !has_children).filter_map(|index| index.with_the_id(self)).collect()
     }
 
+    /// Statements that make statistics of its time.
+    pub fn statistics(&self) -> [String; 2] {
+        let (name, time) = (&self.name, self.time(Way::Ids, ""));
+        [format!("CREATE STATISTICS {name}_time ON ({time}) FROM {name}"), format!("ANALYZE {name}")]
+    }
+
     /// Whether it has anything on the ID that serves its ranges.
     pub fn has_ids(&self) -> bool {
         let by_id = [Division::ById, Division::TenantThenId, Division::IdThenTenant].contains(&self.division);

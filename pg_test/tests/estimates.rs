@@ -11,6 +11,22 @@ const NEAR: f64 = 1.5;
 /// where that ends.
 const FEW: f64 = 5.0;
 
+/// A session that can ask how many rows a query is expected to return.
+fn client(cluster: &Cluster) -> Client {
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE FUNCTION plan(query text) RETURNS text LANGUAGE plpgsql AS $$
+                 DECLARE found json;
+                 BEGIN
+                     EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO found;
+                     RETURN found->0->'Plan'->>'Plan Rows';
+                 END $$",
+        )
+        .unwrap();
+    client
+}
+
 fn rows(client: &mut Client, query: &str) -> f64 {
     let plan: String = value(client, &format!("SELECT plan('{}')", query.replace('\'', "''")));
     plan.parse().unwrap()
@@ -25,16 +41,10 @@ fn error(estimate: f64, truth: f64) -> f64 {
 #[test]
 fn they_are_as_near_as_those_of_a_column() {
     let cluster = Cluster::options().set("timezone = 'UTC'").start();
-    let mut client = cluster.client();
+    let mut client = client(&cluster);
     client
         .batch_execute(
             "SELECT setseed(0.5);
-             CREATE FUNCTION plan(query text) RETURNS text LANGUAGE plpgsql AS $$
-                 DECLARE found json;
-                 BEGIN
-                     EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO found;
-                     RETURN found->0->'Plan'->>'Plan Rows';
-                 END $$;
              CREATE TABLE ids (id bigint PRIMARY KEY, n integer NOT NULL);
              -- A year, more and more a day, by four workers.
              INSERT INTO ids
@@ -81,4 +91,30 @@ fn they_are_as_near_as_those_of_a_column() {
     }
     // PostgreSQL knows nothing of the groups that a column has by hours or days.
     assert!(nearer >= 6, "only {nearer} are much nearer");
+}
+
+/// As docs/planner.md says.
+#[test]
+fn statistics_of_the_time_tell_how_many_rows_have_the_same() {
+    let cluster = Cluster::options().set("timezone = 'UTC'").start();
+    let mut client = client(&cluster);
+    client
+        .batch_execute(
+            "CREATE TABLE orders (id bigint NOT NULL) PARTITION BY RANGE (id);
+             CREATE TABLE orders_1 PARTITION OF orders FOR VALUES FROM (0) TO (snowflake_min_id('2026-02-01'));
+             CREATE TABLE orders_2 PARTITION OF orders DEFAULT;
+             -- 200 an hour.
+             INSERT INTO orders SELECT snowflake_min_id('2026-01-20'::timestamptz + (i / 200) * interval '1 hour') | (i % 200)
+             FROM generate_series(0, 99999) AS i;
+             CREATE TABLE days AS SELECT '2026-01-20'::timestamptz + i * interval '1 day' AS at FROM generate_series(0, 19) AS i;
+             ANALYZE orders, days",
+        )
+        .unwrap();
+    let query = "SELECT FROM days JOIN orders ON snowflake_timestamp(id) = at";
+    assert!(rows(&mut client, query) < 40.0);
+    client
+        .batch_execute("CREATE STATISTICS orders_time ON (snowflake_timestamp(id)) FROM orders; ANALYZE orders")
+        .unwrap();
+    let expected = rows(&mut client, query);
+    assert!((3000.0..5000.0).contains(&expected), "{expected} rows are expected, and there are 4000");
 }

@@ -91,10 +91,11 @@ impl ForMember {
     /// # Safety
     /// A condition of the member, and one of the whole.
     unsafe fn column(&self, condition: *mut Node, of_queries: Option<*mut Node>) -> *mut Node {
-        // SAFETY: as above.
+        // SAFETY: as above; the array has an element for each number of a table in the query.
         unsafe {
             for &query in &self.queries {
-                let mut place = query;
+                // With the columns that it has by now.
+                let mut place = *(*self.root).append_rel_array.add((*query).child_relid as usize);
                 let is = match of_queries {
                     Some(clause) => pg_sys::adjust_appendrel_attrs(self.root, clause, 1, &raw mut place),
                     None => pg_sys::makeBoolConst(true, false),

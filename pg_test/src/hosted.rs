@@ -62,7 +62,7 @@ pub fn server() -> Cluster {
 /// # Panics
 /// Where its directories have no common parent.
 pub fn installation() -> Installation {
-    const SERVER: &str = "server";
+    const SERVER: &str = "above/server";
     static COPY: OnceLock<TempDir> = OnceLock::new();
     let original = Installation::under_test();
     let [bin, share, library] = [original.bin(), original.directory("--sharedir"), original.directory("--pkglibdir")];
@@ -86,10 +86,13 @@ pub fn installation() -> Installation {
         if !bin.starts_with(&libraries) && !root.path().join(SERVER).join(below(&libraries)).exists() {
             symlink(&libraries, place(&libraries)).unwrap();
         }
-        // What programs from a wheel are linked with lies beside their directory.
-        for entry in fs::read_dir(common.parent().unwrap()).unwrap().map(Result::unwrap) {
-            if entry.file_name().to_string_lossy().ends_with(".libs") {
-                symlink(entry.path(), root.path().join(entry.file_name())).unwrap();
+        // What programs from a wheel are linked with lies beside their directory, or beside the one above.
+        let copy = root.path().join(SERVER);
+        for (above, above_copy) in common.ancestors().zip(copy.ancestors()).skip(1).take(2) {
+            for entry in fs::read_dir(above).unwrap().map(Result::unwrap) {
+                if entry.file_name().to_string_lossy().ends_with(".libs") {
+                    symlink(entry.path(), above_copy.join(entry.file_name())).unwrap();
+                }
             }
         }
         let control = "default_version = '2'\nrelocatable = false\nsuperuser = false\n";

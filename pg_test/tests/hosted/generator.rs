@@ -260,6 +260,21 @@ fn a_clock_that_goes_back() {
 }
 
 #[test]
+fn a_clock_that_is_set_forward_while_a_session_waits() {
+    let cluster = server();
+    let mut holder = cluster.client_of("postgres", DATABASE);
+    holder.batch_execute("SELECT pg_advisory_lock(1936617062, 1)").unwrap();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| next(&mut client(&cluster)));
+        thread::sleep(millis(200));
+        cluster.step_clock("+60s");
+        thread::sleep(millis(100));
+        holder.batch_execute("SELECT pg_advisory_unlock(1936617062, 1)").unwrap();
+        assert!(waiting.join().unwrap() > 0);
+    });
+}
+
+#[test]
 fn a_clock_that_leaps() {
     let cluster = server();
     let mut client = client(&cluster);

@@ -52,13 +52,22 @@ impl ForMember {
         unsafe {
             let kind = |number: pg_sys::Index| (**(*root).simple_rte_array.add(number as usize)).rtekind;
             let whole = (*place).parent_relid;
-            let is_part = kind(whole) == pg_sys::RTEKind::RTE_SUBQUERY;
-            let others = elements::<AppendRelInfo>((*root).append_rel_list).skip_while(|&one| one != place).skip(1);
-            let queries = others
-                .filter(|&one| is_part && (*one).parent_relid == whole)
-                .take_while(|&one| kind((*one).child_relid) != pg_sys::RTEKind::RTE_RELATION)
-                .collect();
-            Self { root, member, place, queries, is_part }
+            let mut new = Self {
+                root,
+                member,
+                place,
+                queries: Vec::new(),
+                is_part: kind(whole) == pg_sys::RTEKind::RTE_SUBQUERY,
+            };
+            // Partitions have none, and may be thousands.
+            if new.is_part {
+                let others = elements::<AppendRelInfo>((*root).append_rel_list).skip_while(|&one| one != place).skip(1);
+                new.queries = others
+                    .filter(|&one| (*one).parent_relid == whole)
+                    .take_while(|&one| kind((*one).child_relid) != pg_sys::RTEKind::RTE_RELATION)
+                    .collect();
+            }
+            new
         }
     }
 
@@ -255,8 +264,8 @@ pub unsafe fn is_excluded(root: *mut PlannerInfo, child: *mut RelOptInfo, condit
         if implied.is_empty() {
             return false;
         }
-        let is_null = |&one: &*mut Node| cast::<pg_sys::NullTest>(one).map(|test| test.arg.cast());
-        if implied.iter().filter_map(is_null).any(|id| versions::is_not_null(root, child, id)) {
+        let asked_for_null = |&one: &*mut Node| cast::<pg_sys::NullTest>(one).map(|test| test.arg.cast());
+        if implied.iter().filter_map(asked_for_null).any(|id| versions::is_not_null(root, child, id)) {
             return true;
         }
         let entry = *(*root).simple_rte_array.add((*child).relid as usize);

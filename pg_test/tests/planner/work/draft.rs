@@ -4,7 +4,7 @@ use super::super::generator::Order;
 use super::tables::{Schema, Table};
 use super::{Way, draw};
 use fastrand::Rng;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// An item of FROM. In the text of a query, `‹a›` stands for the item with the alias `a`, and `‹a.t›` for its time.
 pub struct Item<'a> {
@@ -181,13 +181,13 @@ impl<'a> Draft<'a> {
         let made_by = self.made_by();
         let mut reads = self.tables().map(Reads::of).fold(Reads::default(), Reads::and);
         reads.is_union = shape == "UNION ALL" || self.items.iter().any(|item| item.is_union());
-        let on_id_alone: BTreeSet<String> =
-            self.tables().filter(|table| table.has_index_on_id_alone()).map(|table| table.named(Way::Column)).collect();
-        let on_id_alone = on_id_alone.into_iter().collect();
-        let with_the_id: BTreeSet<String> = self.tables().flat_map(Table::indexes_with_the_id).collect();
-        let with_the_id = with_the_id.into_iter().collect();
+        // Each once.
         let tables: BTreeMap<&str, &Table> = self.tables().map(|table| (table.name.as_str(), table)).collect();
-        let statistics = tables.values().flat_map(|table| table.statistics()).collect();
+        let tables = || tables.values().copied();
+        let on_id_alone =
+            tables().filter(|table| table.has_index_on_id_alone()).map(|table| table.named(Way::Column)).collect();
+        let with_the_id = tables().flat_map(Table::indexes_with_the_id).collect();
+        let statistics = tables().flat_map(Table::statistics).collect();
         let Self { parameters, settings, is_sample, changes, .. } = self;
         Query {
             shape,

@@ -261,7 +261,7 @@ BEGIN
                 PERFORM pg_sleep(0.0005);
             END IF;
             since := coalesce(since, clock_timestamp());
-            -- A clock that is set forward is no wait: that many tries take half a second at least.
+            -- The clock may have been set forward: 1,000 tries take half a second at least.
             IF tries > 1000 AND clock_timestamp() - since > interval '5 s' THEN
                 RAISE lock_not_available USING MESSAGE = 'the lock that opens ticks is not released',
                     DETAIL = format('It is the advisory lock (1936617062, 1), of process %s.', (SELECT string_agg(pid::text, ', ')

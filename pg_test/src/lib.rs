@@ -15,6 +15,7 @@ pub mod dump;
 pub mod given;
 pub mod history;
 pub mod hosted;
+pub mod hostile;
 pub mod links;
 pub mod load;
 pub mod packages;

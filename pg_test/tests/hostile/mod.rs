@@ -3,6 +3,7 @@
 
 mod bindings;
 mod extension;
+mod world;
 
 use postgres::Client;
 use snowflake_test::Cluster;

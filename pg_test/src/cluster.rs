@@ -2,6 +2,7 @@
 
 use crate::check::wait_for;
 use crate::directories::server_directory;
+use crate::hostile;
 use crate::ports::free_port;
 use crate::preloaded;
 use crate::programs::{self, Installation, continue_process, exists, kill, run, stop_family};
@@ -37,6 +38,7 @@ pub struct Options {
     clock: bool,
     listens: bool,
     own_identifier: bool,
+    is_hostile: bool,
     initdb: Vec<String>,
     configuration: String,
     variables: Vec<(String, String)>,
@@ -100,6 +102,13 @@ impl Options {
         self
     }
 
+    /// Makes all databases of the cluster [hostile](crate::hostile), to the users that are named there.
+    #[must_use]
+    pub fn hostile(mut self) -> Self {
+        self.is_hostile = true;
+        self
+    }
+
     /// Adds an argument for initdb.
     #[must_use]
     pub fn initdb(mut self, argument: &str) -> Self {
@@ -131,8 +140,15 @@ impl Options {
         let mut cluster = Cluster::empty(self.installation, self.clock);
         cluster.variables = self.variables;
         cluster.port = self.listens.then(free_port);
-        let make = if self.own_identifier { template::initdb } else { template::copy };
-        make(&cluster.installation, &self.initdb, &cluster.data());
+        if self.is_hostile {
+            run(Command::new("cp")
+                .arg("--archive")
+                .arg(hostile::template(&cluster.installation).data())
+                .arg(cluster.data()));
+        } else {
+            let make = if self.own_identifier { template::initdb } else { template::copy };
+            make(&cluster.installation, &self.initdb, &cluster.data());
+        }
         let mut configuration = "listen_addresses = ''\nfsync = off\nmax_connections = 100\ntimezone = 'UTC'\n\
              wal_log_hints = on\nwal_keep_size = 256MB\nlogging_collector = off\n"
             .to_owned();
@@ -181,6 +197,7 @@ impl Cluster {
             clock: false,
             listens: false,
             own_identifier: false,
+            is_hostile: false,
             initdb: Vec::new(),
             variables: Vec::new(),
             configuration: String::new(),

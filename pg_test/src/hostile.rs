@@ -5,16 +5,21 @@
 //! Which objects there are is taken from the catalog, for every operator, function, type and relation of `pg_catalog` whose name stands in a
 //! text of this repository: a new text needs no new trap.
 //!
-//! How to use it: make a world in a database, run what is to be tried as its user, then look that nothing has [`sprung`].
+//! How to use it: [`Options::hostile`](crate::Options::hostile) makes a server whose databases are all such worlds. Run there what is to be
+//! tried, then look that nothing has [`sprung`]. [`put_first`] makes it worse.
 
-use crate::Cluster;
-use std::collections::BTreeSet;
+use crate::programs::Installation;
+use crate::{Cluster, Stop};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 /// What a database is filled with.
 const WORLD: &str = include_str!("hostile/world.sql");
+
+/// What is hostile: `public`, and `"$user"` of the role that owns databases in tests.
+const SCHEMAS: [&str; 2] = ["public", "owner"];
 
 /// Folders and files of the repository that have texts for PostgreSQL.
 const TEXTS: [&str; 8] = ["core/src", "registry/src", "moving/src", "src", "sql", "examples", "scripts", "docs"];
@@ -22,24 +27,34 @@ const TEXTS: [&str; 8] = ["core/src", "registry/src", "moving/src", "src", "sql"
 /// What is no text of ours in them.
 const LEFT_OUT: [&str; 4] = ["node_modules", "evidence", "bench", "target"];
 
-/// Makes a database hostile to these users, who may be superusers: its schema `public`, and a schema with the name of each. Creates the role
-/// `mallory`, where it is missing. What is there already stays as it is.
-///
-/// # Panics
-/// Where the database has been made hostile before.
-pub fn fill(cluster: &Cluster, database: &str, users: &[&str]) {
+/// A stopped cluster whose databases are hostile, made once in a program.
+pub(crate) fn template(installation: &Installation) -> Arc<Cluster> {
+    static TEMPLATES: LazyLock<Mutex<HashMap<Installation, Arc<Cluster>>>> = LazyLock::new(Mutex::default);
+    let mut templates = TEMPLATES.lock().unwrap_or_else(PoisonError::into_inner);
+    let make = || {
+        let cluster = Cluster::options().on(installation.clone()).not_preloaded().create();
+        cluster.start();
+        fill(&cluster, "template1");
+        for statement in ["DROP DATABASE postgres", "CREATE DATABASE postgres"] {
+            cluster.client_of("postgres", "template1").batch_execute(statement).unwrap();
+        }
+        cluster.stop(Stop::Fast);
+        Arc::new(cluster)
+    };
+    templates.entry(installation.clone()).or_insert_with(make).clone()
+}
+
+fn fill(cluster: &Cluster, database: &str) {
     let mut superuser = cluster.client_of("postgres", database);
     superuser
         .batch_execute(
-            "SET search_path = pg_catalog, pg_temp; CREATE TEMP TABLE schemas (name name); CREATE TEMP TABLE words (word text); \
-             INSERT INTO schemas VALUES ('public'); \
-             DO $$ BEGIN CREATE ROLE mallory LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$",
+            "SET search_path = pg_catalog, pg_temp; CREATE ROLE mallory LOGIN; \
+             CREATE TEMP TABLE schemas (name name); CREATE TEMP TABLE words (word text)",
         )
         .unwrap();
-    for user in users {
-        superuser
-            .batch_execute(&format!("CREATE SCHEMA IF NOT EXISTS \"{user}\"; INSERT INTO schemas VALUES ('{user}')"))
-            .unwrap();
+    for schema in SCHEMAS {
+        let schema = format!("CREATE SCHEMA IF NOT EXISTS {schema}; INSERT INTO schemas VALUES ('{schema}')");
+        superuser.batch_execute(&schema).unwrap();
     }
     let words: Vec<&String> = words().iter().collect();
     superuser.execute("INSERT INTO words SELECT unnest($1::text[])", &[&words]).unwrap();
@@ -53,11 +68,22 @@ pub fn put_first(cluster: &Cluster, database: &str) {
     cluster.client().batch_execute(&statement).unwrap();
 }
 
-/// What ran as somebody else than mallory so far: each object once, with who ran it. What a statement did, the server's log says, after
-/// `STATEMENT:`.
-pub fn sprung(cluster: &Cluster) -> BTreeSet<String> {
+/// What ran as somebody else than mallory so far, and who ran it; each with the first statement that did.
+pub fn sprung(cluster: &Cluster) -> BTreeMap<String, String> {
     let log = cluster.log();
-    log.lines().filter_map(|line| line.split_once("LOG:  sprung: ")).map(|(_, what)| what.to_owned()).collect()
+    let mut found = BTreeMap::new();
+    let mut lines = log.lines().peekable();
+    while let Some(line) = lines.next() {
+        let Some((_, what)) = line.split_once("LOG:  sprung: ") else { continue };
+        let mut statement = String::new();
+        // Its CONTEXT and STATEMENT follow, of several lines each.
+        while let Some(next) = lines.next_if(|next| !next.contains("LOG:  ")) {
+            statement.push_str(next.split_once("STATEMENT:  ").map_or(next, |(_, text)| text));
+            statement.push('\n');
+        }
+        found.entry(what.to_owned()).or_insert(statement);
+    }
+    found
 }
 
 /// The words and operators of all texts of the repository, whatever they mean there.

@@ -5,8 +5,8 @@
 //! Which objects there are is taken from the catalog, for every operator, function, type and relation of `pg_catalog` whose name stands in a
 //! text of this repository: a new text needs no new trap.
 //!
-//! How to use it: [`Options::hostile`](crate::Options::hostile) makes a server whose databases are all such worlds. Run there what is to be
-//! tried, then look that nothing has [`sprung`]. [`put_first`] makes it worse.
+//! How to use it: [`Options::hostile`](crate::Options::hostile) makes a server whose databases are all such worlds; [`fill`] makes one of a
+//! database. Run there what is to be tried, then look that nothing has [`sprung`]. [`put_first`] makes it worse.
 
 use crate::programs::Installation;
 use crate::{Cluster, Stop};
@@ -18,8 +18,8 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 /// What a database is filled with.
 const WORLD: &str = include_str!("hostile/world.sql");
 
-/// What is hostile: `public`, and `"$user"` of the role that owns databases in tests.
-const SCHEMAS: [&str; 2] = ["public", "owner"];
+/// To whom `"$user"` is hostile, beside `public`: the role that owns databases in tests.
+const USERS: [&str; 1] = ["owner"];
 
 /// Folders and files of the repository that have texts for PostgreSQL.
 const TEXTS: [&str; 8] = ["core/src", "registry/src", "moving/src", "src", "sql", "examples", "scripts", "docs"];
@@ -34,7 +34,7 @@ pub(crate) fn template(installation: &Installation) -> Arc<Cluster> {
     let make = || {
         let cluster = Cluster::options().on(installation.clone()).not_preloaded().create();
         cluster.start();
-        fill(&cluster, "template1");
+        fill(&cluster, "template1", &USERS);
         for statement in ["DROP DATABASE postgres", "CREATE DATABASE postgres"] {
             cluster.client_of("postgres", "template1").batch_execute(statement).unwrap();
         }
@@ -44,16 +44,22 @@ pub(crate) fn template(installation: &Installation) -> Arc<Cluster> {
     templates.entry(installation.clone()).or_insert_with(make).clone()
 }
 
-fn fill(cluster: &Cluster, database: &str) {
+/// Makes one database hostile to these users, who may be superusers: its schema `public`, and a schema with the name of each. What is there
+/// already stays as it is.
+///
+/// # Panics
+/// Where the database has been made hostile before.
+pub fn fill(cluster: &Cluster, database: &str, users: &[&str]) {
     let mut superuser = cluster.client_of("postgres", database);
     superuser
         .batch_execute(
-            "SET search_path = pg_catalog, pg_temp; CREATE ROLE mallory LOGIN; \
-             CREATE TEMP TABLE schemas (name name); CREATE TEMP TABLE words (word text)",
+            "SET search_path = pg_catalog, pg_temp; \
+             DO $$ BEGIN CREATE ROLE mallory LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$; \
+             CREATE TEMP TABLE words (word text); CREATE TEMP TABLE schemas AS SELECT name 'public' AS name",
         )
         .unwrap();
-    for schema in SCHEMAS {
-        let schema = format!("CREATE SCHEMA IF NOT EXISTS {schema}; INSERT INTO schemas VALUES ('{schema}')");
+    for user in users {
+        let schema = format!("CREATE SCHEMA IF NOT EXISTS {user}; INSERT INTO schemas VALUES ('{user}')");
         superuser.batch_execute(&schema).unwrap();
     }
     let words: Vec<&String> = words().iter().collect();

@@ -4,9 +4,13 @@
 --
 -- With -v layout=discord, or a layout in its notation, for IDs of others. Reads nothing but the layout, also on a standby.
 
+-- The functions are those that this session finds; all else is PostgreSQL's own.
+SELECT 'snowflake_layouts()'::pg_catalog.regprocedure::pg_catalog.oid AS function \gset
+SET search_path = pg_catalog, pg_temp;
+SELECT quote_ident(nspname) AS snowflake FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = pronamespace WHERE p.oid = :function \gset
 \if :{?layout}
 \else
-SELECT snowflake_database_layout() AS layout \gset
+SELECT :snowflake.snowflake_database_layout() AS layout \gset
 \endif
 \if :{?system}
 \else
@@ -16,7 +20,7 @@ SELECT snowflake_database_layout() AS layout \gset
 
 WITH words AS (
     SELECT split_part(word, '=', 1) AS name, split_part(word, '=', 2) AS value, n
-    FROM coalesce((SELECT layout FROM snowflake_layouts() WHERE name = :'layout'), :'layout') AS notation,
+    FROM coalesce((SELECT layout FROM :snowflake.snowflake_layouts() WHERE name = :'layout'), :'layout') AS notation,
          regexp_split_to_table(notation, ' ') WITH ORDINALITY AS word (word, n)
 ), fields AS (
     SELECT name, value::int AS width,

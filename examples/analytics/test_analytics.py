@@ -84,16 +84,16 @@ class Library:
     @classmethod
     def parts(cls, ids, text):
         query = """
-            SELECT (extract(epoch FROM snowflake_timestamp(id, %(layout)s)) * 1000000)::bigint,
+            SELECT (extract(epoch FROM snowflake_timestamp(id, %(layout)s)) * 1000000::numeric)::bigint,
                    snowflake_datacenter(id, %(layout)s), snowflake_worker(id, %(layout)s), snowflake_sequence(id, %(layout)s)
-            FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS i (id, n) ORDER BY n"""
+            FROM pg_catalog.unnest(%(ids)s::bigint[]) WITH ORDINALITY AS i (id, n) ORDER BY n"""
         return cls.connection.execute(query, {"layout": text, "ids": ids}).fetchall()
 
     @classmethod
     def bounds(cls, times, text):
         query = """
             SELECT snowflake_min_id(at, %(layout)s), snowflake_max_id(at, %(layout)s), snowflake_max_id_before(at, %(layout)s)
-            FROM unnest(%(times)s::timestamptz[]) WITH ORDINALITY AS t (at, n) ORDER BY n"""
+            FROM pg_catalog.unnest(%(times)s::timestamptz[]) WITH ORDINALITY AS t (at, n) ORDER BY n"""
         return cls.connection.execute(query, {"layout": text, "times": times}).fetchall()
 
 

@@ -56,8 +56,8 @@ class Dbt(unittest.TestCase):
             SELECT id FROM (
                 SELECT snowflake_min_id(at, %(layout)s) + 3 FROM generate_series(
                     %(since)s - interval '2 days', %(until)s + interval '2 days', interval '1 hour') AS at
-                UNION SELECT unnest(ARRAY[snowflake_max_id_before(at, %(layout)s), snowflake_min_id(at, %(layout)s)])
-                FROM unnest(ARRAY[%(since)s, %(until)s]) AS at
+                UNION SELECT pg_catalog.unnest(ARRAY[snowflake_max_id_before(at, %(layout)s), snowflake_min_id(at, %(layout)s)])
+                FROM pg_catalog.unnest(ARRAY[%(since)s, %(until)s]) AS at
                 UNION SELECT 0 UNION SELECT id - 1 FROM highest) AS ids (id)"""
         rows = self.connection.execute(query, {"layout": layout, "since": SINCE, "until": UNTIL})
         return [id for (id,) in rows]

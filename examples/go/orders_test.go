@@ -127,8 +127,8 @@ func TestLayouts(t *testing.T) {
 	rows, err := conn.Query(ctx, `
 		SELECT name, layout, id, snowflake_timestamp(id, name), snowflake_min_id(snowflake_timestamp(id, name) + shift, name),
 		       snowflake_timestamp(id, name) + shift
-		FROM snowflake_layouts(), unnest(ARRAY[0, 1, 382304429472247813 >> 10, snowflake_max_id('infinity', name)]) AS id,
-		     unnest(ARRAY['-1 us', '0 us', '1 us']::interval[]) AS shift`)
+		FROM snowflake_layouts(), pg_catalog.unnest(ARRAY[0, 1, 382304429472247813 >> 10, snowflake_max_id('infinity', name)]) AS id,
+		     pg_catalog.unnest(ARRAY['-1 us', '0 us', '1 us']::interval[]) AS shift`)
 	must(t, err)
 	for rows.Next() {
 		var name, text string

@@ -160,7 +160,7 @@ public class OrdersTest {
     }
 
     List<String> stored() throws SQLException {
-        String query = "SELECT id || ' ' || item || ' ' || quantity FROM orders ORDER BY quantity";
+        String query = "SELECT pg_catalog.concat(id::text, ' ', item, ' ', quantity::text) FROM orders ORDER BY quantity";
         try (Statement statement = connection.createStatement();
                 ResultSet rows = statement.executeQuery(query)) {
             List<String> stored = new ArrayList<>();

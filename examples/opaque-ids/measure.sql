@@ -1,5 +1,6 @@
 -- What a call costs, and what the alternatives would: psql --file measure.sql, after opaque-ids.sql, in a database that can be lost.
 -- Each line is the time of 200,000 calls in one query, less that of the same query without the call.
+SET search_path = pg_catalog, pg_temp;
 SELECT quote_ident(nspname) AS pgcrypto FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'pgcrypto' \gset
 DROP SCHEMA IF EXISTS alternatives CASCADE;
 CREATE SCHEMA alternatives;

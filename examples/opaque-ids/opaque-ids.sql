@@ -4,6 +4,8 @@
 --
 -- All is in a schema of its own, and belongs to whoever runs this, who should not be the role of the application.
 BEGIN;
+-- Names are PostgreSQL's own or qualified: what others have made in public is not found, nor bound to in the bodies below.
+SET LOCAL search_path = pg_catalog, pg_temp;
 CREATE SCHEMA opaque;
 CREATE EXTENSION IF NOT EXISTS pgcrypto SCHEMA opaque;
 SELECT quote_ident(nspname) AS pgcrypto FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'pgcrypto' \gset
@@ -16,7 +18,7 @@ CREATE TABLE opaque.keys (
 INSERT INTO opaque.keys (key) VALUES (:pgcrypto.gen_random_bytes(32));
 
 -- What is encrypted is one block of AES: the eight bytes of the ID, and eight that stand for what it is of, such as 'order'. The bodies are
--- in SQL's own form, in which names are looked up when the function is created: the caller's search_path changes nothing.
+-- in SQL's own form, in which names are looked up when the function is created, by the search_path above: the caller's changes nothing.
 CREATE FUNCTION opaque.public_id(id bigint, kind text) RETURNS uuid
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
     BEGIN ATOMIC

@@ -1,18 +1,18 @@
 //! A server for the programs in `examples/`. It counts the INSERT statements that it executes, COPY included: clients that send
 //! many rows as one statement and those that send a statement for each look alike otherwise.
 
-use crate::Cluster;
+use crate::{Cluster, Options};
 
 /// Makes `test.insert_statements()`, which returns how many INSERT statements were executed since its last call, in tables
 /// that were created since.
 const COUNTED: &str = "
     CREATE SCHEMA test;
     CREATE SEQUENCE test.inserts MINVALUE 0 START 0;
-    CREATE FUNCTION test.count_insert() RETURNS trigger LANGUAGE plpgsql AS
+    CREATE FUNCTION test.count_insert() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS
         $$ BEGIN PERFORM nextval('test.inserts'); RETURN NULL; END $$;
-    CREATE FUNCTION test.insert_statements() RETURNS bigint LANGUAGE plpgsql AS
+    CREATE FUNCTION test.insert_statements() RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog AS
         $$ DECLARE n bigint := nextval('test.inserts'); BEGIN PERFORM setval('test.inserts', 0, false); RETURN n; END $$;
-    CREATE FUNCTION test.count_inserts() RETURNS event_trigger LANGUAGE plpgsql AS $$
+    CREATE FUNCTION test.count_inserts() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
         DECLARE created regclass;
         BEGIN
             FOR created IN
@@ -30,7 +30,16 @@ const LAYOUT: &str = "pg_snowflake.layout = 'timestamp=39 worker=12 sequence=12 
 /// A server that counts INSERT statements in the database `postgres`. Databases that a program creates
 /// have the extension, too. It listens on the loopback as well, as not every client knows sockets.
 pub fn server() -> Cluster {
-    let cluster = Cluster::options().set(LAYOUT).listening().start();
+    counting(Cluster::options())
+}
+
+/// The same, where the world is [hostile](crate::hostile).
+pub fn hostile_server() -> Cluster {
+    counting(Cluster::options().hostile())
+}
+
+fn counting(options: Options) -> Cluster {
+    let cluster = options.set(LAYOUT).listening().start();
     cluster.client().batch_execute(COUNTED).unwrap();
     cluster.client_of("postgres", "template1").batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     cluster

@@ -10,7 +10,7 @@
 
 use crate::programs::Installation;
 use crate::{Cluster, Stop};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
@@ -74,20 +74,21 @@ pub fn put_first(cluster: &Cluster, database: &str) {
     cluster.client().batch_execute(&statement).unwrap();
 }
 
-/// What ran as somebody else than mallory so far, and who ran it; each with the first statement that did.
-pub fn sprung(cluster: &Cluster) -> BTreeMap<String, String> {
+/// What ran as somebody else than mallory so far, as whom, and by which statement: `operator * as owner: SELECT 1.5 * 2`. Where a function of a
+/// session runs it, the statement is that of the session.
+pub fn sprung(cluster: &Cluster) -> BTreeSet<String> {
     let log = cluster.log();
-    let mut found = BTreeMap::new();
+    let mut found = BTreeSet::new();
     let mut lines = log.lines().peekable();
     while let Some(line) = lines.next() {
         let Some((_, what)) = line.split_once("LOG:  sprung: ") else { continue };
+        while lines.next_if(|next| !next.contains("LOG:  ") && !next.contains("STATEMENT:  ")).is_some() {}
         let mut statement = String::new();
-        // Its CONTEXT and STATEMENT follow, of several lines each.
-        while let Some(next) = lines.next_if(|next| !next.contains("LOG:  ")) {
+        while let Some(next) = lines.next_if(|next| next.contains("STATEMENT:  ") || next.starts_with('\t')) {
             statement.push_str(next.split_once("STATEMENT:  ").map_or(next, |(_, text)| text));
             statement.push('\n');
         }
-        found.entry(what.to_owned()).or_insert(statement);
+        found.insert(format!("{what}: {}", statement.trim_end()));
     }
     found
 }

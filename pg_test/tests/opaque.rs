@@ -2,7 +2,8 @@
 
 use postgres::Client;
 use snowflake_test::check::refused;
-use snowflake_test::{Cluster, run, value};
+use snowflake_test::{Cluster, hostile, run, value};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A server with the example, and a role of an application; `None`, and a line that says so, where there is no pgcrypto.
@@ -14,10 +15,7 @@ fn server() -> Option<Cluster> {
         println!("left out: this PostgreSQL has no pgcrypto");
         return None;
     }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/opaque-ids/opaque-ids.sql");
-    let copy = cluster.new_file("opaque-ids.sql");
-    std::fs::copy(script, &copy).unwrap();
-    run(cluster.program("psql").args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file"]).arg(copy));
+    install(&cluster);
     client
         .batch_execute(
             "CREATE ROLE app LOGIN; GRANT USAGE ON SCHEMA opaque TO app;
@@ -29,6 +27,13 @@ fn server() -> Option<Cluster> {
         )
         .unwrap();
     Some(cluster)
+}
+
+fn install(cluster: &Cluster) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/opaque-ids/opaque-ids.sql");
+    let copy = cluster.new_file("opaque-ids.sql");
+    std::fs::copy(script, &copy).unwrap();
+    run(cluster.program("psql").args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file"]).arg(copy));
 }
 
 const BACK: &str = "
@@ -100,4 +105,22 @@ fn keys_change() {
     client.batch_execute("DELETE FROM opaque.keys WHERE number = 1").unwrap();
     assert_eq!((find(&mut client, &before), find(&mut client, &after)), (None, Some(7)));
     assert!(value::<bool>(&mut client, BACK));
+}
+
+/// The functions run as whoever made them: no name in them may be somebody else's.
+#[test]
+fn nothing_of_others_runs() {
+    let cluster = Cluster::options().hostile().create();
+    cluster.start();
+    let mut client = cluster.client();
+    if !value::<bool>(&mut client, "SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pgcrypto')") {
+        println!("left out: this PostgreSQL has no pgcrypto");
+        return;
+    }
+    hostile::put_first(&cluster, "postgres");
+    install(&cluster);
+    let mut client = cluster.client();
+    let back = "SELECT opaque.internal_id(opaque.public_id(5, 'order'), 'order')";
+    assert_eq!(value::<i64>(&mut client, back), 5);
+    assert_eq!(hostile::sprung(&cluster), BTreeSet::new());
 }

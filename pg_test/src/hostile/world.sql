@@ -22,23 +22,28 @@ CREATE SCHEMA mallory_code;
 GRANT USAGE ON SCHEMA mallory_code TO PUBLIC;
 CREATE TYPE mallory_code.anything AS ENUM ('nothing');
 
-CREATE FUNCTION pg_temp.define(signature text, result text, what text, body text) RETURNS void LANGUAGE plpgsql AS $$
+-- Defines a function that writes down who runs it, and then does what PostgreSQL's own does.
+CREATE FUNCTION pg_temp.define(signature text, result text, options text, what text, body text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    EXECUTE format('CREATE FUNCTION %s RETURNS %s LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE AS %L', signature, result,
-        format($f$
-            BEGIN
-                IF CURRENT_USER OPERATOR(pg_catalog.<>) 'mallory' THEN
-                    RAISE LOG 'sprung: %%', pg_catalog.concat(%L::pg_catalog.text, ' as '::pg_catalog.text, CURRENT_USER);
-                END IF;
-                %s
-            END
-        $f$, what, body));
+    EXECUTE format('CREATE FUNCTION %s %s LANGUAGE plpgsql %s AS %L', signature, result, options, format($f$
+        #variable_conflict use_column
+        BEGIN
+            IF CURRENT_USER OPERATOR(pg_catalog.<>) 'mallory' THEN
+                RAISE LOG 'sprung: %%', pg_catalog.concat(%L::pg_catalog.text, ' as '::pg_catalog.text, CURRENT_USER);
+            END IF;
+            %s
+        END
+    $f$, what, body));
+EXCEPTION WHEN OTHERS THEN
+    RAISE EXCEPTION '% % %: %', signature, result, body, SQLERRM;
 END $$;
 
 -- Conversions from and to every type.
-SELECT pg_temp.define(format('mallory_code."from"(%s)', type), 'mallory_code.anything', 'cast from ' || typname, 'RETURN NULL;')
+SELECT pg_temp.define(format('mallory_code."from"(%s)', type), 'RETURNS mallory_code.anything', 'IMMUTABLE',
+    'cast from ' || typname, 'RETURN NULL;')
 FROM pool;
-SELECT pg_temp.define(format('mallory_code.%I(mallory_code.anything)', typname), type::text, 'cast to ' || typname, 'RETURN NULL;') FROM pool;
+SELECT pg_temp.define(format('mallory_code.%I(mallory_code.anything)', typname), 'RETURNS ' || type, 'IMMUTABLE', 'cast to ' || typname,
+    'RETURN NULL;') FROM pool;
 DO $$
 DECLARE
     p record;
@@ -59,96 +64,135 @@ DECLARE
 BEGIN
     FOR p IN SELECT * FROM pool JOIN schemas ON true WHERE typname !~ '^_|anything' LOOP
         code := format('mallory_code.%I', p.name || '.' || p.typname);
-        PERFORM pg_temp.define(format('%s(pg_catalog.%I)', code, p.typname), 'pg_catalog.bool', 'type ' || p.typname, 'RETURN true;');
+        PERFORM pg_temp.define(format('%s(pg_catalog.%I)', code, p.typname), 'RETURNS pg_catalog.bool', 'IMMUTABLE',
+            'type ' || p.typname, 'RETURN true;');
         EXECUTE format('CREATE DOMAIN %I.%I AS pg_catalog.%2$I CHECK (%3$s(VALUE))', p.name, p.typname, code);
     END LOOP;
 END $$;
 
--- Operators, of every pair of types. Their code does not look at the operands, so that of two numbers does for all.
--- CREATE OPERATOR would take a minute for so many.
-CREATE TEMP TABLE operators AS SELECT DISTINCT oprname AS name, oprkind AS kind FROM pg_operator JOIN words ON word = oprname
-    WHERE oprnamespace = 'pg_catalog'::regnamespace;
-SELECT pg_temp.define(format('mallory_code.%I(%s)', name, CASE kind WHEN 'l' THEN 'bigint' ELSE 'bigint, bigint' END), 'boolean',
-    'operator ' || name, 'RETURN NULL;') FROM operators;
--- What PostgreSQL's own returns for the same operand on the left, or on the right, or at all.
-CREATE TEMP TABLE results AS
-    SELECT oprname AS name, oprkind AS kind, oprleft AS "left", oprright AS "right", oprresult AS result
-    FROM pg_operator JOIN pg_type AS t ON t.oid = oprresult WHERE oprnamespace = 'pg_catalog'::regnamespace AND typtype <> 'p';
-INSERT INTO pg_operator
-SELECT 100000 + row_number() OVER (), o.name, s.oid, 'mallory'::regrole, o.kind, false, false, coalesce(l.type, 0), r.type,
-    coalesce(by_left.result, by_right.result, any_type.result, r.type), 0, 0, p.oid, 0, 0
-FROM operators AS o JOIN schemas ON true JOIN pg_namespace AS s ON s.nspname = schemas.name
-JOIN pg_proc AS p ON p.proname = o.name AND p.pronamespace = 'mallory_code'::regnamespace AND p.pronargs = CASE o.kind WHEN 'l' THEN 1 ELSE 2 END
-JOIN pool AS r ON true LEFT JOIN pool AS l ON o.kind = 'b'
-LEFT JOIN (SELECT name, kind, "left", min(result) AS result FROM results GROUP BY 1, 2, 3) AS by_left
-    ON (by_left.name, by_left.kind, by_left."left") = (o.name, o.kind, l.type)
-LEFT JOIN (SELECT name, kind, "right", min(result) AS result FROM results GROUP BY 1, 2, 3) AS by_right
-    ON (by_right.name, by_right.kind, by_right."right") = (o.name, o.kind, r.type)
-LEFT JOIN (SELECT name, kind, min(result) AS result FROM results GROUP BY 1, 2) AS any_type ON (any_type.name, any_type.kind) = (o.name, o.kind);
-
--- Functions. Their arguments are PostgreSQL's own, which are found where the path has them first; or what PostgreSQL would convert to those.
-CREATE TEMP TABLE functions AS
-    SELECT p.oid, proname, pronargs, ARRAY(SELECT unnest(proargtypes)) AS types, proargnames, pronargdefaults, provariadic, proretset,
-        prorettype, r.typtype = 'p' AND prorettype NOT IN ('void'::regtype, 'record'::regtype) AS is_open
-    FROM pg_proc AS p JOIN pg_type AS r ON r.oid = prorettype
-    WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind <> 'p' AND proname IN (SELECT word FROM words)
-        AND NOT proargtypes::oid[] || prorettype && ARRAY['internal', 'trigger', 'event_trigger', 'cstring', 'language_handler',
-            'fdw_handler', 'index_am_handler', 'table_am_handler', 'tsm_handler']::regtype[]::oid[];
+-- What may be given where a type is asked for.
 CREATE TEMP TABLE choices AS
     SELECT t.oid AS asked, p.type::oid AS given FROM pg_type AS t JOIN pool AS p
         ON p.type = t.oid OR p.type = 'mallory_code.anything'::regtype
         OR EXISTS (SELECT FROM pg_cast WHERE (castsource, casttarget, castcontext) = (p.type, t.oid, 'i'))
     WHERE t.typtype <> 'p'
     UNION SELECT oid, oid FROM pg_type WHERE typtype <> 'p';
+
+-- The types with which a list of types that may be open is called: where any type will do, each.
+CREATE FUNCTION pg_temp.closed(types oid[], type oid, of_array oid) RETURNS oid[] LANGUAGE sql AS $$
+    SELECT array_agg(CASE WHEN t IN ('anyarray'::regtype, 'anycompatiblearray'::regtype) THEN of_array
+        WHEN typtype = 'p' THEN type ELSE t END ORDER BY n)
+    FROM unnest(types) WITH ORDINALITY AS a (t, n) JOIN pg_type ON pg_type.oid = t $$;
+
+-- Operators. CREATE OPERATOR would take long for so many.
+CREATE TEMP TABLE operators AS
+    SELECT DISTINCT ON (name, "left", "right") * FROM (
+        SELECT oprname AS name, coalesce(l.given, 0) AS "left", r.given AS "right", oprresult AS result,
+            2 - (coalesce(l.given, 0) = oprleft)::integer - (r.given = oprright)::integer AS converted
+        FROM pg_operator JOIN words ON word = oprname JOIN choices AS r ON r.asked = oprright LEFT JOIN choices AS l ON l.asked = oprleft
+        WHERE oprnamespace = 'pg_catalog'::regnamespace AND (oprkind = 'l' OR l.given IS NOT NULL)
+        UNION ALL
+        SELECT oprname, closed[1], closed[2], CASE WHEN r.typtype = 'p' THEN closed[3] ELSE oprresult END, 1
+        FROM pg_operator JOIN words ON word = oprname JOIN pg_type AS r ON r.oid = oprresult JOIN pool AS p ON true
+        CROSS JOIN pg_temp.closed(ARRAY[oprleft, oprright, oprresult], p.type, p.typarray) AS closed
+        WHERE oprnamespace = 'pg_catalog'::regnamespace AND oprkind = 'b'
+            AND EXISTS (SELECT FROM pg_type WHERE oid IN (oprleft, oprright) AND typtype = 'p' AND typname ~ '^any(array|element|nonarray|compatible)')
+    ) AS all_of_them
+    WHERE "left" IS NOT NULL AND "right" <> 0 AND result <> 0 ORDER BY name, "left", "right", converted,
+        (SELECT typispreferred FROM pg_type WHERE oid = result) DESC, result;
+SELECT pg_temp.define(format('mallory_code.%I(%s%s)', name, format_type(nullif("left", 0), NULL) || ', ', format_type("right", NULL)),
+    'RETURNS ' || format_type(result, NULL), 'IMMUTABLE', 'operator ' || name,
+    format('RETURN %s OPERATOR(pg_catalog.%s) %s;', CASE WHEN "left" <> 0 THEN '$1' END, name, CASE WHEN "left" <> 0 THEN '$2' ELSE '$1' END))
+FROM operators;
+INSERT INTO pg_operator
+SELECT 100000 + row_number() OVER (), o.name, s.oid, 'mallory'::regrole, CASE "left" WHEN 0 THEN 'l' ELSE 'b' END::"char", false, false,
+    "left", "right", result, 0, 0, p.oid, 0, 0
+FROM operators AS o JOIN schemas ON true JOIN pg_namespace AS s ON s.nspname = schemas.name
+JOIN pg_proc AS p ON p.proname = o.name AND p.pronamespace = 'mallory_code'::regnamespace
+    AND p.proargtypes::text = concat(nullif("left", 0)::text || ' ', "right");
+
+-- Functions. Their arguments are PostgreSQL's own, which are found where the path has them first; or what PostgreSQL would convert to those.
+CREATE TEMP TABLE functions AS
+    SELECT p.oid, proname, prokind, pronargs, ARRAY(SELECT unnest(proargtypes)) AS types, proargnames, pronargdefaults, provariadic, proretset,
+        prorettype, provolatile, r.typtype = 'p' AND prorettype NOT IN ('void'::regtype, 'record'::regtype) AS is_open,
+        (SELECT array_agg(format('%I %s', coalesce(nullif(proargnames[n], ''), 'column' || n), format_type(t, NULL)) ORDER BY n)
+            FROM unnest(proallargtypes) WITH ORDINALITY AS a (t, n) WHERE proargmodes[n] IN ('o', 't')) AS columns
+    FROM pg_proc AS p JOIN pg_type AS r ON r.oid = prorettype
+    WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind IN ('f', 'a') AND proname IN (SELECT word FROM words)
+        AND coalesce(NOT proargmodes && '{b}'::"char"[], true)
+        AND NOT EXISTS (SELECT FROM pg_aggregate WHERE aggfnoid = p.oid AND aggkind <> 'n')
+        AND NOT proargtypes::oid[] || prorettype && ARRAY['internal', 'trigger', 'event_trigger', 'cstring', 'language_handler',
+            'fdw_handler', 'index_am_handler', 'table_am_handler', 'tsm_handler', 'anyrange', 'anymultirange', 'anycompatiblerange',
+            'anycompatiblemultirange', 'anyenum']::regtype[]::oid[];
 ANALYZE pool, functions, choices;
 CREATE TEMP TABLE variants AS
-    SELECT DISTINCT ON (proname, types) * FROM (
-        SELECT f.proname, new.types, f.proargnames, f.pronargs, f.pronargdefaults, f.proretset, f.oid,
-            CASE WHEN is_open THEN coalesce(new.types[1], 'text'::regtype) ELSE f.prorettype END AS result
-        FROM functions AS f CROSS JOIN LATERAL (
-            SELECT f.types
+    SELECT DISTINCT ON (proname, given) * FROM (
+        SELECT f.*, new.types AS given, new.result AS result FROM functions AS f CROSS JOIN LATERAL (
+            SELECT f.types, f.prorettype AS result
             UNION ALL
-            SELECT ARRAY[a.given] FROM choices AS a WHERE pronargs = 1 AND a.asked = f.types[1]
+            SELECT ARRAY[a.given], prorettype FROM choices AS a WHERE pronargs = 1 AND a.asked = f.types[1]
             UNION ALL
-            SELECT ARRAY[a.given, b.given] FROM choices AS a, choices AS b
+            SELECT ARRAY[a.given, b.given], prorettype FROM choices AS a, choices AS b
             WHERE pronargs = 2 AND (a.asked, b.asked) = (f.types[1], f.types[2])
             UNION ALL
-            SELECT ARRAY[a.given, b.given, c.given] FROM choices AS a, choices AS b, choices AS c
+            SELECT ARRAY[a.given, b.given, c.given], prorettype FROM choices AS a, choices AS b, choices AS c
             WHERE pronargs = 3 AND (a.asked, b.asked, c.asked) = (f.types[1], f.types[2], f.types[3])
             UNION ALL
             -- Of many arguments, another one at a time.
-            SELECT f.types[:n - 1] || a.given || f.types[n + 1:] FROM generate_series(1, pronargs) AS n JOIN choices AS a ON a.asked = f.types[n]
-            WHERE pronargs > 3
+            SELECT f.types[:n - 1] || a.given || f.types[n + 1:], prorettype FROM generate_series(1, pronargs) AS n
+            JOIN choices AS a ON a.asked = f.types[n] WHERE pronargs > 3
             UNION ALL
-            -- Where any type will do, each.
-            SELECT ARRAY(SELECT CASE WHEN t IN ('anyarray'::regtype, 'anycompatiblearray'::regtype) THEN p.typarray
-                    WHEN typtype = 'p' THEN p.type ELSE t END FROM unnest(f.types) WITH ORDINALITY AS a (t, n) JOIN pg_type ON oid = t ORDER BY n)
-            FROM pool AS p WHERE EXISTS (SELECT FROM unnest(f.types) AS t JOIN pg_type ON oid = t WHERE typtype = 'p')
+            SELECT closed[:pronargs], CASE WHEN is_open THEN closed[pronargs + 1] ELSE prorettype END
+            FROM pool AS p CROSS JOIN pg_temp.closed(f.types || prorettype, p.type, p.typarray) AS closed
+            WHERE provariadic = 0 AND EXISTS (SELECT FROM unnest(f.types) AS t JOIN pg_type ON oid = t WHERE typtype = 'p')
             UNION ALL
             -- As a list of arguments has them, up to four.
-            SELECT f.types[:pronargs - 1] || array_fill(p.type::oid, ARRAY[n]) FROM pool AS p JOIN generate_series(1, 4) AS n ON true
-            WHERE provariadic <> 0
-        ) AS new (types)
+            SELECT f.types[:pronargs - 1] || array_fill(p.type::oid, ARRAY[n]), prorettype FROM pool AS p
+            JOIN generate_series(1, 4) AS n ON true WHERE provariadic <> 0 AND NOT is_open
+        ) AS new (types, result)
     ) AS all_of_them
-    WHERE NOT EXISTS (SELECT FROM unnest(types) AS t LEFT JOIN pg_type ON pg_type.oid = t WHERE typtype IS NULL OR typtype = 'p')
-    ORDER BY proname, types, oid;
+    WHERE (SELECT typtype <> 'p' FROM pg_type WHERE oid = result) OR result IN ('void'::regtype, 'record'::regtype)
+    ORDER BY proname, given, (SELECT count(*) FROM unnest(given, types) AS both_of (a, b) WHERE a IS DISTINCT FROM b), oid;
+DELETE FROM variants WHERE EXISTS (SELECT FROM unnest(given) AS t LEFT JOIN pg_type ON pg_type.oid = t WHERE typtype IS NULL OR typtype = 'p')
+    -- What PostgreSQL makes of a record, only it knows.
+    OR result = 'record'::regtype AND columns IS NULL;
 DO $$
 DECLARE
     v record;
     arguments text;
+    call text;
+    code text;
 BEGIN
-    FOR v IN SELECT schemas.name, variants.* FROM variants JOIN schemas ON true LOOP
-        arguments := (SELECT string_agg(concat(quote_ident(nullif(v.proargnames[ord], '')), ' ', format_type(t, NULL),
-            CASE WHEN ord > cardinality(v.types) - v.pronargdefaults THEN ' DEFAULT NULL' END), ', ' ORDER BY ord)
-            FROM unnest(v.types) WITH ORDINALITY AS a (t, ord));
+    FOR v IN SELECT schemas.name, variants.* FROM variants JOIN schemas ON true WHERE prokind = 'f' LOOP
+        arguments := (SELECT string_agg(concat(quote_ident(nullif(v.proargnames[n], '')), ' ', format_type(t, NULL),
+            CASE WHEN n > cardinality(v.given) - v.pronargdefaults THEN ' DEFAULT NULL' END), ', ' ORDER BY n)
+            FROM unnest(v.given) WITH ORDINALITY AS a (t, n));
+        call := format('pg_catalog.%I(%s)', v.proname, (SELECT string_agg(CASE WHEN v.provariadic <> 0 AND v.given = v.types
+            AND n = v.pronargs THEN 'VARIADIC ' ELSE '' END || '$' || n, ', ' ORDER BY n) FROM generate_subscripts(v.given, 1) AS n));
         PERFORM pg_temp.define(format('%I.%I(%s)', v.name, v.proname, arguments),
-            CASE WHEN v.proretset THEN 'SETOF ' ELSE '' END || format_type(v.result, NULL), 'function ' || v.proname,
-            CASE WHEN v.proretset OR v.result = 'void'::regtype THEN 'RETURN;' ELSE 'RETURN NULL;' END);
+            CASE WHEN v.columns IS NOT NULL THEN format('RETURNS TABLE (%s)', array_to_string(v.columns, ', '))
+                ELSE 'RETURNS ' || CASE WHEN v.proretset THEN 'SETOF ' ELSE '' END || format_type(v.result, NULL) END,
+            CASE v.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END, 'function ' || v.proname,
+            CASE WHEN v.proretset OR v.columns IS NOT NULL THEN format('RETURN QUERY SELECT * FROM %s;', call)
+                WHEN v.result = 'void'::regtype THEN format('PERFORM %s;', call) ELSE format('RETURN %s;', call) END);
+    END LOOP;
+    -- Aggregates of one argument, as arrays of what they aggregate.
+    FOR v IN
+        SELECT schemas.name, variants.*, format_type(given[1], NULL) AS item, format_type(typarray, NULL) AS items
+        FROM variants JOIN schemas ON true JOIN pg_type ON pg_type.oid = given[1] AND typarray <> 0 WHERE prokind = 'a' AND pronargs = 1
+    LOOP
+        EXECUTE format('CREATE OR REPLACE FUNCTION mallory_code.collect(%s, %s) RETURNS %1$s LANGUAGE sql IMMUTABLE AS %3$L', v.items, v.item,
+            'SELECT pg_catalog.array_append($1, $2)');
+        code := format('mallory_code.%I', v.name || '.' || v.proname);
+        PERFORM pg_temp.define(format('%s(%s)', code, v.items), 'RETURNS ' || format_type(v.result, NULL), 'IMMUTABLE',
+            'aggregate ' || v.proname, format('RETURN (SELECT pg_catalog.%I(i) FROM pg_catalog.unnest($1) AS i);', v.proname));
+        EXECUTE format('CREATE AGGREGATE %I.%I(%s) (SFUNC = mallory_code.collect, STYPE = %s, INITCOND = ''{}'', FINALFUNC = %s)', v.name,
+            v.proname, v.item, v.items, code);
     END LOOP;
 END $$;
 
 -- Views with the names of tables and views of the catalog.
-SELECT pg_temp.define('mallory_code.relation(name name)', 'pg_catalog.bool', 'relation', 'RETURN true;');
+SELECT pg_temp.define('mallory_code.relation(name name)', 'RETURNS bool', 'IMMUTABLE', 'relation', 'RETURN true;');
 DO $$
 DECLARE
     r record;

@@ -571,7 +571,10 @@ const RUNBOOK: Held = &[
     ("`a session holds the replication origin", Tests(&["origin::held_by_a_session_it_says_which_session_to_end"])),
     (
         "`sequence _snowflake.… is damaged`",
-        Tests(&["damage::a_damaged_sequence_is_an_error_and_stops_no_other_database"]),
+        Tests(&[
+            "damage::a_damaged_sequence_is_an_error_and_stops_no_other_database",
+            "damage::form::a_page_of_another_form_is_neither_read_nor_written",
+        ]),
     ),
     ("`all slots for origins are taken`", Tests(&["origin::with_all_slots_taken_the_parameter_is_named"])),
     (

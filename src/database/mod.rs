@@ -4,9 +4,11 @@
 //!
 //! A session reads the layout once in each transaction that needs it, as a restore may replace it at any time.
 
+mod form;
 pub mod page;
 
-use self::page::{Page, SequenceTuple};
+use self::form::SequenceTuple;
+use self::page::Page;
 use crate::errors::Error;
 use crate::errors::record::RecordError;
 use crate::{admission, settings};
@@ -103,7 +105,7 @@ pub fn record_layout() -> Result<(), Error> {
     for (name, value) in [(LAYOUT, form), (EPOCH, epoch)] {
         let relation = find(name)?;
         let mut page = Page::open_to_write(relation).ok_or(RecordError::NotCreated)?;
-        page.prepare().apply(|_| Some(SequenceTuple { last_value: value, log_cnt: 0, is_called: true }));
+        page.prepare().apply(|_| Some(SequenceTuple { last_value: value, log_cnt: 0, is_called: true }))?;
         // SAFETY: the relation exists, as it is locked.
         unsafe { pg_sys::CacheInvalidateRelcacheByRelid(relation) };
     }
@@ -157,7 +159,8 @@ fn kept(layout: Layout) -> &'static Layout {
 }
 
 fn read(relation: pg_sys::Oid) -> Result<SequenceTuple, Error> {
-    Page::open_to_read(relation).map(|page| page.read()).ok_or(RecordError::NotCreated.into())
+    let page = Page::open_to_read(relation).ok_or(RecordError::NotCreated)?;
+    Ok(page.read()?)
 }
 
 fn find(name: &CStr) -> Result<pg_sys::Oid, Error> {

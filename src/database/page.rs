@@ -1,27 +1,14 @@
 //! The one page of a sequence: reading its tuple, and writing it with generic WAL records. Such a write is not part of
 //! a transaction: it is not undone by a rollback, and is possible in a read-only transaction, as with `nextval`.
+//!
+//! A page may be damaged at any time, also after it was opened. So its form is checked whenever it is locked to be read or written, on the
+//! very bytes that are then used.
 
+use super::form::{Bytes, Intact, SequenceTuple};
 use crate::abort;
-use crate::errors::Error;
 use crate::errors::record::RecordError;
 use crate::open_relation::OpenRelation;
 use pgrx::pg_sys;
-
-/// The number at the start of the special space of a sequence's page: `SEQ_MAGIC` in PostgreSQL's `commands/sequence.c`.
-const SEQUENCE_MAGIC: u32 = 0x1717;
-
-/// The tuple of a sequence, with the names of `FormData_pg_sequence_data` in PostgreSQL's `commands/sequence.h`. What
-/// the fields mean in each of our sequences, [`crate::database`] says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct SequenceTuple {
-    /// The value. `setval`, and so a dump that is restored, sets it.
-    pub last_value: i64,
-    /// Set to 0 by `setval`.
-    pub log_cnt: i64,
-    /// Set by `setval`, too.
-    pub is_called: bool,
-}
 
 /// The page, pinned, of a sequence that is open and locked.
 pub struct Page {
@@ -30,8 +17,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Opens the relation for reading, also in recovery; `None` where it is gone, or is no sequence. Ends the call with
-    /// an error where the page is damaged.
+    /// Opens the relation for reading, also in recovery; `None` where it is gone, or is no sequence.
     pub fn open_to_read(relation: pg_sys::Oid) -> Option<Self> {
         Self::open(relation, pg_sys::AccessShareLock)
     }
@@ -47,31 +33,28 @@ impl Page {
             OpenRelation::open(relation, lock).filter(|relation| relation.kind() == pg_sys::RELKIND_SEQUENCE)?;
         // SAFETY: the relation is open; a sequence has a block 0.
         let buffer = unsafe { pg_sys::ReadBuffer(sequence.as_ptr(), 0) };
-        let page = Self { sequence, buffer };
-        if !page.is_intact() {
-            Error::from(RecordError::Damaged(page.sequence.name())).raise();
-        }
-        Some(page)
-    }
-
-    /// Whether the page is that of a sequence. PostgreSQL takes one that is filled with zeros for a new page, and reads
-    /// it.
-    fn is_intact(&self) -> bool {
-        let _locked = ContentLock::shared(self);
-        // SAFETY: the buffer is pinned, and locked while it is read; what is read lies within the page.
-        unsafe {
-            let page = pg_sys::BufferGetPage(self.buffer).cast::<u8>();
-            let special = usize::from((*page.cast::<pg_sys::PageHeaderData>()).pd_special);
-            special <= pg_sys::BLCKSZ as usize - size_of::<u32>()
-                && page.add(special).cast::<u32>().read_unaligned() == SEQUENCE_MAGIC
-        }
+        Some(Self { sequence, buffer })
     }
 
     /// Reads the tuple.
-    pub fn read(&self) -> SequenceTuple {
-        let _locked = ContentLock::shared(self);
-        // SAFETY: the buffer is pinned, and locked while it is read.
-        unsafe { *tuple_on(pg_sys::BufferGetPage(self.buffer)) }
+    ///
+    /// # Errors
+    /// Where the page is damaged.
+    pub fn read(&self) -> Result<SequenceTuple, RecordError> {
+        let mut copy: Bytes = [0; size_of::<Bytes>()];
+        {
+            let _locked = ContentLock::shared(self);
+            // SAFETY: the buffer is pinned, and locked while it is read; it has the length of a page.
+            unsafe {
+                let page = pg_sys::BufferGetPage(self.buffer).cast::<u8>();
+                page.copy_to_nonoverlapping(copy.as_mut_ptr(), copy.len());
+            }
+        }
+        Intact::of(&mut copy).map(|page| page.tuple()).ok_or_else(|| self.damaged())
+    }
+
+    fn damaged(&self) -> RecordError {
+        RecordError::Damaged(self.sequence.name())
     }
 
     /// Prepares a change, and allocates the memory for it. Takes no lock yet.
@@ -100,7 +83,10 @@ pub struct Edit<'a> {
 
 impl Edit<'_> {
     /// The tuple as it is now.
-    pub fn read(&self) -> SequenceTuple {
+    ///
+    /// # Errors
+    /// Where the page is damaged.
+    pub fn read(&self) -> Result<SequenceTuple, RecordError> {
         self.page.read()
     }
 
@@ -108,18 +94,25 @@ impl Edit<'_> {
     /// not flushed.
     ///
     /// `decide` must not fail, wait, or call PostgreSQL.
-    pub fn apply(mut self, decide: impl FnOnce(SequenceTuple) -> Option<SequenceTuple>) {
+    ///
+    /// # Errors
+    /// Where the page is damaged. Then `decide` is not called, and nothing is written. The page is locked no more.
+    pub fn apply(mut self, decide: impl FnOnce(SequenceTuple) -> Option<SequenceTuple>) -> Result<(), RecordError> {
         let buffer = self.page.buffer;
-        let _locked = ContentLock::exclusive(self.page);
-        // SAFETY: the buffer is pinned, and locked while it is read or changed; the change is made on the copy that
-        // generic WAL gives out.
-        unsafe {
-            if let Some(new) = decide(*tuple_on(pg_sys::BufferGetPage(buffer))) {
-                let state = std::mem::replace(&mut self.state, std::ptr::null_mut());
-                *tuple_on(pg_sys::GenericXLogRegisterBuffer(state, buffer, 0)) = new;
-                pg_sys::GenericXLogFinish(state);
+        let is_intact = {
+            let _locked = ContentLock::exclusive(self.page);
+            // SAFETY: the buffer is pinned, and locked until the change is made. Generic WAL gives out a copy of the page, which nobody else
+            // has, and which stays until the change is finished.
+            unsafe {
+                let copy = pg_sys::GenericXLogRegisterBuffer(self.state, buffer, 0).cast::<Bytes>();
+                Intact::of(&mut *copy).map(|page| decide(page.tuple()).map(|new| page.set_tuple(new))).map(|changed| {
+                    if changed.is_some() {
+                        pg_sys::GenericXLogFinish(std::mem::replace(&mut self.state, std::ptr::null_mut()));
+                    }
+                })
             }
-        }
+        };
+        is_intact.ok_or_else(|| self.page.damaged())
     }
 }
 
@@ -129,21 +122,6 @@ impl Drop for Edit<'_> {
             // SAFETY: begun in `prepare`, and not finished.
             unsafe { pg_sys::GenericXLogAbort(self.state) };
         }
-    }
-}
-
-/// The sequence's tuple: the page's first and only one.
-///
-/// # Safety
-/// The page is that of a sequence.
-unsafe fn tuple_on(page: pg_sys::Page) -> *mut SequenceTuple {
-    // SAFETY: a sequence's page has one line pointer, which leads to its tuple; the data follows the tuple's header.
-    unsafe {
-        let header = page.cast::<pg_sys::PageHeaderData>();
-        let item = (*header).pd_linp.as_ptr().read();
-        let tuple = page.cast::<u8>().add(item.lp_off() as usize);
-        let data = (*tuple.cast::<pg_sys::HeapTupleHeaderData>()).t_hoff;
-        tuple.add(data.into()).cast()
     }
 }
 

@@ -157,7 +157,7 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
             let change = page.prepare();
             let mut transitions = shared::transitions();
             let mut held = transitions.reserved.ok_or(ReservationError::NoProgress)?;
-            let found = change.read();
+            let found = change.read()?;
             let situation = situation(layout, held.reserved, database::copy_from(found), needs, now);
             match decide::prepare(layout, &situation) {
                 Err(error) => Err(error.into()),
@@ -179,7 +179,7 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
                         // A `setval` of another session may have come in between: then start again.
                         copied = found_now == found;
                         todo.copy.filter(|_| copied).map(database::copy_to)
-                    });
+                    })?;
                     Ok((held, copied))
                 }
             }

@@ -76,7 +76,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
         let first = transitions.lease.lowest_tick(layout).map_or(first, |lowest| first.max(lowest));
         let line = shared::line();
         let last = layout.tick_of(line.last());
-        let copy = database::copy_from(change.read());
+        let copy = database::copy_from(change.read()?);
         // For a grant that an earlier run has left far ahead of the clock.
         transitions.lease.rewound_to = Some(layout.start_of(first));
         let before = transitions.reserved.map(|held| held.reserved).or_else(|| register.read());
@@ -91,11 +91,12 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
             let reserved = Reserved { until, generation };
             let logged_at = register.write(reserved);
             transitions.reserved = Some(Held { reserved, logged_at, origin: register.origin() });
-            change.apply(|_| {
+            let copied = change.apply(|_| {
                 let new = DatabaseCopy { until, generation: generation.into(), used: true };
                 Some(database::copy_to(new))
             });
             shared::withdraw_admissions();
+            copied?;
             (now, Some((logged_at, last, before)))
         }
     };

@@ -1,5 +1,7 @@
 //! What the extension has on disk: a sequence whose page is damaged, and a record that a crash follows.
 
+mod form;
+
 use snowflake_test::{Cluster, Stop};
 use std::fs;
 

@@ -37,17 +37,24 @@ pub fn remember(life: u64) -> io::Result<()> {
     File::open(".")?.sync_all()
 }
 
-/// A line is 16 hexadecimal digits, a space, and the name of a namespace, which has no control characters.
-fn lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    text.lines().filter_map(|line| line.split_once(' '))
+/// A line is 16 hexadecimal digits, a space, and the name of a namespace, which has no control characters. `None` for any other line.
+fn line(line: &str) -> Option<(u64, &str)> {
+    let (life, name) = line.split_once(' ')?;
+    let is_written_so = life.len() == 16 && life.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let life = u64::from_str_radix(life, 16).ok().filter(|_| is_written_so)?;
+    (!name.is_empty() && !name.contains(char::is_control)).then_some((life, name))
 }
 
 fn life_of(text: &str, namespace: &str) -> Option<u64> {
-    let (life, _) = lines(text).find(|(_, name)| *name == namespace)?;
-    Some(u64::from_str_radix(life, 16).unwrap_or(UNREADABLE))
+    let known = text.lines().filter_map(line).find(|(_, name)| *name == namespace);
+    // Where the file is damaged, whatever cannot be read, or the end that it lacks, may have been the line.
+    let is_whole = text.ends_with('\n') && text.lines().all(|text| line(text).is_some());
+    known.map(|(life, _)| life).or((!is_whole).then_some(UNREADABLE))
 }
 
+/// Lines that cannot be read stay: the other namespaces of this server may need them.
 fn with(text: &str, namespace: &str, life: u64) -> String {
-    let others = lines(text).filter(|(_, name)| *name != namespace).map(|(life, name)| format!("{life} {name}\n"));
+    let is_another = |text: &&str| line(text).is_none_or(|(_, name)| name != namespace);
+    let others = text.lines().filter(is_another).map(|line| format!("{line}\n"));
     others.chain([format!("{life:016x} {namespace}\n")]).collect()
 }

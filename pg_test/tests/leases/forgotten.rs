@@ -104,3 +104,29 @@ fn a_namespace_that_nobody_used_is_leased_from_at_once(kind: Kind) {
     next(&mut cluster.client());
     assert!(!cluster.log().contains("forgotten"), "{}", cluster.log());
 }
+
+/// What a server remembers of the namespace may be damaged, with the disk that it is on.
+#[test]
+fn what_cannot_be_read_of_the_memory_counts_as_a_loss() {
+    let registry = registry(Kind::Redis);
+    let server = short(leasing(&registry.url())).start();
+    wait_for_ids(&server);
+    let file = server.data().join("pg_snowflake.namespaces");
+    let whole = std::fs::read(&file).unwrap();
+    let losses = || server.log().matches("has forgotten what it had stored").count();
+    assert_eq!(losses(), 0);
+    let (length, zeros) = (whole.len(), vec![0; whole.len()]);
+    for (count, damaged) in [&[][..], &zeros, &whole[..length - 3], &whole[1..]].into_iter().enumerate() {
+        server.stop(Stop::Fast);
+        std::fs::write(&file, damaged).unwrap();
+        server.start();
+        wait_for("it is noticed", || losses() > count);
+    }
+    // Another namespace's line is no damage.
+    let mut lines = b"00000000000000ff another\n".to_vec();
+    lines.extend(&whole);
+    server.stop(Stop::Fast);
+    std::fs::write(&file, lines).unwrap();
+    server.start();
+    wait_for_ids(&server);
+}

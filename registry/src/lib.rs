@@ -236,6 +236,15 @@ pub trait Registry: Send {
     /// Any [`Error`] but [`Error::Unanswered`].
     fn warnings(&mut self) -> Result<Vec<String>, Error>;
 
+    /// Names what [`Self::warnings`] could not look at, as the registry does not show it to this user: sentences for an operator. Empty where
+    /// everything was seen.
+    ///
+    /// # Errors
+    /// Any [`Error`] but [`Error::Unanswered`].
+    fn unseen(&mut self) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
     /// The registry's time, where it has one.
     ///
     /// # Errors

@@ -100,24 +100,6 @@ fn a_token_that_is_over_is_replaced() {
 }
 
 #[test]
-fn a_user_may_have_the_right_to_one_namespace_only() {
-    let server = Setup::of(Kind::Etcd).password("s3cret").start();
-    server.etcdctl(&["user", "add", "ids", "--new-user-password", "pass"]);
-    server.etcdctl(&["role", "add", "ids"]);
-    server.etcdctl(&["role", "grant-permission", "ids", "--prefix=true", "readwrite", PREFIX]);
-    server.etcdctl(&["user", "grant-role", "ids", "ids"]);
-    let text = Kind::Etcd.url(false, "ids:pass", &server.address());
-    let mut registry = connect(&text, &options(PATIENCE));
-    assert_eq!(layout(&mut *registry, "twitter").unwrap(), "twitter");
-    create(&mut *registry, WORKER, &record(1));
-    assert_eq!(registry.records().unwrap().len(), 1);
-    assert_eq!(registry.warnings().unwrap(), Vec::<String>::new());
-    let mut other = snowflake_registry::open(&url(&text), &namespace("other"), &options(PATIENCE)).unwrap();
-    let error = other.compare_and_swap(WORKER, None, &record(1)).unwrap_err();
-    assert!(matches!(error, Error::Credentials(_)), "{error:?}");
-}
-
-#[test]
 fn warnings_name_a_user_whom_nobody_asks_for() {
     let server = Setup::of(Kind::Etcd).start();
     assert_eq!(client(&server).warnings().unwrap(), Vec::<String>::new());

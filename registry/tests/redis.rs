@@ -90,41 +90,6 @@ fn warnings_name_settings_that_lose_changes() {
 }
 
 #[test]
-fn a_user_with_few_rights_can_do_all_but_see_settings() {
-    let server = Setup::of(Kind::Redis).start();
-    server.redis_cli(&[
-        "acl",
-        "setuser",
-        "ids",
-        "on",
-        ">s3cret",
-        "~pg_snowflake:*",
-        "+eval",
-        "+hget",
-        "+hgetall",
-        "+hmget",
-        "+hset",
-        "+hsetnx",
-        "+hincrby",
-    ]);
-    let text = Kind::Redis.url(false, "ids:s3cret", &server.address());
-    let mut registry = connect(&text, &options(PATIENCE));
-    assert_eq!(layout(&mut *registry, "twitter").unwrap(), "twitter");
-    let version = create(&mut *registry, WORKER, &record(1));
-    stored(registry.compare_and_swap(WORKER, Some(version), &record(2)));
-    assert_eq!(registry.records().unwrap().len(), 1);
-    let warnings = registry.warnings().unwrap();
-    for setting in ["appendonly", "appendfsync", "maxmemory-policy", "role"] {
-        assert!(warnings.iter().any(|warning| warning.contains(setting)), "{setting}: {warnings:?}");
-    }
-    // Another user's key.
-    server.redis_cli(&["acl", "setuser", "ids", "resetkeys", "~other:*"]);
-    let error = registry.compare_and_swap(WORKER, None, &record(1)).unwrap_err();
-    assert!(matches!(error, Error::Credentials(_)), "{error:?}");
-    hides(&error, "s3cret");
-}
-
-#[test]
 fn a_server_that_repeats_the_password_does_not_show_it() {
     // AUTH is not known under this name, and the error repeats the arguments.
     let server = Setup::of(Kind::Redis).argument("--rename-command").argument("AUTH").argument("LOGIN").start();

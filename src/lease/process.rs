@@ -380,6 +380,18 @@ impl Process {
                     .set_hint("With a registry that loses what it has stored, two servers can have the same worker ID: see docs/leases.md.")
                     .report(PgLogLevel::WARNING);
             }
+            self.log_unseen();
+        }
+    }
+
+    /// Logs which of that it cannot see. A user who may see no more than he needs is no fault.
+    fn log_unseen(&mut self) {
+        let unseen = self.registry.as_mut().and_then(|registry| registry.unseen().ok()).unwrap_or_default();
+        if !unseen.is_empty() {
+            let message = "the registry of worker IDs does not show all of its settings";
+            ErrorReport::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message, "")
+                .set_detail(unseen.join(" "))
+                .report(PgLogLevel::LOG);
         }
     }
 

@@ -4,6 +4,7 @@ mod backup;
 mod etcd;
 mod postgres;
 mod redis;
+pub mod rights;
 
 pub use backup::Backup;
 

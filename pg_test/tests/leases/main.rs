@@ -6,6 +6,7 @@ mod failover;
 mod faults;
 mod forgotten;
 mod procedures;
+mod rights;
 mod secrets;
 mod segments;
 mod servers;

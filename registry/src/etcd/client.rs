@@ -34,9 +34,10 @@ impl Etcd {
         };
         let prefix = format!("/pg_snowflake/{}/", escaped(namespace.as_str()));
         let namespace = format!("{prefix}namespace");
+        let needs = format!("the user needs a role that may read and write the prefix {prefix}");
         let login = EtcdLogin { user: address.user.clone(), password: address.password.clone(), tls };
         Ok(Self {
-            turns: Turns::new(EtcdProtocol { login, namespace: namespace.clone() }, address, options)?,
+            turns: Turns::new(EtcdProtocol { login, namespace: namespace.clone(), needs }, address, options)?,
             namespace,
             workers: format!("{prefix}workers/"),
             segments: format!("{prefix}segments/"),
@@ -79,6 +80,7 @@ fn expected_of(version: Option<Version>) -> Expected<'static> {
 struct EtcdProtocol {
     login: EtcdLogin,
     namespace: String,
+    needs: String,
 }
 
 impl Protocol for EtcdProtocol {
@@ -91,6 +93,10 @@ impl Protocol for EtcdProtocol {
             Err(Fault::Unclear(text)) => Err(Fault::NotHere(text)),
             other => other.map(|_| member),
         }
+    }
+
+    fn needs(&self) -> &str {
+        &self.needs
     }
 
     fn is_encrypted(&self, _: &Member) -> bool {
@@ -281,7 +287,7 @@ impl Registry for Etcd {
                     .to_owned(),
             );
         }
-        if has_no_space {
+        if has_no_space == Some(true) {
             warnings.push(
                 "The registry has no space left, and takes no changes. Compact and defragment etcd, and disarm its \
                  alarm."
@@ -289,6 +295,14 @@ impl Registry for Etcd {
             );
         }
         Ok(warnings)
+    }
+
+    fn unseen(&mut self) -> Result<Vec<String>, Error> {
+        let has_no_space = self.turns.read(async |member| member.has_no_space().await)?;
+        Ok(match has_no_space {
+            Some(_) => Vec::new(),
+            None => vec!["The registry does not show its alarms: watch yourself whether it has space left.".to_owned()],
+        })
     }
 
     fn protection(&self) -> Option<Protection> {

@@ -102,7 +102,8 @@ fn of_status(status: &Status) -> Fault {
     }
     let is_of_user = ["user name", "user ID", "authentication failed", "auth token", "auth store is old"];
     match status.code() {
-        Code::Unauthenticated | Code::PermissionDenied => Fault::Credentials(text),
+        Code::Unauthenticated => Fault::Credentials(text),
+        Code::PermissionDenied => Fault::Denied(text),
         Code::InvalidArgument if is_of_user.iter().any(|part| text.contains(part)) => Fault::Credentials(text),
         Code::InvalidArgument
         | Code::NotFound
@@ -213,11 +214,11 @@ impl Member {
         self.authentication_is_off
     }
 
-    /// Whether the alarm NOSPACE is on. A user who may not read that gets `false`.
-    pub async fn has_no_space(&mut self) -> Result<bool, Fault> {
+    /// Whether the alarm NOSPACE is on; `None` where the member does not show that.
+    pub async fn has_no_space(&mut self) -> Result<Option<bool>, Fault> {
         match self.client.alarm(AlarmAction::Get, AlarmType::None, None).await.map_err(fault) {
-            Ok(answer) => Ok(answer.alarms().iter().any(|alarm| alarm.alarm() == AlarmType::Nospace)),
-            Err(Fault::Credentials(_) | Fault::Refused(_) | Fault::NotHere(_)) => Ok(false),
+            Ok(answer) => Ok(Some(answer.alarms().iter().any(|alarm| alarm.alarm() == AlarmType::Nospace))),
+            Err(Fault::Credentials(_) | Fault::Denied(_) | Fault::Refused(_) | Fault::NotHere(_)) => Ok(None),
             Err(fault) => Err(fault),
         }
     }

@@ -7,7 +7,8 @@
 //!
 //! # What it needs
 //!
-//! With authentication, a user whose role may read and write the prefix `/pg_snowflake/<namespace>/`; or, with
+//! With authentication, a user whose role may read and write the prefix `/pg_snowflake/<namespace>/`, and nothing else (the commands
+//! stand in `docs/reference/registries.md`); or, with
 //! `--client-cert-auth` and no user in the URL, a certificate whose common name etcd takes for the user.
 //!
 //! # What it keeps, and what not

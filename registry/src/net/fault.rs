@@ -22,6 +22,9 @@ pub(crate) enum Fault {
     /// The user or the password is refused.
     #[error("{0}")]
     Credentials(String),
+    /// The user may not do that, on any host.
+    #[error("{0}")]
+    Denied(String),
     /// This host did not do it, and another may: it is a standby, or still starts.
     #[error("{0}")]
     NotHere(String),

@@ -20,6 +20,11 @@ pub(crate) trait Protocol {
     /// Encrypts and authenticates a connection with this host.
     async fn open(&self, stream: Stream, host: &Host) -> Result<Self::Session, Fault>;
 
+    /// The rights that the user needs, as a part of a sentence; empty where the server's own errors name what is missing.
+    fn needs(&self) -> &str {
+        ""
+    }
+
     /// Whether the session has TLS.
     fn is_encrypted(&self, session: &Self::Session) -> bool;
 
@@ -226,7 +231,12 @@ impl<P: Protocol> Hosts<P> {
     }
 
     fn attempt(&self, host: &Host, fault: &Fault) -> Attempt {
-        Attempt::new(&host.to_string(), &fault.to_string(), self.password.as_ref())
+        let needs = self.protocol.needs();
+        let what = match fault {
+            Fault::Denied(text) if !needs.is_empty() => format!("{text}: {needs}"),
+            _ => fault.to_string(),
+        };
+        Attempt::new(&host.to_string(), &what, self.password.as_ref())
     }
 }
 
@@ -257,7 +267,9 @@ impl Fault {
         match self {
             Self::Broken(_) => Rank::Unreachable,
             Self::Timeout | Self::Interrupted => Rank::Timeout,
-            Self::NotHere(_) | Self::Refused(_) | Self::Unclear(_) | Self::Unexpected { .. } => Rank::Server,
+            Self::Denied(_) | Self::NotHere(_) | Self::Refused(_) | Self::Unclear(_) | Self::Unexpected { .. } => {
+                Rank::Server
+            }
             Self::Tls(_) => Rank::Tls,
             Self::Credentials(_) => Rank::Credentials,
         }
@@ -274,14 +286,16 @@ impl Fault {
 
     /// Whether no other host would say otherwise.
     fn is_final(&self) -> bool {
-        matches!(self, Self::Interrupted | Self::Refused(_) | Self::Unexpected { .. })
+        matches!(self, Self::Interrupted | Self::Denied(_) | Self::Refused(_) | Self::Unexpected { .. })
     }
 
     /// Whether a change that was sent before may have been made.
     fn is_unclear(&self) -> bool {
         match self {
             Self::Broken(_) | Self::Timeout | Self::Interrupted | Self::Tls(_) | Self::Unclear(_) => true,
-            Self::Credentials(_) | Self::NotHere(_) | Self::Refused(_) | Self::Unexpected { .. } => false,
+            Self::Credentials(_) | Self::Denied(_) | Self::NotHere(_) | Self::Refused(_) | Self::Unexpected { .. } => {
+                false
+            }
         }
     }
 }

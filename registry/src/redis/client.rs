@@ -75,11 +75,17 @@ impl Redis {
             UseTls::Never => None,
             UseTls::IfOffered | UseTls::Always => Some(Tls::new(&address.tls).map_err(Error::Invalid)?),
         };
+        let wait_replicas = wait_replicas(&address.parameters).map_err(invalid)?;
         let login = RedisLogin {
             user: address.user.clone(),
             password: address.password.clone(),
             database: database(&address.path).map_err(invalid)?,
             tls,
+            waits: wait_replicas > 0,
+            needs: format!(
+                "the user needs EVAL, HGET, HGETALL, HMGET and HSET on the keys pg_snowflake:{namespace}, \
+                 pg_snowflake_segments:{{…}} and pg_snowflake_holders:{{…}}"
+            ),
         };
         Ok(Self {
             turns: Turns::new(login, address, options)?,
@@ -88,7 +94,7 @@ impl Redis {
             segments: format!("pg_snowflake_segments:{{pg_snowflake:{namespace}}}"),
             holders: format!("pg_snowflake_holders:{{pg_snowflake:{namespace}}}"),
             namespace: ReadNamespace::default(),
-            wait_replicas: wait_replicas(&address.parameters).map_err(invalid)?,
+            wait_replicas,
         })
     }
 
@@ -167,6 +173,10 @@ impl Protocol for RedisLogin {
 
     async fn open(&self, stream: Stream, host: &Host) -> Result<RedisSession, Fault> {
         self.connect(stream, host).await
+    }
+
+    fn needs(&self) -> &str {
+        &self.needs
     }
 
     fn is_encrypted(&self, _: &RedisSession) -> bool {
@@ -349,7 +359,11 @@ impl Registry for Redis {
     }
 
     fn warnings(&mut self) -> Result<Vec<String>, Error> {
-        self.turns.read(async |session| session.warnings().await)
+        self.turns.read(async |session| Ok(session.findings().await?.warnings))
+    }
+
+    fn unseen(&mut self) -> Result<Vec<String>, Error> {
+        self.turns.read(async |session| Ok(session.findings().await?.unseen))
     }
 
     fn time(&mut self) -> Result<Option<UnixMicros>, Error> {

@@ -10,8 +10,10 @@
 //!
 //! One primary. With access lists, a user that may run `EVAL`, `HGET`, `HGETALL`, `HMGET`, `HSET` on the key
 //! `pg_snowflake:<namespace>`, for segments also on
-//! `pg_snowflake_segments:{pg_snowflake:<namespace>}` and `pg_snowflake_holders:{pg_snowflake:<namespace>}`, and better also `ROLE`, `INFO` and `CONFIG GET`: without them the [warnings] say less; and
-//! `TIME`, by which a server notices at its start that its clock is wrong.
+//! `pg_snowflake_segments:{pg_snowflake:<namespace>}` and `pg_snowflake_holders:{pg_snowflake:<namespace>}`; and better also `ROLE` and
+//! `INFO`, for the [warnings], and `TIME`, by which a server notices at its start that its clock is wrong. `docs/reference/registries.md` has
+//! the command. `CONFIG GET` shows `appendfsync`, and the passwords `requirepass` and `masterauth`, too: so the user should not have it.
+//! What cannot be looked at is [said](crate::Registry::unseen).
 //!
 //! [warnings]: crate::Registry::warnings
 //!

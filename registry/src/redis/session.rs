@@ -16,6 +16,10 @@ pub(super) struct RedisLogin {
     pub password: Option<Password>,
     pub database: u16,
     pub tls: Option<Tls>,
+    /// Whether changes wait for replicas.
+    pub waits: bool,
+    /// The rights that the user needs.
+    pub needs: String,
 }
 
 /// A session that is authenticated, with a primary.
@@ -24,6 +28,14 @@ pub(super) struct RedisSession {
     _driver: Driver,
     /// Whether the server said that it is a primary; it may not say.
     role_is_known: bool,
+}
+
+/// What there is to say about the settings of a server: sentences for an operator.
+pub(super) struct Findings {
+    /// What is wrong.
+    pub warnings: Vec<String>,
+    /// What cannot be seen.
+    pub unseen: Vec<String>,
 }
 
 /// An answer that the client cannot read.
@@ -47,7 +59,10 @@ fn fault(error: RedisError) -> Fault {
         return Fault::Unexpected { place: "the key of the namespace".to_owned(), what: text };
     }
     match code {
-        "WRONGPASS" | "NOAUTH" | "NOPERM" => Fault::Credentials(text),
+        "WRONGPASS" | "NOAUTH" => Fault::Credentials(text),
+        "NOPERM" => Fault::Denied(text),
+        // Of a command within a script.
+        _ if text.contains("The user executing the script can't") => Fault::Denied(text),
         "READONLY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" => Fault::NotHere(text),
         "MOVED" | "ASK" => Fault::NotHere(format!("{text} (Redis Cluster is not supported)")),
         "ERR" if text.contains("max number of clients") => Fault::NotHere(text),
@@ -110,6 +125,9 @@ impl RedisLogin {
         let driver = Driver::spawn(driver);
         let mut session = RedisSession { connection, _driver: driver, role_is_known: false };
         session.check_role().await?;
+        if self.waits {
+            session.check_waiting().await?;
+        }
         Ok(session)
     }
 }
@@ -132,11 +150,14 @@ impl RedisSession {
     pub async fn ask_if_allowed<T: FromRedisValue>(&mut self, request: &Cmd) -> Result<Option<T>, Fault> {
         match self.ask(request).await {
             Ok(answer) => Ok(Some(answer)),
-            // A client that must authenticate first is told so here.
-            Err(Fault::Credentials(text)) if text.starts_with("NOAUTH") => Err(Fault::Credentials(text)),
-            Err(Fault::Credentials(_) | Fault::Refused(_)) => Ok(None),
+            Err(Fault::Denied(_) | Fault::Refused(_)) => Ok(None),
             Err(fault) => Err(fault),
         }
+    }
+
+    /// Learns whether the user may wait for replicas, before there is a change to wait for.
+    pub async fn check_waiting(&mut self) -> Result<(), Fault> {
+        self.ask::<u32>(cmd("WAIT").arg(0).arg(1)).await.map(|_| ())
     }
 
     /// Waits until this many replicas have received the changes that were sent before, at most for half a second.
@@ -169,22 +190,28 @@ impl RedisSession {
         Ok(found.and_then(|pair| pair.into_iter().nth(1)))
     }
 
-    /// Settings with which changes can be lost.
-    pub async fn warnings(&mut self) -> Result<Vec<String>, Fault> {
-        let info: InfoDict = self.ask_if_allowed(&cmd("INFO")).await?.unwrap_or_else(|| InfoDict::new(""));
-        let appendonly = match self.setting("appendonly").await? {
-            Some(value) => Some(value),
-            None => info.get::<u8>("aof_enabled").map(|value| if value == 1 { "yes" } else { "no" }.to_owned()),
+    /// What a user without the right to run `CONFIG GET` sees, too.
+    async fn info(&mut self) -> Result<InfoDict, Fault> {
+        Ok(self.ask_if_allowed(&cmd("INFO")).await?.unwrap_or_else(|| InfoDict::new("")))
+    }
+
+    /// Settings with which changes can be lost, and settings that cannot be seen.
+    pub async fn findings(&mut self) -> Result<Findings, Fault> {
+        let info = self.info().await?;
+        let appendonly = match info.get::<u8>("aof_enabled") {
+            Some(value) => Some(if value == 1 { "yes" } else { "no" }.to_owned()),
+            None => self.setting("appendonly").await?,
         };
         let appendfsync = self.setting("appendfsync").await?;
-        let policy = match self.setting("maxmemory-policy").await? {
+        let policy = match info.get("maxmemory_policy") {
             Some(value) => Some(value),
-            None => info.get("maxmemory_policy"),
+            None => self.setting("maxmemory-policy").await?,
         };
-        let mut warnings = Vec::new();
+        let (mut warnings, mut unseen) = (Vec::new(), Vec::new());
         let mut check = |name: &str, value: Option<&str>, is_good: &dyn Fn(&str) -> bool, otherwise: &str| match value {
-            None => warnings
-                .push(format!("The registry does not show its setting {name}: make sure that it is {otherwise}")),
+            None => {
+                unseen.push(format!("The registry does not show its setting {name}: make sure that it is {otherwise}"));
+            }
             Some(value) if !is_good(value) => warnings.push(format!(
                 "The registry has {name} {value}: it can lose changes, and workers can then be granted twice. Set it \
                  to {otherwise}"
@@ -197,19 +224,25 @@ impl RedisSession {
         }
         // Our key has no expiry, so volatile-* does not evict it.
         check("maxmemory-policy", policy.as_deref(), &|value| !value.starts_with("allkeys-"), "noeviction.");
-        if info.get::<u32>("connected_slaves").unwrap_or(0) > 0 {
-            warnings.push(
+        match info.get::<u32>("connected_slaves") {
+            None => unseen.push(
+                "The registry does not show whether it has replicas: a failover to one of them can lose changes. Allow the command \
+                 INFO."
+                    .to_owned(),
+            ),
+            Some(0) => {}
+            Some(_) => warnings.push(
                 "The registry has replicas: a failover to one of them can lose changes, and workers can then be \
                  granted twice. Fail over by hand only, after the primary is stopped and the replica has caught up."
                     .to_owned(),
-            );
+            ),
         }
         if !self.role_is_known {
-            warnings.push(
+            unseen.push(
                 "The registry does not show its role: name no replicas in the URL, or allow the command ROLE."
                     .to_owned(),
             );
         }
-        Ok(warnings)
+        Ok(Findings { warnings, unseen })
     }
 }

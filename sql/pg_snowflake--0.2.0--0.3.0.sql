@@ -167,3 +167,13 @@ CREATE FUNCTION _snowflake.id_to_json(snowflake_id) RETURNS json
 COMMENT ON FUNCTION _snowflake.id_to_json(snowflake_id) IS
     'a snowflake_id as text in JSON, for the cast';
 CREATE CAST (snowflake_id AS json) WITH FUNCTION _snowflake.id_to_json(snowflake_id);
+
+-- The record.
+
+-- Takes from others what the default privileges of the role that created the extension have given them of it, but for reading: who sets the record can
+-- have IDs made twice.
+CREATE FUNCTION _snowflake.close_record() RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 1000
+    AS 'MODULE_PATHNAME', 'snowflake_close_record';
+SELECT _snowflake.close_record();
+DROP FUNCTION _snowflake.close_record();

@@ -6,6 +6,7 @@
 
 mod form;
 pub mod page;
+pub mod record;
 
 use self::form::SequenceTuple;
 use self::page::Page;

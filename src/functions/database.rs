@@ -1,5 +1,6 @@
 //! What a database has on record about its IDs, and what an administrator can change.
 
+use crate::database::record;
 use crate::errors::record::RecordError;
 use crate::reservation::register::Register;
 use crate::reservation::{creation, rewind};
@@ -11,6 +12,7 @@ export!(
     snowflake_server_layout_wrapper as snowflake_server_layout,
     snowflake_database_layout_wrapper as snowflake_database_layout,
     snowflake_prepare_wrapper as snowflake_prepare,
+    snowflake_close_record_wrapper as snowflake_close_record,
     snowflake_adopt_layout_wrapper as snowflake_adopt_layout,
     snowflake_rewind_wrapper as snowflake_rewind,
 );
@@ -41,6 +43,12 @@ fn snowflake_prepare() {
         }
     });
     prepared.unwrap_or_else(|error| error.raise());
+}
+
+/// Called by the install script and by that of an update: takes the privileges on the record that default privileges have given to others.
+#[pg_extern(sql = "")]
+fn snowflake_close_record() -> Result<(), spi::Error> {
+    record::close()
 }
 
 /// Records the server's layout as that of the database. Refused if IDs were made in the database and the layout on

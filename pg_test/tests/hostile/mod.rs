@@ -3,6 +3,7 @@
 
 mod bindings;
 mod extension;
+mod roles;
 mod world;
 
 use postgres::Client;

@@ -165,13 +165,21 @@ fn add<T: Clone, K: PartialEq>(all: &mut Vec<T>, more: &[T], key: impl Fn(&T) ->
 }
 
 impl Facts {
+    /// The same, if nothing is missing: the key, and each table that something is said of. What is dropped while the catalogue is read
+    /// leaves gaps.
+    pub fn whole(self) -> Option<Self> {
+        let ends = self.foreign_keys.iter().flat_map(|key| [key.from, key.to]);
+        let mut tables = self.columns.iter().map(|column| column.relation).chain(ends);
+        let is_whole = !self.columns.is_empty() && tables.all(|oid| self.relation(oid).is_some());
+        is_whole.then_some(self)
+    }
+
     /// What is known of several columns, as one: the first of them comes first, and what concerns each alone is left to its own facts.
-    ///
-    /// # Panics
-    /// Where there are none.
-    pub fn of_all(keys: &[Self]) -> Self {
-        let mut all = keys[0].clone();
-        for key in &keys[1..] {
+    /// `None` where there are none.
+    pub fn of_all(keys: &[Self]) -> Option<Self> {
+        let (first, more) = keys.split_first()?;
+        let mut all = first.clone();
+        for key in more {
             add(&mut all.relations, &key.relations, |it| it.oid);
             add(&mut all.columns, &key.columns, |it| (it.relation, it.number));
             add(&mut all.foreign_keys, &key.foreign_keys, |it| (it.from, it.name.clone()));
@@ -186,13 +194,13 @@ impl Facts {
                 add(texts, more, String::clone);
             }
         }
-        all
+        Some(all)
     }
 
     /// The column that is to get IDs, or to lose them.
     ///
     /// # Panics
-    /// Where there are no columns.
+    /// Where there are no columns: not of facts that are [whole](Self::whole).
     pub fn key(&self) -> &Column {
         &self.columns[0]
     }
@@ -200,12 +208,12 @@ impl Facts {
     /// The table and the column that are to get IDs, or to lose them.
     ///
     /// # Panics
-    /// Where there are no columns.
+    /// Where there are no columns: not of facts that are [whole](Self::whole).
     pub fn key_names(&self) -> (&str, &str) {
         (self.name(self.key().relation), &self.key().name)
     }
 
-    /// The name of a table.
+    /// The name of a table. Facts that are [whole](Self::whole) have it.
     pub(crate) fn name(&self, oid: Oid) -> &str {
         self.relation(oid).map_or("", |relation| &relation.name)
     }

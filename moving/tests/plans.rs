@@ -805,7 +805,7 @@ fn two() -> [Facts; 2] {
 fn adopt_all(keys: &[Facts]) -> Plan {
     let markers = vec!["m".to_owned(); keys.len()];
     let wish = Adoption { first_id: FIRST, markers, recreate_views: false };
-    snowflake_moving::adopt_all(&Facts::of_all(keys), keys, &wish)
+    snowflake_moving::adopt_all(&Facts::of_all(keys).unwrap(), keys, &wish)
 }
 
 #[test]

@@ -297,7 +297,8 @@ impl Reader {
                 match (name.strip_prefix("ERRCODE_"), self.variables.get(&name)) {
                     // Not of an error: the server's log alone has these.
                     (Some("WARNING" | "SUCCESSFUL_COMPLETION"), _) => vec![None],
-                    (Some(code), _) => vec![Some(code.to_owned())],
+                    // PostgreSQL's documentation leaves out what the macros have before some names.
+                    (Some(code), _) => vec![Some(code.trim_start_matches("T_R_").to_owned())],
                     (None, Some(value)) => self.codes(value),
                     (None, None) => vec![None],
                 }

@@ -14,6 +14,12 @@ pub enum MovingError {
     Null(&'static str),
     /// There is no table with this OID.
     NoSuchTable(u32),
+    /// This table was there when the call began, and is not any more.
+    Dropped(String),
+    /// These tables, or what depends on them, have changed while the call read what the catalogue says of them.
+    Changed(Vec<String>),
+    /// There is no `snowflake_next()`.
+    NoNext,
     /// The table, by name, or its column does not fit.
     Unfit(String, Unfit),
     /// These columns make IDs already.
@@ -66,6 +72,17 @@ impl MovingError {
                 .set_hint("For example: SELECT * FROM snowflake_adopt_plan('orders');"),
             Self::NoSuchTable(oid) => error(ERRCODE_UNDEFINED_TABLE, &format!("there is no table with OID {oid}"))
                 .set_hint("Give a table, for example 'orders'."),
+            Self::Dropped(table) => {
+                error(ERRCODE_UNDEFINED_TABLE, &format!("table {table} was dropped while this call waited for it"))
+                    .set_hint("If another one has its name by now, call this again.")
+            }
+            Self::Changed(tables) => {
+                error(ERRCODE_T_R_SERIALIZATION_FAILURE, &format!("others changed {} meanwhile", tables.join(", ")))
+                    .set_detail("Something that belongs to it, or depends on it, was dropped, renamed or altered while this call read it.")
+                    .set_hint("Nothing was changed by this call. Call it again.")
+            }
+            Self::NoNext => error(ERRCODE_UNDEFINED_FUNCTION, "there is no function snowflake_next() in this database")
+                .set_hint("CREATE EXTENSION pg_snowflake;"),
             Self::Unfit(table, unfit) => report_unfit(&table, unfit),
             Self::AlreadyAdopted(columns) => match &*columns {
                 [column] => {

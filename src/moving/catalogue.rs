@@ -6,7 +6,7 @@ use crate::encoding::{self, Text};
 use crate::{own, restricted};
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
-use pgrx::spi::{Result, SpiClient, SpiHeapTupleData};
+use pgrx::spi::{self, SpiClient, SpiHeapTupleData};
 use snowflake_moving::target::{Candidate, Table, TableKind};
 use snowflake_moving::{
     Column, Facts, ForeignKey, Oid, Options, Position, Relation, Role, Sequence, Source, Values, Width,
@@ -120,7 +120,8 @@ const REACHED: &str = "
         pg_get_expr(adbin, adrelid),
         EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_attrdef'::regclass AND objid = d.oid
             AND refclassid = 'pg_proc'::regclass AND refobjid = $3)
-    FROM reached JOIN pg_attribute a ON attrelid = relation AND attnum = number JOIN pg_class c ON c.oid = relation
+    FROM reached JOIN pg_attribute a ON attrelid = relation AND attnum = number AND NOT attisdropped
+    JOIN pg_class c ON c.oid = relation
     LEFT JOIN pg_attrdef d ON adrelid = relation AND adnum = number
     ORDER BY relation = $1 AND number = $2 DESC, relation, number";
 
@@ -284,6 +285,23 @@ const PUBLICATIONS: &str = "
     SELECT DISTINCT quote_ident(pubname) FROM pg_publication_tables JOIN pg_namespace n ON nspname = schemaname
     JOIN pg_class c ON relname = tablename AND relnamespace = n.oid WHERE c.oid = ANY ($1) ORDER BY 1";
 
+/// Why the catalogue could not be read.
+pub enum Unread {
+    /// Something was there, and is not any more: others have dropped it meanwhile.
+    Gone,
+    /// A query of the extension's own failed.
+    Query(spi::Error),
+}
+
+impl From<spi::Error> for Unread {
+    fn from(error: spi::Error) -> Self {
+        Self::Query(error)
+    }
+}
+
+/// What was read.
+pub type Result<T> = std::result::Result<T, Unread>;
+
 /// A column that was chosen.
 pub struct Chosen {
     /// Its table.
@@ -417,7 +435,7 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
             is_partition: flag(row, 4)?,
             has_unlogged_sequences: cfg!(since_pg15) && flag(row, 11)?,
             partitions: texts(row, 12)?,
-            bytes: row.get(5)?.unwrap_or_default(),
+            bytes: row.get(5)?.ok_or(Unread::Gone)?,
         })
     })?;
     let sequences = rows(client, SEQUENCES, &column, sequence)?;
@@ -430,7 +448,7 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
     let left_out = rows(client, LEFT_OUT, &numbers(&widened), |row| text(row, 1))?;
     let source = chosen.source.clone();
     let (values, views, refused_by) = (None, Vec::new(), Vec::new());
-    Ok(Facts {
+    let facts = Facts {
         relations,
         columns,
         foreign_keys,
@@ -444,7 +462,8 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
         checks,
         refused_by,
         left_out,
-    })
+    };
+    facts.whole().ok_or(Unread::Gone)
 }
 
 fn sequence(row: &SpiHeapTupleData) -> Result<Sequence> {
@@ -480,7 +499,7 @@ pub fn position(client: &SpiClient, sequence: &Sequence) -> Result<Option<Positi
     let oid = pg_sys::Oid::from(sequence.oid.0);
     // SAFETY: looks at shared memory.
     let is_lost = sequence.is_unlogged && unsafe { pg_sys::RecoveryInProgress() };
-    if is_lost || rows(client, MAY_READ, &[oid.into()], |row| flag(row, 1))? != [true] {
+    if is_lost || rows(client, MAY_READ, &[oid.into()], known_flag)? != [true] {
         return Ok(None);
     }
     let query = POSITION.to_owned() + &sequence.name;
@@ -494,7 +513,7 @@ const READABLE: &str = "SELECT has_column_privilege($1, $2, 'SELECT') AND NOT ro
 
 /// Whether the caller may know the values of a column.
 pub fn may_read(client: &SpiClient, chosen: &Chosen) -> Result<bool> {
-    Ok(rows(client, READABLE, &[chosen.table.into(), chosen.number.into()], |row| flag(row, 1))? == [true])
+    Ok(rows(client, READABLE, &[chosen.table.into(), chosen.number.into()], known_flag)? == [true])
 }
 
 /// The lowest and the highest value of the key.
@@ -528,7 +547,7 @@ pub fn refused_by(client: &SpiClient, facts: &Facts, value: i64) -> Result<Vec<S
 pub fn next_above(client: &SpiClient, facts: &Facts, start: i64) -> Result<Option<i64>> {
     let (table, column) = facts.key_names();
     let query = format!("SELECT min({column})::int8 FROM {table} WHERE {column} >= $1");
-    Ok(rows(client, &query, &[start.into()], |row| row.get(1))?.first().copied().flatten())
+    Ok(rows(client, &query, &[start.into()], |row| Ok(row.get(1)?))?.first().copied().flatten())
 }
 
 /// `snowflake_next()`: its OID, and its call as a statement writes it.
@@ -549,24 +568,32 @@ pub(super) fn rows<'a, T>(
     client.select(&*encoding::statement(query), None, arguments)?.map(|row| read(&row)).collect()
 }
 
+/// A text that is never NULL, but of an object that is not there any more.
 pub(super) fn text(row: &SpiHeapTupleData, column: usize) -> Result<String> {
-    Ok(maybe_text(row, column)?.unwrap_or_default())
+    maybe_text(row, column)?.ok_or(Unread::Gone)
 }
 
 fn maybe_text(row: &SpiHeapTupleData, column: usize) -> Result<Option<String>> {
     Ok(row.get::<Text>(column)?.map(|text| text.0))
 }
 
+/// Texts of which none is ever NULL, as above; none at all may be.
 pub(super) fn texts(row: &SpiHeapTupleData, column: usize) -> Result<Vec<String>> {
-    Ok(row.get::<Vec<Text>>(column)?.unwrap_or_default().into_iter().map(|text| text.0).collect())
+    let texts = row.get::<Vec<Option<Text>>>(column)?.unwrap_or_default();
+    texts.into_iter().map(|text| text.map(|text| text.0).ok_or(Unread::Gone)).collect()
 }
 
 pub(super) fn flag(row: &SpiHeapTupleData, column: usize) -> Result<bool> {
     Ok(row.get(column)?.unwrap_or_default())
 }
 
+/// What a function says of a privilege, which is NULL of an object that is not there any more.
+fn known_flag(row: &SpiHeapTupleData) -> Result<bool> {
+    row.get(1)?.ok_or(Unread::Gone)
+}
+
 pub(super) fn oid(row: &SpiHeapTupleData, column: usize) -> Result<Oid> {
-    Ok(Oid(row.get::<pg_sys::Oid>(column)?.unwrap_or(pg_sys::InvalidOid).to_u32()))
+    Ok(Oid(row.get::<pg_sys::Oid>(column)?.ok_or(Unread::Gone)?.to_u32()))
 }
 
 fn width(row: &SpiHeapTupleData, column: usize) -> Result<Option<Width>> {

@@ -4,6 +4,7 @@
 //! their owners.
 
 pub mod catalogue;
+mod meanwhile;
 mod recorded;
 mod views;
 
@@ -14,6 +15,7 @@ use crate::restricted::Owner;
 use crate::time::{clock, timestamptz};
 use crate::{database, encoding, generator, settings};
 use catalogue::{Chosen, look};
+use meanwhile::unread;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::Layout;
@@ -103,24 +105,25 @@ pub struct Key {
 /// # Errors
 /// Where there is no such table or column, or it is not clear which column is meant.
 pub fn key(table: pg_sys::Oid, column: Option<String>) -> Result<Key, Error> {
-    let table_number = table;
     let wanted = Named { table, column };
-    Spi::connect(|client| {
-        let (chosen, facts) = look(|| read(client, &wanted))?;
-        let (table, column) = facts.key_names();
-        if !facts.has_one_owner() {
-            return Err(MovingError::SeveralOwners(table.to_owned()).into());
-        }
-        if !look(|| catalogue::may_read(client, &chosen)).map_err(query)? {
-            return Err(MovingError::NotReadable(table.to_owned(), column.to_owned()).into());
-        }
-        let values = values(client, table_number, &facts)?;
-        Ok(Key {
-            names: (table.to_owned(), column.to_owned()),
-            width: facts.key().width,
-            makes_ids: facts.source == Source::Snowflake,
-            values,
-        })
+    meanwhile::told([table].into_iter(), || Spi::connect(|client| key_of(client, &wanted)))
+}
+
+fn key_of(client: &SpiClient, wanted: &Named) -> Result<Key, Error> {
+    let (chosen, facts) = meanwhile::read(|| look(|| read(client, wanted)))?;
+    let (table, column) = facts.key_names();
+    if !facts.has_one_owner() {
+        return Err(MovingError::SeveralOwners(table.to_owned()).into());
+    }
+    if !look(|| catalogue::may_read(client, &chosen)).map_err(unread)? {
+        return Err(MovingError::NotReadable(table.to_owned(), column.to_owned()).into());
+    }
+    let values = values(client, wanted.table, &facts)?;
+    Ok(Key {
+        names: (table.to_owned(), column.to_owned()),
+        width: facts.key().width,
+        makes_ids: facts.source == Source::Snowflake,
+        values,
     })
 }
 
@@ -130,7 +133,7 @@ pub fn key(table: pg_sys::Oid, column: Option<String>) -> Result<Key, Error> {
 /// Where there is no such table or column, or a wish cannot be met.
 pub fn plan(wish: &Wish) -> Result<Plan, Error> {
     let first = expected_id()?;
-    Ok(Spi::connect(|client| draw(client, wish, first))?.plan)
+    meanwhile::told(tables(wish), || Ok(Spi::connect(|client| draw(client, wish, first))?.plan))
 }
 
 /// The lowest ID that can be made now, by the clock.
@@ -155,36 +158,42 @@ pub fn carry_out(wish: &Wish) -> Result<Done, Error> {
     if unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32 {
         return Err(MovingError::Isolation.into());
     }
-    Spi::connect_mut(|client| {
-        // After an `update`, each query of this transaction takes a snapshot of its own.
-        client.update("SELECT", None, &[]).map_err(query)?;
-        lock(client, wish)?;
-        // Before the first ID is made: after it, the database could not have another layout any more.
-        check(wish, &draw(client, wish, expected_id()?)?)?;
-        // After the locks: all values that are there are below it.
-        let (first, at) = match wish.way {
-            Way::In { .. } => first_id()?,
-            Way::Out { .. } => (0, None),
-        };
-        let drawn = draw(client, wish, first)?;
-        check(wish, &drawn)?;
-        let (prepared, fill_views) = drawn.plan.steps.iter().partition::<Vec<_>, _>(|step| !step.fills_view);
-        let owner = owner_of(wish)?;
-        run(client, owner, &prepared)?;
-        if matches!(wish.way, Way::In { recreate_views: true, .. }) {
-            check_views(client, &drawn.all)?;
+    meanwhile::told(tables(wish), || Spi::connect_mut(|client| change(client, wish)))
+}
+
+fn tables(wish: &Wish) -> impl Iterator<Item = pg_sys::Oid> {
+    wish.tables.iter().map(|wanted| wanted.table)
+}
+
+fn change(client: &mut SpiClient, wish: &Wish) -> Result<Done, Error> {
+    // After an `update`, each query of this transaction takes a snapshot of its own.
+    client.update("SELECT", None, &[]).map_err(unread)?;
+    lock(client, wish)?;
+    // Before the first ID is made: after it, the database could not have another layout any more.
+    check(wish, &draw(client, wish, expected_id()?)?)?;
+    // After the locks: all values that are there are below it.
+    let (first, at) = match wish.way {
+        Way::In { .. } => first_id()?,
+        Way::Out { .. } => (0, None),
+    };
+    let drawn = draw(client, wish, first)?;
+    check(wish, &drawn)?;
+    let (prepared, fill_views) = drawn.plan.steps.iter().partition::<Vec<_>, _>(|step| !step.fills_view);
+    let owner = owner_of(wish)?;
+    run(client, owner, &prepared)?;
+    if matches!(wish.way, Way::In { recreate_views: true, .. }) {
+        check_views(client, &drawn.all)?;
+    }
+    run(client, owner, &fill_views)?;
+    let mut keys = Vec::new();
+    for (wanted, facts) in wish.tables.iter().zip(&drawn.keys) {
+        check_default(client, wanted, wish.way, facts)?;
+        if matches!(wish.way, Way::Out { .. }) || !is_done(facts) {
+            let highest = facts.values.map(|values| values.highest);
+            keys.push(Changed { table: wanted.table, column: facts.key().name.clone(), highest });
         }
-        run(client, owner, &fill_views)?;
-        let mut keys = Vec::new();
-        for (wanted, facts) in wish.tables.iter().zip(&drawn.keys) {
-            check_default(client, wanted, wish.way, facts)?;
-            if matches!(wish.way, Way::Out { .. }) || !is_done(facts) {
-                let highest = facts.values.map(|values| values.highest);
-                keys.push(Changed { table: wanted.table, column: facts.key().name.clone(), highest });
-            }
-        }
-        Ok(Done { first: drawn.first, at, keys })
-    })
+    }
+    Ok(Done { first: drawn.first, at, keys })
 }
 
 /// The role whose code the tables run. A plan for several of different roles has obstacles.
@@ -205,7 +214,7 @@ fn run(client: &mut SpiClient, owner: Owner, steps: &[&Step]) -> Result<(), Erro
             Actor::Owner => owner.run(defined),
             Actor::Role(role) => Owner { role: role.0.into(), is_temporary: false }.run(defined),
         }
-        .map_err(query)?;
+        .map_err(unread)?;
     }
     Ok(())
 }
@@ -227,7 +236,8 @@ fn owner(table: pg_sys::Oid) -> Result<Owner, Error> {
 
 /// The lowest and the highest value of the key, of a table that [has one owner](Facts::has_one_owner).
 fn values(client: &SpiClient, table: pg_sys::Oid, facts: &Facts) -> Result<Option<Values>, Error> {
-    owner(table)?.run(|| look(|| catalogue::values(client, facts))).map_err(query)
+    meanwhile::hold(table, facts.key_names().0)?;
+    owner(table)?.run(|| look(|| catalogue::values(client, facts))).map_err(unread)
 }
 
 /// Locks all tables that the plan locks, before the facts are read on which it rests: until a plan that is drawn with
@@ -272,63 +282,78 @@ fn draw(client: &SpiClient, wish: &Wish, first: i64) -> Result<Drawn, Error> {
 /// What stands in the rows and the sequences.
 fn add_values(client: &SpiClient, table: pg_sys::Oid, way: Way, facts: &mut Facts, first: i64) -> Result<(), Error> {
     // Not to be read by others, nor before anything else is clear.
-    let may_read = facts.relations.iter().all(|relation| relation.is_owned || relation.oid.0 != table.to_u32());
-    if may_read && facts.has_one_owner() {
+    if may_be_known(table, facts) {
         facts.values = values(client, table, facts)?;
         for sequence in facts.sequences.iter_mut().filter(|sequence| sequence.is_owned_by_key) {
             // The owner may have revoked it from himself. To read it runs nobody's code.
-            let of_owner = owner(table)?.run(|| look(|| catalogue::position(client, sequence))).map_err(query)?;
+            let of_owner = owner(table)?.run(|| look(|| catalogue::position(client, sequence))).map_err(unread)?;
             sequence.position = match of_owner {
-                None => look(|| catalogue::position(client, sequence)).map_err(query)?,
+                None => look(|| catalogue::position(client, sequence)).map_err(unread)?,
                 known => known,
             };
         }
         if matches!(way, Way::In { .. }) {
             let refused_by = owner(table)?.run(|| look(|| catalogue::refused_by(client, facts, first)));
-            facts.refused_by = refused_by.map_err(query)?;
+            facts.refused_by = refused_by.map_err(unread)?;
         }
     }
     Ok(())
 }
 
+/// Whether the caller may know what stands in a table: as its owner, and only where that is one role.
+fn may_be_known(table: pg_sys::Oid, facts: &Facts) -> bool {
+    let is_owned = facts.relations.iter().all(|relation| relation.is_owned || relation.oid.0 != table.to_u32());
+    is_owned && facts.has_one_owner()
+}
+
 /// The column that is meant.
 fn choose(client: &SpiClient, wanted: &Named) -> Result<Chosen, Error> {
-    let choice = catalogue::choice(client, wanted.table).map_err(query)?;
-    let mut choice = choice.ok_or(MovingError::NoSuchTable(wanted.table.to_u32()))?;
+    let missing = MovingError::NoSuchTable(wanted.table.to_u32());
+    let choice = catalogue::choice(client, wanted.table).map_err(unread)?;
+    let mut choice = choice.ok_or_else(|| missing.clone())?;
     let index = target::choose(&choice.table, wanted.column.as_deref())
-        .map_err(|unfit| MovingError::Unfit(name_of(wanted.table), unfit))?;
+        .map_err(|unfit| name_of(wanted.table).map_or(missing, |name| MovingError::Unfit(name, unfit)))?;
     Ok(choice.columns.swap_remove(index))
 }
 
 /// All of a column but the views.
 fn read(client: &SpiClient, wanted: &Named) -> Result<(Chosen, Facts), Error> {
     let chosen = choose(client, wanted)?;
-    let facts = catalogue::facts(client, &chosen).map_err(query)?;
+    let facts = catalogue::facts(client, &chosen).map_err(unread)?;
     Ok((chosen, facts))
 }
 
 /// The views depend on columns of any of the tables, and are with the first.
 fn read_all(client: &SpiClient, wish: &Wish) -> Result<(Vec<Chosen>, Vec<Facts>), Error> {
-    look(|| {
+    let all = || {
         let read: Vec<_> = wish.tables.iter().map(|wanted| read(client, wanted)).collect::<Result<_, _>>()?;
         let (chosen, mut keys): (Vec<Chosen>, Vec<Facts>) = read.into_iter().unzip();
-        let all = Facts::of_all(&keys);
+        let all = together(&keys)?;
         let widened: Vec<&Column> = all.columns.iter().filter(|it| it.width != Some(Width::Eight)).collect();
-        keys[0].views = views::views(client, &widened).map_err(query)?;
+        let views = views::views(client, &widened).map_err(unread)?;
+        keys.iter_mut().take(1).for_each(|first| first.views.clone_from(&views));
         Ok((chosen, keys))
-    })
+    };
+    meanwhile::read(|| look(all))
+}
+
+/// What is known of all columns, as one.
+fn together(keys: &[Facts]) -> Result<Facts, Error> {
+    Facts::of_all(keys).ok_or_else(|| MovingError::Null("tables").into())
 }
 
 fn draw_from(client: &SpiClient, wish: &Wish, chosen: &[Chosen], keys: Vec<Facts>, first: i64) -> Result<Drawn, Error> {
-    let all = Facts::of_all(&keys);
+    let all = together(&keys)?;
     match wish.way {
+        Way::In { .. } if all.next.is_empty() => Err(MovingError::NoNext.into()),
         Way::In { recreate_views } => {
             let mut markers: Vec<String> = Vec::new();
             for chosen in chosen {
                 // Of long names, only the beginning counts.
                 let labels = (0..).map(|count| CString::new(format!("before_snowflake{}", digits(count))));
                 let names = labels.map(|label| new_sequence(chosen, &label.unwrap_or_default()));
-                markers.extend(names.into_iter().find(|name| !markers.contains(name)));
+                let free = names.into_iter().find(|name| !name.as_ref().is_ok_and(|name| markers.contains(name)));
+                markers.extend(free.transpose()?);
             }
             let plan = adopt_all(&all, &keys, &Adoption { first_id: first, markers, recreate_views });
             if plan.steps.is_empty() {
@@ -345,14 +370,14 @@ fn draw_from(client: &SpiClient, wish: &Wish, chosen: &[Chosen], keys: Vec<Facts
             }
             // Before all is locked, it is not known where sequences are.
             let is_known = facts.sequences.iter().all(|it| it.position.is_some() || !it.is_owned_by_key);
-            let is_readable = facts.source == Source::Snowflake && facts.has_one_owner() && is_known;
+            let is_readable = facts.source == Source::Snowflake && may_be_known(table, facts) && is_known;
             let next_above = match begins_at(facts, start, identity).filter(|_| is_readable) {
                 Some(first) => {
-                    owner(table)?.run(|| look(|| catalogue::next_above(client, facts, first))).map_err(query)?
+                    owner(table)?.run(|| look(|| catalogue::next_above(client, facts, first))).map_err(unread)?
                 }
                 None => None,
             };
-            let sequence = new_sequence(chosen, c"seq");
+            let sequence = new_sequence(chosen, c"seq")?;
             let wish = Release { start, next_above, identity, is_not_null: chosen.is_not_null, sequence };
             let (plan, first) = release(facts, &wish).map_err(|error| MovingError::Release(column, error))?;
             Ok(Drawn { plan, all, keys, first })
@@ -405,7 +430,7 @@ fn check(wish: &Wish, drawn: &Drawn) -> Result<(), Error> {
 /// run yet: the function that a name means now may be anybody's.
 fn check_views(client: &SpiClient, facts: &Facts) -> Result<(), Error> {
     for view in &facts.views {
-        let (state, bindings) = look(|| views::now(client, view, &facts.views)).map_err(query)?;
+        let (state, bindings) = look(|| views::now(client, view, &facts.views)).map_err(unread)?;
         let missing = |of: &[String], among: &[String]| of.iter().find(|it| !among.contains(it)).cloned();
         let (before, now) = (missing(&view.bindings, &bindings), missing(&bindings, &view.bindings));
         if before.is_some() || now.is_some() {
@@ -419,30 +444,27 @@ fn check_views(client: &SpiClient, facts: &Facts) -> Result<(), Error> {
 }
 
 /// A free name for a sequence of a column, in the schema of its table.
-fn new_sequence(chosen: &Chosen, label: &CStr) -> String {
-    // SAFETY: lookups of a table and a column that exist; strings are NUL-terminated.
+fn new_sequence(chosen: &Chosen, label: &CStr) -> Result<String, Error> {
+    // SAFETY: lookups, which return NULL where there is nothing; strings are NUL-terminated.
     unsafe {
         let schema = pg_sys::get_rel_namespace(chosen.table);
+        let in_schema = pg_sys::get_namespace_name(schema);
         let table = pg_sys::get_rel_name(chosen.table);
         let column = pg_sys::get_attname(chosen.table, chosen.number, true);
-        if table.is_null() || column.is_null() {
-            return String::new();
+        if in_schema.is_null() || table.is_null() || column.is_null() {
+            return Err(meanwhile::gone());
         }
         let name = pg_sys::ChooseRelationName(table, column, label.as_ptr(), schema, false);
-        let name = pg_sys::quote_qualified_identifier(pg_sys::get_namespace_name(schema), name);
-        encoding::read_name(CStr::from_ptr(name))
+        let name = pg_sys::quote_qualified_identifier(in_schema, name);
+        Ok(encoding::read_name(CStr::from_ptr(name)))
     }
 }
 
-/// The name of a relation, for an error.
-fn name_of(table: pg_sys::Oid) -> String {
+/// The name of a relation, for an error; `None` where there is none any more.
+fn name_of(table: pg_sys::Oid) -> Option<String> {
     // SAFETY: a lookup, which returns NULL if there is no such relation, and else is NUL-terminated.
     unsafe {
         let name = pg_sys::get_rel_name(table);
-        if name.is_null() { String::new() } else { encoding::read_name(CStr::from_ptr(name)) }
+        (!name.is_null()).then(|| encoding::read_name(CStr::from_ptr(name)))
     }
-}
-
-fn query(error: spi::Error) -> Error {
-    MovingError::Query(error.to_string()).into()
 }

@@ -1,9 +1,9 @@
 //! What the catalogue says of views that depend on columns, and what makes such views again.
 
-use super::catalogue::{flag, oid, rows, text, texts};
+use super::catalogue::{Result, Unread, flag, oid, rows, text, texts};
 use crate::encoding::Text;
 use pgrx::prelude::*;
-use pgrx::spi::{Result, SpiClient};
+use pgrx::spi::SpiClient;
 use snowflake_moving::{Column, View};
 
 /// What must be the same after a view was made again, of the relation `c`. Stands for `STATE`.
@@ -218,7 +218,7 @@ pub fn views(client: &SpiClient, columns: &[&Column]) -> Result<Vec<View>> {
             definition: text(row, 8)?,
             details: texts(row, 9)?,
             is_populated: flag(row, 10)?,
-            bytes: row.get(11)?.unwrap_or_default(),
+            bytes: row.get(11)?.ok_or(Unread::Gone)?,
             state: text(row, 12)?,
             bindings: Vec::new(),
         })

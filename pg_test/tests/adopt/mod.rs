@@ -6,6 +6,7 @@ mod foreign;
 mod kept;
 mod others;
 mod pgedge;
+mod races;
 mod random;
 mod round;
 mod schema;

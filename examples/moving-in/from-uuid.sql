@@ -8,12 +8,27 @@
 -- key stays as a column beside it, with its default, UNIQUE and NOT NULL: what clients know of rows, they still find. Old rows get IDs of
 -- now, in the order of a column that says when they were made. A call is one transaction: it locks all these tables and rewrites them.
 
-\set ON_ERROR_STOP on
+-- As the owner of these tables: functions of their indexes and constraints run as whoever calls this. All names are looked up in pg_catalog
+-- alone, whatever the session's search_path is.
+
+BEGIN;
+SET LOCAL search_path = pg_catalog, pg_temp;
 
 CREATE SCHEMA from_uuid;
 
+-- snowflake_next() of the extension, or of the extension in SQL: whoever may create functions in its schema could have made others of
+-- the same name.
+CREATE FUNCTION from_uuid.next() RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format('%I.%I()', nspname, proname)
+    FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace JOIN pg_language l ON l.oid = prolang
+    WHERE proname = 'snowflake_next' AND pronargs = 0 AND CASE lanname
+        WHEN 'c' THEN probin ~ '(^|/)pg_snowflake$' AND EXISTS (SELECT FROM pg_extension e JOIN pg_depend ON refobjid = e.oid
+            WHERE extname = 'pg_snowflake' AND refclassid = 'pg_extension'::regclass AND classid = 'pg_proc'::regclass AND objid = p.oid)
+        ELSE proowner = (SELECT nspowner FROM pg_namespace WHERE nspname = '_snowflake') END
+    ORDER BY lanname <> 'c' LIMIT 1 $$;
+
 -- Which ID a key has got.
-CREATE FUNCTION from_uuid.id_of(key text) RETURNS bigint LANGUAGE plpgsql STABLE STRICT AS $$
+CREATE FUNCTION from_uuid.id_of(key text) RETURNS bigint LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     new_id bigint;
 BEGIN
@@ -25,7 +40,8 @@ BEGIN
 END $$;
 
 -- The primary key of the table, and all columns that hold its values: those of foreign keys, and of those that refer to these.
-CREATE FUNCTION from_uuid.columns(tbl regclass) RETURNS TABLE (of regclass, number smallint, col name) LANGUAGE sql STABLE AS $$
+CREATE FUNCTION from_uuid.columns(tbl regclass) RETURNS TABLE (of regclass, number smallint, col name) LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp AS $$
     WITH RECURSIVE reached (relation, number) AS (
         SELECT conrelid, conkey[1] FROM pg_constraint WHERE conrelid = tbl AND contype = 'p' AND cardinality(conkey) = 1
         UNION
@@ -35,10 +51,14 @@ CREATE FUNCTION from_uuid.columns(tbl regclass) RETURNS TABLE (of regclass, numb
     SELECT relation::regclass, r.number, attname FROM reached r JOIN pg_attribute ON attrelid = relation AND attnum = r.number $$;
 
 -- What would be lost, or would silently mean the old key.
-CREATE FUNCTION from_uuid.obstacles(tbl regclass) RETURNS SETOF text LANGUAGE sql STABLE AS $$
+CREATE FUNCTION from_uuid.obstacles(tbl regclass) RETURNS SETOF text LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp AS $$
     SELECT format('table %s has no primary key of one column that is uuid or text', tbl) WHERE NOT EXISTS (
         SELECT FROM from_uuid.columns(tbl) c JOIN pg_attribute ON attrelid = of AND attnum = number
         WHERE of = tbl AND atttypid IN ('uuid'::regtype, 'text'::regtype, 'varchar'::regtype, 'bpchar'::regtype))
+    UNION ALL
+    SELECT format('table %s belongs to %s: SET ROLE %2$s for all of the move, or give all these tables one owner', of, relowner::regrole)
+    FROM (SELECT DISTINCT of FROM from_uuid.columns(tbl)) t JOIN pg_class ON oid = of WHERE relowner <> quote_ident(current_user)::regrole
     UNION ALL
     SELECT format('table %s is partitioned, a partition, or part of an inheritance tree', of) FROM from_uuid.columns(tbl)
     JOIN pg_class c ON c.oid = of WHERE relkind <> 'r' OR EXISTS (SELECT FROM pg_inherits WHERE of IN (inhrelid, inhparent))
@@ -65,13 +85,18 @@ CREATE FUNCTION from_uuid.obstacles(tbl regclass) RETURNS SETOF text LANGUAGE sq
     JOIN pg_attribute ON attrelid = of AND attnum = number AND atthasdef WHERE NOT EXISTS (
         SELECT FROM pg_constraint WHERE conrelid = of AND contype = 'p' AND of = tbl AND conkey = ARRAY[number]) $$;
 
-CREATE PROCEDURE from_uuid.move(tbl regclass, keep_as name, order_by name DEFAULT NULL) LANGUAGE plpgsql AS $$
+CREATE PROCEDURE from_uuid.move(tbl regclass, keep_as name, order_by name DEFAULT NULL) LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     key record;
     f record;
     problems text;
     tables text;
+    next text := from_uuid.next();
 BEGIN
+    IF next IS NULL THEN
+        RAISE EXCEPTION 'there is no function snowflake_next()' USING HINT = 'CREATE EXTENSION pg_snowflake;';
+    END IF;
     SELECT string_agg(of::text, ', ' ORDER BY of::oid) INTO tables FROM (SELECT DISTINCT of FROM from_uuid.columns(tbl)) t;
     IF tables IS NOT NULL THEN
         EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', tables);
@@ -88,8 +113,8 @@ BEGIN
     -- The foreign keys say which columns these are, and go first.
     CREATE TEMPORARY TABLE from_uuid_columns ON COMMIT DROP AS SELECT * FROM from_uuid.columns(tbl);
     CREATE TEMPORARY TABLE from_uuid_ids (key text PRIMARY KEY, id bigint NOT NULL) ON COMMIT DROP;
-    EXECUTE format('INSERT INTO from_uuid_ids SELECT key, snowflake_next() FROM (SELECT %I::text AS key FROM %s ORDER BY %I) k',
-        key.col, tbl, coalesce(order_by, key.col));
+    EXECUTE format('INSERT INTO from_uuid_ids SELECT key, %s FROM (SELECT %I::text AS key FROM %s ORDER BY %I) k',
+        next, key.col, tbl, coalesce(order_by, key.col));
     ANALYZE from_uuid_ids;
 
     CREATE TEMPORARY TABLE from_uuid_keys ON COMMIT DROP AS
@@ -107,8 +132,8 @@ BEGIN
         EXECUTE format('ALTER TABLE %s %s%s', f.of, f.changes,
             CASE WHEN f.of = tbl THEN format(', ALTER COLUMN %I TYPE %s USING %I', keep_as, key.type, key.col) ELSE '' END);
     END LOOP;
-    EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT snowflake_next(), ALTER COLUMN %I SET NOT NULL, ADD UNIQUE (%3$I)',
-        tbl, key.col, keep_as);
+    EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s, ALTER COLUMN %I SET NOT NULL, ADD UNIQUE (%4$I)',
+        tbl, key.col, next, keep_as);
     IF key."default" IS NOT NULL THEN
         EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', tbl, keep_as, key."default");
     END IF;
@@ -118,3 +143,26 @@ BEGIN
     END LOOP;
     DROP TABLE from_uuid_columns, from_uuid_ids, from_uuid_keys;
 END $$;
+
+-- What stands in this schema becomes statements of the role that moves the tables, so nobody else may do anything here, whatever ALTER
+-- DEFAULT PRIVILEGES gives.
+DO $$
+DECLARE
+    other text;
+BEGIN
+    FOR other IN
+        SELECT 'PUBLIC'
+        UNION
+        SELECT grantee::regrole::text FROM (
+            SELECT nspacl AS acl FROM pg_namespace WHERE oid = 'from_uuid'::regnamespace
+            UNION ALL SELECT relacl FROM pg_class WHERE relnamespace = 'from_uuid'::regnamespace
+            UNION ALL SELECT proacl FROM pg_proc WHERE pronamespace = 'from_uuid'::regnamespace
+        ) made, aclexplode(acl) WHERE grantee NOT IN (0, quote_ident(current_user)::regrole)
+    LOOP
+        EXECUTE format('REVOKE ALL ON SCHEMA from_uuid FROM %s', other);
+        EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA from_uuid FROM %s', other);
+        EXECUTE format('REVOKE ALL ON ALL ROUTINES IN SCHEMA from_uuid FROM %s', other);
+    END LOOP;
+END $$;
+
+COMMIT;

@@ -16,10 +16,14 @@
 -- Before the swap, CALL moving.abandon() takes everything back. Whatever fails, and whatever is called after it: clients go on
 -- writing. What keeps the columns equal, and what proves that they are, goes with this schema.
 --
+-- As the owner of the tables: what they carry, such as triggers, runs as whoever calls this. All names are looked up in pg_catalog alone,
+-- whatever the session's search_path is; triggers that the backfill runs see the session's.
+--
 -- For plain tables. Each column gets a new one beside it, of type bigint, that a trigger keeps equal to it. The new column takes the
 -- name of the old one in the swap, and with it the foreign keys, CHECK constraints and indexes.
 
-\set ON_ERROR_STOP on
+BEGIN;
+SET LOCAL search_path = pg_catalog, pg_temp;
 
 CREATE SCHEMA moving;
 
@@ -44,12 +48,37 @@ CREATE TABLE moving.result (tbl regclass, col name, first_id bigint, adopted_at 
 CREATE VIEW moving.progress AS
     SELECT tbl, col, next_block, blocks, round(100.0 * next_block / nullif(blocks, 0), 1) AS percent FROM moving.columns;
 
--- The proofs call this, so that they go with the schema, as the triggers do: without these, no row could be written.
-CREATE FUNCTION moving.same(new bigint, old bigint) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
-    'SELECT $1 IS NOT DISTINCT FROM $2';
+-- The proofs call this, so that they go with the schema, as the triggers do: without these, no row could be written. It runs as
+-- whoever writes.
+CREATE FUNCTION moving.same(new bigint, old bigint) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN new IS NOT DISTINCT FROM old;
+
+-- Only its owner moves a table.
+CREATE PROCEDURE moving.must_own(tbl regclass) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    owner regrole;
+BEGIN
+    SELECT relowner INTO owner FROM pg_class WHERE oid = tbl;
+    IF NOT FOUND THEN
+        RAISE undefined_table USING MESSAGE = format('the table with OID %s is gone', tbl::oid);
+    END IF;
+    IF owner <> quote_ident(current_user)::regrole THEN
+        RAISE insufficient_privilege USING MESSAGE = format('table %s belongs to %s', tbl, owner),
+            DETAIL = 'Its triggers, constraints and indexes may run functions of this role, and would run them as you.',
+            HINT = format('SET ROLE %s for all of the move, from the script on. It needs CREATE on the database.', owner);
+    END IF;
+END $$;
+
+-- A function of the extension, by its library: whoever may create functions in its schema could have made others of the same name.
+CREATE FUNCTION moving.of_extension(symbol text) RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format('%I.%I', nspname, proname)
+    FROM pg_extension e JOIN pg_depend d ON refclassid = 'pg_extension'::regclass AND refobjid = e.oid AND deptype = 'e'
+        AND classid = 'pg_proc'::regclass
+    JOIN pg_proc p ON p.oid = objid JOIN pg_namespace n ON n.oid = pronamespace JOIN pg_language l ON l.oid = prolang AND lanname = 'c'
+    WHERE extname = 'pg_snowflake' AND prosrc = symbol AND probin ~ '(^|/)pg_snowflake$' $$;
 
 -- Adds the new column and its trigger. Locks the table for a moment.
-CREATE PROCEDURE moving.prepare(tbl regclass, col name) LANGUAGE plpgsql AS $$
+CREATE PROCEDURE moving.prepare(tbl regclass, col name) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     new name := substr(col::text, 1, 50) || '_moving';
     trigger_name name := 'zzz_moving_' || (SELECT attnum FROM pg_attribute WHERE attrelid = tbl AND attname = col);
@@ -58,6 +87,7 @@ BEGIN
     IF EXISTS (SELECT FROM moving.columns c WHERE c.tbl = prepare.tbl AND c.col = prepare.col) THEN
         RETURN;
     END IF;
+    CALL moving.must_own(tbl);
     SELECT CASE
         WHEN relkind <> 'r' OR relispartition OR EXISTS (SELECT FROM pg_inherits WHERE tbl IN (inhparent, inhrelid))
             THEN 'it is no plain table: use snowflake_adopt()'
@@ -85,15 +115,21 @@ END $$;
 -- and how far it came, so a crash loses at most a batch.
 CREATE PROCEDURE moving.backfill(batch_blocks integer DEFAULT 1000, pause interval DEFAULT '0.1 s') LANGUAGE plpgsql AS $$
 DECLARE
+    -- A procedure that commits cannot have a setting of its own. Until it has set the path, and after each COMMIT, it names no more
+    -- than what stands in a schema.
+    path pg_catalog.text := pg_catalog.current_setting('search_path');
     c moving.columns;
-    until bigint;
+    until pg_catalog.int8;
+    batch pg_catalog.text;
 BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     IF batch_blocks < 1 THEN
         RAISE EXCEPTION 'batch_blocks must be at least 1';
     END IF;
     LOOP
         SELECT * INTO c FROM moving.columns WHERE next_block < blocks ORDER BY tbl::text, col LIMIT 1 FOR UPDATE;
         EXIT WHEN NOT FOUND;
+        CALL moving.must_own(c.tbl);
         IF c.filenode <> pg_relation_filenode(c.tbl) THEN
             -- VACUUM FULL or CLUSTER has moved the rows.
             UPDATE moving.columns SET filenode = pg_relation_filenode(c.tbl), next_block = 0,
@@ -101,22 +137,28 @@ BEGIN
             WHERE (tbl, col) = (c.tbl, c.col);
         ELSE
             until := least(c.next_block + batch_blocks, c.blocks);
-            EXECUTE format('UPDATE %s SET %I = %I WHERE ctid >= %L AND ctid < %L AND %2$I IS DISTINCT FROM %3$I',
-                c.tbl, c.new, c.col, format('(%s,0)', c.next_block), format('(%s,0)', until));
             UPDATE moving.columns SET next_block = until WHERE (tbl, col) = (c.tbl, c.col);
+            batch := format('UPDATE %s SET %2$I = %3$I WHERE ctid OPERATOR(pg_catalog.>=) %4$L::pg_catalog.tid '
+                'AND ctid OPERATOR(pg_catalog.<) %5$L::pg_catalog.tid AND (%2$I OPERATOR(pg_catalog.=) %3$I) IS NOT TRUE '
+                'AND (%2$I IS NOT NULL OR %3$I IS NOT NULL)',
+                c.tbl, c.new, c.col, format('(%s,0)', c.next_block), format('(%s,0)', until));
+            -- The table's own triggers run, and find their objects where they always do.
+            PERFORM set_config('search_path', path, true);
+            EXECUTE batch;
         END IF;
         COMMIT;
+        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
         PERFORM pg_sleep_for(pause);
     END LOOP;
 END $$;
 
 -- The statements that make the indexes of the new columns, to be run one by one, outside a transaction.
-CREATE FUNCTION moving.index_statements() RETURNS SETOF text LANGUAGE plpgsql AS $$
+CREATE FUNCTION moving.index_statements() RETURNS SETOF text LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     i record;
 BEGIN
     FOR i IN
-        SELECT x.indexrelid::regclass AS index, x.*, am.amname, n.nspname,
+        SELECT x.indexrelid::regclass AS index, x.*, am.amname, n.nspname, n.oid AS namespace,
             (SELECT string_agg(quote_ident(coalesce(m.new, attname)), ', ' ORDER BY place)
                 FROM unnest(x.indkey::smallint[]) WITH ORDINALITY AS k (number, place)
                 JOIN pg_attribute ON attrelid = indrelid AND attnum = number
@@ -132,7 +174,7 @@ BEGIN
         WHERE indexrelid IN (SELECT moving.indexes()) ORDER BY indexrelid
     LOOP
         IF EXISTS (SELECT FROM pg_class c JOIN pg_index y ON indexrelid = c.oid
-                WHERE relname = i.indexrelid || '_moving' AND relnamespace = i.nspname::regnamespace AND indisvalid) THEN
+                WHERE relname = i.indexrelid || '_moving' AND relnamespace = i.namespace AND indisvalid) THEN
             CONTINUE;
         END IF;
         IF i.indexprs IS NOT NULL OR i.indpred IS NOT NULL OR i.indisexclusion OR i.amname <> 'btree'
@@ -150,7 +192,7 @@ BEGIN
 END $$;
 
 -- The indexes with columns that are moved.
-CREATE FUNCTION moving.indexes() RETURNS SETOF regclass LANGUAGE sql AS $$
+CREATE FUNCTION moving.indexes() RETURNS SETOF regclass LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
     SELECT DISTINCT indexrelid::regclass FROM moving.columns m JOIN pg_attribute a ON attrelid = tbl AND attname = col
     JOIN pg_index ON indrelid = tbl AND (attnum = ANY (indkey) OR EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass
         AND objid = indexrelid AND refclassid = 'pg_class'::regclass AND refobjid = tbl AND refobjsubid = attnum))
@@ -160,27 +202,31 @@ CREATE FUNCTION moving.indexes() RETURNS SETOF regclass LANGUAGE sql AS $$
 CREATE PROCEDURE moving.check() LANGUAGE plpgsql AS $$
 DECLARE
     c moving.columns;
-    condition text;
+    condition pg_catalog.text;
 BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
+        CALL moving.must_own(c.tbl);
         IF NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.tbl AND conname = c.new) THEN
             SELECT format(CASE WHEN attnotnull THEN '%1$I IS NOT NULL AND ' ELSE '' END || 'moving.same(%1$I, %2$I)', c.new, c.col)
             INTO condition FROM pg_attribute WHERE attrelid = c.tbl AND attname = c.col;
             EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (%s) NOT VALID', c.tbl, c.new, condition);
             COMMIT;
+            PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
         END IF;
         EXECUTE format('ALTER TABLE %s VALIDATE CONSTRAINT %I', c.tbl, c.new);
         COMMIT;
+        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     END LOOP;
 END $$;
 
 -- The sequence of a column's identity.
-CREATE FUNCTION moving.sequence_of(tbl regclass, number smallint) RETURNS regclass LANGUAGE sql AS $$
+CREATE FUNCTION moving.sequence_of(tbl regclass, number smallint) RETURNS regclass LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
     SELECT objid::regclass FROM pg_depend WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass
         AND refobjid = tbl AND refobjsubid = number AND deptype = 'i' AND EXISTS (SELECT FROM pg_sequence WHERE seqrelid = objid) $$;
 
 -- Gives the new column the identity that the old one had.
-CREATE PROCEDURE moving.make_identity(tbl regclass, col name) LANGUAGE plpgsql AS $$
+CREATE PROCEDURE moving.make_identity(tbl regclass, col name) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     was moving.identities;
     sequence regclass;
@@ -213,23 +259,31 @@ END $$;
 
 -- Puts the new columns into the place of the old ones, and has snowflake_next() make the key. Reads no table but for the highest
 -- value, by its index.
-CREATE PROCEDURE moving.swap(tbl regclass, col name, longest_wait interval DEFAULT '5 s') LANGUAGE plpgsql AS $$
+CREATE PROCEDURE moving.swap(tbl regclass, col name, longest_wait interval DEFAULT '5 s') LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     c moving.columns;
     i record;
     sequence regclass;
     place record;
     missing text;
+    obstacles text;
 BEGIN
     IF NOT EXISTS (SELECT FROM moving.columns m WHERE NOT is_swapped) THEN
         RETURN;
     END IF;
     PERFORM set_config('lock_timeout', (1000 * extract(epoch FROM longest_wait))::bigint || 'ms', true);
     FOR c IN SELECT * FROM moving.columns m WHERE NOT is_swapped ORDER BY m.tbl::oid, m.col LOOP
+        CALL moving.must_own(c.tbl);
         EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', c.tbl);
     END LOOP;
 
-    -- What is not ready.
+    -- What is not ready. With all their arguments, nothing else is meant than the extension's functions.
+    IF moving.of_extension('snowflake_adopt') IS NULL THEN
+        RAISE EXCEPTION 'the extension is missing' USING HINT = 'CREATE EXTENSION pg_snowflake;';
+    END IF;
+    EXECUTE format('SELECT string_agg(note, ''; '') FROM %s($1, $2, $3) WHERE kind = ''obstacle''',
+        moving.of_extension('snowflake_adopt_plan')) INTO obstacles USING swap.tbl, swap.col, 'refuse'::text;
     SELECT string_agg(DISTINCT what, '; ') INTO missing FROM (
         SELECT format('column %s.%s has not been prepared', conrelid::regclass, a.attname) AS what
         FROM moving.columns m JOIN pg_attribute t ON t.attrelid = m.tbl AND t.attname = m.col
@@ -246,7 +300,7 @@ BEGIN
         WHERE NOT EXISTS (SELECT FROM pg_class p JOIN pg_index ON indexrelid = p.oid AND indisvalid
             JOIN pg_class q ON q.oid = o AND q.relnamespace = p.relnamespace WHERE p.relname = o::oid || '_moving')
         UNION ALL
-        SELECT note FROM snowflake_adopt_plan(swap.tbl, swap.col) WHERE kind = 'obstacle'
+        SELECT obstacles WHERE obstacles IS NOT NULL
     ) problems;
     IF missing IS NOT NULL THEN
         RAISE EXCEPTION 'the swap is not prepared' USING DETAIL = missing;
@@ -343,21 +397,30 @@ BEGIN
             EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', i.name, i.tbl, i.comment);
         END IF;
     END LOOP;
-    INSERT INTO moving.result SELECT swap.tbl, swap.col, a.* FROM snowflake_adopt(swap.tbl, swap.col) a;
+    EXECUTE format('INSERT INTO moving.result SELECT $1, $2, a.* FROM %s($1, $2, $3) a', moving.of_extension('snowflake_adopt'))
+        USING swap.tbl, swap.col, 'refuse'::text;
     UPDATE moving.columns SET is_swapped = true;
 END $$;
 
 -- Validates what the swap has made again.
 CREATE PROCEDURE moving.validate() LANGUAGE plpgsql AS $$
 DECLARE
-    i record;
+    path pg_catalog.text := pg_catalog.current_setting('search_path');
+    i pg_catalog.record;
+    validation pg_catalog.text;
 BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOR i IN SELECT * FROM moving.constraints LOOP
-        IF i.was_valid THEN
-            EXECUTE format('ALTER TABLE %s VALIDATE CONSTRAINT %I', i.tbl, i.name);
-        END IF;
+        CALL moving.must_own(i.tbl);
         DELETE FROM moving.constraints WHERE (tbl, name) = (i.tbl, i.name);
+        IF i.was_valid THEN
+            validation := format('ALTER TABLE %s VALIDATE CONSTRAINT %I', i.tbl, i.name);
+            -- It may call functions of the table's owner, which find their objects where they always do.
+            PERFORM set_config('search_path', path, true);
+            EXECUTE validation;
+        END IF;
         COMMIT;
+        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     END LOOP;
 END $$;
 
@@ -366,13 +429,16 @@ CREATE PROCEDURE moving.finish() LANGUAGE plpgsql AS $$
 DECLARE
     c moving.columns;
 BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     IF EXISTS (SELECT FROM moving.constraints) OR EXISTS (SELECT FROM moving.columns WHERE NOT is_swapped) THEN
         RAISE EXCEPTION 'CALL moving.swap() and moving.validate() first';
     END IF;
     FOR c IN SELECT * FROM moving.columns LOOP
+        CALL moving.must_own(c.tbl);
         EXECUTE format('ALTER TABLE %s DROP COLUMN %I', c.tbl, c.new || '_old');
         DELETE FROM moving.columns WHERE (tbl, col) = (c.tbl, c.col);
         COMMIT;
+        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     END LOOP;
 END $$;
 
@@ -380,9 +446,11 @@ END $$;
 CREATE PROCEDURE moving.abandon() LANGUAGE plpgsql AS $$
 DECLARE
     c moving.columns;
-    number smallint;
+    number pg_catalog.int2;
 BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
+        CALL moving.must_own(c.tbl);
         SELECT attnum INTO number FROM pg_attribute WHERE attrelid = c.tbl AND attname = c.col;
         -- The proof goes with the column, and first.
         EXECUTE format('ALTER TABLE %s DROP COLUMN %I', c.tbl, c.new);
@@ -390,11 +458,12 @@ BEGIN
         EXECUTE format('DROP FUNCTION moving.%I()', c.tbl::oid || '_zzz_moving_' || number);
         DELETE FROM moving.columns WHERE (tbl, col) = (c.tbl, c.col);
         COMMIT;
+        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     END LOOP;
 END $$;
 
 -- The last step: nothing is left to be done, or it says what is.
-CREATE PROCEDURE moving.remove() LANGUAGE plpgsql AS $$
+CREATE PROCEDURE moving.remove() LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     missing text;
 BEGIN
@@ -417,3 +486,28 @@ BEGIN
     END IF;
     DROP SCHEMA moving CASCADE;
 END $$;
+
+-- What stands in this schema becomes statements of the role that moves the tables, so nobody else may do anything here, whatever ALTER
+-- DEFAULT PRIVILEGES gives.
+DO $$
+DECLARE
+    other text;
+BEGIN
+    FOR other IN
+        SELECT 'PUBLIC'
+        UNION
+        SELECT grantee::regrole::text FROM (
+            SELECT nspacl AS acl FROM pg_namespace WHERE oid = 'moving'::regnamespace
+            UNION ALL SELECT relacl FROM pg_class WHERE relnamespace = 'moving'::regnamespace
+            UNION ALL SELECT proacl FROM pg_proc WHERE pronamespace = 'moving'::regnamespace
+        ) made, aclexplode(acl) WHERE grantee NOT IN (0, quote_ident(current_user)::regrole)
+    LOOP
+        EXECUTE format('REVOKE ALL ON SCHEMA moving FROM %s', other);
+        EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA moving FROM %s', other);
+        EXECUTE format('REVOKE ALL ON ALL ROUTINES IN SCHEMA moving FROM %s', other);
+    END LOOP;
+END $$;
+-- But this is called by all who write, between check() and swap(): by OID, so it takes no USAGE on the schema.
+GRANT EXECUTE ON FUNCTION moving.same TO PUBLIC;
+
+COMMIT;

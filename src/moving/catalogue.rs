@@ -143,7 +143,7 @@ const FOREIGN_KEYS: &str = "
 const RELATIONS: &str = "
     SELECT c.oid, quote_ident(nspname) || '.' || quote_ident(relname), pg_has_role(relowner, 'USAGE'), relispartition,
         CASE WHEN relkind = 'r' THEN pg_total_relation_size(c.oid) ELSE 0 END,
-        relowner, relowner::regrole::text, relowner = current_user::regrole,
+        relowner, relowner::regrole::text, relowner = quote_ident(current_user)::regrole,
         has_schema_privilege(relowner, relnamespace, 'CREATE'),
         ARRAY(
             WITH RECURSIVE heirs (heir) AS (
@@ -206,7 +206,7 @@ const SEQUENCES: &str = r"
             SELECT DISTINCT grantee, defaclnamespace = 0 AND NOT defaclacl @> acldefault('s', defaclrole) AS is_odd
             FROM pg_default_acl, aclexplode(defaclacl)
             WHERE defaclobjtype = 'S' AND defaclnamespace IN (0, relnamespace)
-                AND defaclrole IN (relowner, current_user::regrole)
+                AND defaclrole IN (relowner, quote_ident(current_user)::regrole)
         ) d
     ) AS given
     CROSS JOIN LATERAL (

@@ -10,6 +10,7 @@ mod races;
 mod random;
 mod round;
 mod schema;
+mod scripts;
 mod sessions;
 mod staged;
 mod together;

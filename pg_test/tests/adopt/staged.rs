@@ -154,7 +154,7 @@ fn the_swap_waits_for_all_that_comes_before_it() {
     missing(&["lines.order_id has not been prepared", "orders.parent_id has not been prepared", "has not proved"]);
     prepare(&cluster);
     cluster.client().batch_execute("CALL moving.backfill(1000, '0')").unwrap();
-    missing(&["has not proved column orders.id_moving", "the index for orders_pkey is missing"]);
+    missing(&["has not proved column public.orders.id_moving", "the index for public.orders_pkey is missing"]);
     make_indexes(&cluster);
     cluster.client().batch_execute("CALL moving.check()").unwrap();
     cluster.client().batch_execute("CREATE VIEW v AS SELECT id FROM orders").unwrap();

@@ -121,19 +121,23 @@ fn what_would_be_lost_is_in_the_way() {
         assert!(error.detail().is_some_and(|text| text.contains(detail)), "{change}: {error:?}");
         call(client, "ROLLBACK");
     };
-    refusal(&mut client, "CREATE VIEW v AS SELECT user_id FROM notes", "view v depends on notes.user_id");
-    refusal(&mut client, "CREATE VIEW v AS SELECT id FROM users", "view v depends on users.id");
-    refusal(&mut client, "CREATE POLICY p ON users USING (id IS NOT NULL)", "policy p on table users");
-    refusal(&mut client, "ALTER TABLE notes ALTER about SET DEFAULT gen_random_uuid()", "notes.about has a default");
+    refusal(&mut client, "CREATE VIEW v AS SELECT user_id FROM notes", "view public.v depends on public.notes.user_id");
+    refusal(&mut client, "CREATE VIEW v AS SELECT id FROM users", "view public.v depends on public.users.id");
+    refusal(&mut client, "CREATE POLICY p ON users USING (id IS NOT NULL)", "policy p on table public.users");
+    refusal(
+        &mut client,
+        "ALTER TABLE notes ALTER about SET DEFAULT gen_random_uuid()",
+        "public.notes.about has a default",
+    );
     refusal(
         &mut client,
         "ALTER TABLE users ADD CHECK (id::text <> '')",
-        "CHECK constraint users_id_check of users depends on id",
+        "CHECK constraint users_id_check of public.users depends on id",
     );
     refusal(
         &mut client,
         "ALTER TABLE users ADD UNIQUE (id, name); CREATE TABLE pairs (a uuid, b text, FOREIGN KEY (a, b) REFERENCES users (id, name))",
-        "foreign key pairs_a_b_fkey of pairs has several columns",
+        "foreign key pairs_a_b_fkey of public.pairs has several columns",
     );
     refusal(&mut client, "CREATE TABLE heirs () INHERITS (users)", "part of an inheritance tree");
     refused(&mut client, "CALL from_uuid.move('notes', keep_as => 'uuid')", "P0001");

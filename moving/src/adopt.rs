@@ -1,7 +1,9 @@
 //! From a sequence, an identity or nothing to `snowflake_next()`.
 
 use crate::record::{self, Record};
-use crate::{Before, Column, Facts, ForeignKey, Oid, Plan, Source, Step, Values, Width, literal, sequences, views};
+use crate::{
+    Before, Column, Facts, ForeignKey, Oid, Plan, Source, Step, Values, Width, literal, sequences, views, writers,
+};
 
 /// How columns are to get snowflake IDs.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +44,7 @@ pub fn adopt_all(all: &Facts, keys: &[Facts], wish: &Adoption) -> Plan {
     plan.check_owners(all, &touched(all, &changed, &widened));
     find_obstacles(&mut plan, all, &widened, wish);
     open.iter().for_each(|(key, _)| check_values(&mut plan, key, wish.first_id));
+    open.iter().for_each(|(key, _)| writers::check(&mut plan, key));
     let recreates = wish.recreate_views && !widened.is_empty();
     if recreates {
         views::find_obstacles(&mut plan, all);

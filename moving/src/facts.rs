@@ -2,6 +2,7 @@
 
 use crate::sequences::Sequence;
 use crate::views::View;
+use crate::writers::Writer;
 
 /// The number of a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,6 +134,8 @@ pub struct Facts {
     pub columns: Vec<Column>,
     /// The foreign keys between these tables.
     pub foreign_keys: Vec<ForeignKey>,
+    /// Who may insert rows of the first column's table, its partitions and heirs, or of views that PostgreSQL writes through.
+    pub writers: Vec<Writer>,
     /// Where the first column's values come from.
     pub source: Source,
     /// The sequences of the first column.

@@ -14,6 +14,7 @@ mod release;
 mod sequences;
 pub mod target;
 mod views;
+mod writers;
 
 pub use adopt::{Adoption, adopt, adopt_all, is_done};
 pub use facts::{Column, Facts, ForeignKey, Oid, Relation, Role, Source, Values, Width};
@@ -22,3 +23,4 @@ pub use record::Before;
 pub use release::{Release, ReleaseError, begins_at, put_back, release};
 pub use sequences::{Options, Position, Sequence};
 pub use views::View;
+pub use writers::{Writer, shut_out};

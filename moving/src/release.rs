@@ -1,7 +1,9 @@
 //! From `snowflake_next()` back to what was before, or to a sequence or an identity. The column stays `bigint`.
 
 use crate::record::{self, Record};
-use crate::{Before, Column, Facts, Oid, Options, Plan, Sequence, Source, Step, Values, Width, literal, sequences};
+use crate::{
+    Before, Column, Facts, Oid, Options, Plan, Sequence, Source, Step, Values, Width, literal, sequences, writers,
+};
 
 /// What the column is to get instead.
 #[derive(Clone, Debug, Default)]
@@ -145,6 +147,7 @@ pub fn release(facts: &Facts, wish: &Release) -> Result<(Plan, Option<i64>), Rel
         Back::Sequence(sequence) => {
             plan.check_position(sequence);
             restart(&mut plan, sequence, first);
+            plan.steps.extend(writers::open_kept(sequence));
             set_default(&mut plan, facts, &columns, &sequence.name);
         }
         Back::Identity(sequence, is_always) => {
@@ -236,6 +239,7 @@ fn make_sequence(plan: &mut Plan, facts: &Facts, columns: &[&Column], name: &str
     plan.steps.extend(sequences::new(name, &statement, "", table));
     let statement = format!("ALTER SEQUENCE {name} OWNED BY {}.{}", table.name, facts.key().name);
     plan.steps.push(Step::on(name, statement, ""));
+    plan.steps.extend(writers::open(facts, name));
     set_default(plan, facts, columns, name);
 }
 

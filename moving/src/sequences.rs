@@ -21,6 +21,8 @@ pub struct Sequence {
     pub callers: Vec<String>,
     /// Its options.
     pub options: Options,
+    /// Roles that may insert rows of the column's table, and may not have a value of it.
+    pub closed_to: Vec<String>,
     /// Where it is; `None` where the caller may not know that.
     pub position: Option<Position>,
     /// Whether it is unlogged.

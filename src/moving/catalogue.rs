@@ -9,7 +9,7 @@ use pgrx::prelude::*;
 use pgrx::spi::{self, SpiClient, SpiHeapTupleData};
 use snowflake_moving::target::{Candidate, Table, TableKind};
 use snowflake_moving::{
-    Column, Facts, ForeignKey, Oid, Options, Position, Relation, Role, Sequence, Source, Values, Width,
+    Column, Facts, ForeignKey, Oid, Options, Position, Relation, Role, Sequence, Source, Values, Width, Writer,
 };
 
 /// A function without arguments ($1), as a statement writes its call.
@@ -230,6 +230,57 @@ const SEQUENCES: &str = r"
     ) AS privileges
     WHERE relkind = 'S' AND (o.oid IS NOT NULL OR s.oid IN (SELECT oid FROM used)) ORDER BY s.oid";
 
+/// The roles (0 for PUBLIC) that may insert rows of a table ($1), its partitions and heirs, and of views that PostgreSQL writes through.
+/// Stands for `GRANTEES`.
+const GRANTEES: &str = "
+    tree (relation) AS (
+        SELECT $1::oid UNION SELECT inhrelid FROM tree JOIN pg_inherits ON inhparent = relation
+    ), ways (relation) AS (
+        SELECT relation FROM tree
+        UNION
+        SELECT ev_class FROM ways
+        JOIN pg_depend ON refclassid = 'pg_class'::regclass AND refobjid = relation AND classid = 'pg_rewrite'::regclass
+        JOIN pg_rewrite w ON w.oid = objid JOIN pg_class v ON v.oid = ev_class AND relkind = 'v'
+        WHERE pg_relation_is_updatable(ev_class, false) & 8 <> 0
+    ), grantees (role) AS (
+        SELECT grantee FROM ways JOIN pg_class c ON c.oid = relation,
+            aclexplode(coalesce(relacl, acldefault('r', relowner))) WHERE privilege_type = 'INSERT'
+        UNION
+        SELECT grantee FROM ways JOIN pg_attribute ON attrelid = relation, aclexplode(attacl) WHERE privilege_type = 'INSERT'
+    )";
+
+/// These roles, with whether they may execute a function ($2). A role that nobody is logged in as may be one that gathers others: then
+/// these count.
+const WRITERS: &str = "
+    WITH RECURSIVE GRANTEES
+    SELECT CASE role WHEN 0 THEN 'PUBLIC' ELSE role::regrole::text END,
+        coalesce(CASE role WHEN 0 THEN is_public ELSE has_function_privilege(role, next, 'EXECUTE') END
+            OR (role = 0 OR NOT rolcanlogin AND EXISTS (SELECT FROM pg_roles m
+                    WHERE m.rolcanlogin AND NOT m.rolsuper AND pg_has_role(m.oid, role, 'MEMBER')))
+                AND role <> (SELECT relowner FROM pg_class WHERE oid = $1)
+                AND NOT EXISTS (SELECT FROM pg_roles m WHERE m.rolcanlogin AND (role = 0 OR pg_has_role(m.oid, role, 'MEMBER'))
+                    AND NOT has_function_privilege(m.oid, next, 'EXECUTE')), true)
+    FROM (
+        SELECT role FROM grantees
+        UNION SELECT oid FROM pg_roles WHERE rolcanlogin AND NOT rolsuper AND pg_has_role(oid, 'pg_write_all_data', 'USAGE')
+    ) writers
+    LEFT JOIN pg_roles r ON r.oid = role
+    LEFT JOIN (
+        SELECT oid AS next, EXISTS (SELECT FROM aclexplode(coalesce(proacl, acldefault('f', proowner))) WHERE grantee = 0) AS is_public
+        FROM pg_proc WHERE oid = $2
+    ) function ON true
+    ORDER BY 1";
+
+/// Those of them that may not have a value of a sequence ($2), but for the owner of the table.
+const CLOSED_TO: &str = "
+    WITH RECURSIVE GRANTEES
+    SELECT CASE role WHEN 0 THEN 'PUBLIC' ELSE role::regrole::text END
+    FROM grantees JOIN pg_class s ON s.oid = $2 WHERE role <> (SELECT relowner FROM pg_class WHERE oid = $1) AND CASE role
+        WHEN 0 THEN NOT EXISTS (SELECT FROM aclexplode(coalesce(relacl, acldefault('s', relowner)))
+            WHERE grantee = 0 AND privilege_type IN ('USAGE', 'UPDATE'))
+        ELSE NOT has_sequence_privilege(role, $2, 'USAGE, UPDATE') END
+    ORDER BY 1";
+
 /// Where a sequence is.
 const POSITION: &str = "SELECT last_value, is_called FROM ";
 
@@ -438,7 +489,17 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
             bytes: row.get(5)?.ok_or(Unread::Gone)?,
         })
     })?;
-    let sequences = rows(client, SEQUENCES, &column, sequence)?;
+    let mut sequences = rows(client, SEQUENCES, &column, sequence)?;
+    let read_writer = |row: &SpiHeapTupleData| Ok(Writer { name: text(row, 1)?, may_make_ids: flag(row, 2)? });
+    let writers =
+        rows(client, &WRITERS.replace("GRANTEES", GRANTEES), &[chosen.table.into(), number.into()], read_writer)?;
+    if chosen.source == Source::Snowflake {
+        let query = CLOSED_TO.replace("GRANTEES", GRANTEES);
+        for sequence in &mut sequences {
+            let arguments = [chosen.table.into(), pg_sys::Oid::from(sequence.oid.0).into()];
+            sequence.closed_to = rows(client, &query, &arguments, |row| text(row, 1))?;
+        }
+    }
     let numbers = |columns: &[&Column]| {
         let tables: Vec<pg_sys::Oid> = columns.iter().map(|column| column.relation.0.into()).collect();
         let numbers: Vec<i16> = columns.iter().map(|column| column.number).collect();
@@ -452,6 +513,7 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
         relations,
         columns,
         foreign_keys,
+        writers,
         source,
         sequences,
         values,
@@ -477,6 +539,7 @@ fn sequence(row: &SpiHeapTupleData) -> Result<Sequence> {
         is_default: flag(row, 6)?,
         users: texts(row, 4)?,
         callers: texts(row, 7)?,
+        closed_to: Vec::new(),
         options: Options {
             width: width(row, 8)?.unwrap_or(Width::Eight),
             start: number(9)?,

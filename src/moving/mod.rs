@@ -21,7 +21,7 @@ use pgrx::spi::SpiClient;
 use snowflake_core::Layout;
 use snowflake_moving::{
     Actor, Adoption, Column, Facts, Plan, Release, Source, Step, Values, Width, adopt_all, begins_at, is_done,
-    put_back, release, target,
+    put_back, release, shut_out, target,
 };
 use std::ffi::{CStr, CString};
 
@@ -98,6 +98,8 @@ pub struct Key {
     pub makes_ids: bool,
     /// Its values; `None` where there are none.
     pub values: Option<Values>,
+    /// Roles that may insert rows, and not execute `snowflake_next()`, in words.
+    pub shut_out: Option<String>,
 }
 
 /// The key of a table, found as [`plan`] finds it.
@@ -124,6 +126,7 @@ fn key_of(client: &SpiClient, wanted: &Named) -> Result<Key, Error> {
         width: facts.key().width,
         makes_ids: facts.source == Source::Snowflake,
         values,
+        shut_out: shut_out(&facts),
     })
 }
 

@@ -59,18 +59,18 @@ pub fn check(wanted: &Wanted) -> Result<Vec<Finding>, Error> {
         },
     ];
     for &table in &wanted.keys {
-        rows.push(key(&layout, now, table, wanted.key_column.clone())?);
+        rows.extend(key(&layout, now, table, wanted.key_column.clone())?);
     }
     rows.extend(server(wanted, leases));
     rows.push(of_database(&layout));
     Ok(rows)
 }
 
-fn key(layout: &Layout, now: UnixMicros, table: pg_sys::Oid, column: Option<String>) -> Result<Finding, Error> {
+fn key(layout: &Layout, now: UnixMicros, table: pg_sys::Oid, column: Option<String>) -> Result<Vec<Finding>, Error> {
     match moving::key(table, column) {
-        Ok(key) => Ok(judge_key(layout, now, &key)),
+        Ok(key) => Ok([judge_key(layout, now, &key)].into_iter().chain(words::shut_out(&key)).collect()),
         // It is not clear what to look at; the rest can be checked all the same.
-        Err(error @ Error::Moving(_)) => Ok(words::no_key(error)),
+        Err(error @ Error::Moving(_)) => Ok(vec![words::no_key(error)]),
         Err(error) => Err(error),
     }
 }

@@ -222,6 +222,12 @@ pub fn key_with_ids(key: &Key, values: Values) -> Finding {
     row("key", Verdict::Ok, finding, "")
 }
 
+/// Roles that may insert rows, and could not any more, or cannot.
+pub fn shut_out(key: &Key) -> Option<Finding> {
+    const ADVICE: &str = "A superuser can grant it. Or revoke INSERT from such roles.";
+    key.shut_out.as_ref().map(|problem| row("key", Verdict::Problem, problem.clone(), ADVICE))
+}
+
 /// Advice for a key that has no snowflake IDs yet.
 fn adopt(key: &Key) -> Option<String> {
     if key.makes_ids {

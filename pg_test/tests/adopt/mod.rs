@@ -15,6 +15,7 @@ mod sessions;
 mod staged;
 mod together;
 mod uuid;
+mod writers;
 
 /// The tables of the schema public that a transaction has locked in `ACCESS EXCLUSIVE` mode, as plans name them.
 fn locked(transaction: &mut postgres::Transaction) -> String {

@@ -116,7 +116,7 @@ const DEEDS: [&str; 20] = [
     "DROP TABLE shop.events_2026; CREATE TABLE shop.events_2026 PARTITION OF shop.events FOR VALUES FROM ('2026-01-01') TO ('2027-01-01')",
     "ALTER SEQUENCE shop.orders_id_seq OWNED BY NONE; DROP SEQUENCE shop.orders_id_seq CASCADE",
     "CREATE PUBLICATION all_of_it FOR TABLE shop.orders; DROP PUBLICATION all_of_it",
-    "CREATE ROLE passing; GRANT SELECT ON shop.orders TO passing; REVOKE ALL ON shop.orders FROM passing; DROP ROLE passing",
+    "CREATE ROLE passing; GRANT INSERT ON shop.orders TO passing; REVOKE ALL ON shop.orders FROM passing; DROP ROLE passing",
     "CREATE VIEW shop.more AS SELECT id FROM shop.orders; DROP VIEW shop.more",
     "SELECT snowflake_adopt('shop.orders', 'id', 'recreate')",
 ];

@@ -113,7 +113,7 @@ fn django() {
 
 #[test]
 fn postgrest() {
-    python("postgrest", &["-m", "unittest"], "Ran 5 tests");
+    python("postgrest", &["-m", "unittest"], "Ran 6 tests");
 }
 
 /// DuckDB, ClickHouse, polars and pandas.

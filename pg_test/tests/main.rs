@@ -42,5 +42,6 @@ mod synchronous;
 mod texts;
 mod tools;
 mod upgrade;
+mod views;
 mod waits;
 mod worker;

@@ -60,6 +60,17 @@ CREATE FUNCTION from_uuid.obstacles(tbl regclass) RETURNS SETOF text LANGUAGE sq
     SELECT format('table %s belongs to %s: SET ROLE %2$s for all of the move, or give all these tables one owner', of, relowner::regrole)
     FROM (SELECT DISTINCT of FROM from_uuid.columns(tbl)) t JOIN pg_class ON oid = of WHERE relowner <> quote_ident(current_user)::regrole
     UNION ALL
+    -- A default is evaluated as whoever inserts.
+    SELECT format('%s may insert into %s, and not execute %s: GRANT EXECUTE ON FUNCTION %3$s TO %1$s',
+        CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END, tbl, from_uuid.next())
+    FROM (
+        SELECT grantee FROM pg_class, aclexplode(coalesce(relacl, acldefault('r', relowner))) WHERE oid = tbl AND privilege_type = 'INSERT'
+        UNION
+        SELECT grantee FROM pg_attribute, aclexplode(attacl) WHERE attrelid = tbl AND privilege_type = 'INSERT'
+    ) writers
+    WHERE NOT CASE grantee WHEN 0 THEN has_function_privilege('public', from_uuid.next(), 'EXECUTE')
+        ELSE has_function_privilege(grantee, from_uuid.next(), 'EXECUTE') END
+    UNION ALL
     SELECT format('table %s is partitioned, a partition, or part of an inheritance tree', of) FROM from_uuid.columns(tbl)
     JOIN pg_class c ON c.oid = of WHERE relkind <> 'r' OR EXISTS (SELECT FROM pg_inherits WHERE of IN (inhrelid, inhparent))
     UNION ALL

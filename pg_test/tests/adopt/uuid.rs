@@ -142,6 +142,11 @@ fn what_would_be_lost_is_in_the_way() {
     refusal(&mut client, "CREATE TABLE heirs () INHERITS (users)", "part of an inheritance tree");
     refused(&mut client, "CALL from_uuid.move('notes', keep_as => 'uuid')", "P0001");
     refused(&mut client, "CALL from_uuid.move('tagged', keep_as => 'uuid')", "P0001");
+    refusal(
+        &mut client,
+        "CREATE ROLE clerk; GRANT INSERT (name) ON users TO clerk; REVOKE EXECUTE ON FUNCTION snowflake_next() FROM PUBLIC",
+        "clerk may insert into public.users, and not execute public.snowflake_next()",
+    );
     // A row that refers to none, by a foreign key that has not been checked.
     refusal_of_a_lost_row(&mut client);
 }

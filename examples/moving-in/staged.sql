@@ -70,12 +70,21 @@ BEGIN
 END $$;
 
 -- A function of the extension, by its library: whoever may create functions in its schema could have made others of the same name.
-CREATE FUNCTION moving.of_extension(symbol text) RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT format('%I.%I', nspname, proname)
+CREATE FUNCTION moving.of_extension(symbol text) RETURNS text LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    name text;
+BEGIN
+    SELECT format('%I.%I', nspname, proname) INTO name
     FROM pg_extension e JOIN pg_depend d ON refclassid = 'pg_extension'::regclass AND refobjid = e.oid AND deptype = 'e'
         AND classid = 'pg_proc'::regclass
     JOIN pg_proc p ON p.oid = objid JOIN pg_namespace n ON n.oid = pronamespace JOIN pg_language l ON l.oid = prolang AND lanname = 'c'
-    WHERE extname = 'pg_snowflake' AND prosrc = symbol AND probin ~ '(^|/)pg_snowflake$' $$;
+    WHERE extname = 'pg_snowflake' AND prosrc = symbol AND probin ~ '(^|/)pg_snowflake$';
+    IF name IS NULL THEN
+        RAISE undefined_function USING MESSAGE = format('there is no function %s() of the library', symbol),
+            HINT = 'CREATE EXTENSION pg_snowflake;';
+    END IF;
+    RETURN name;
+END $$;
 
 -- Adds the new column and its trigger. Locks the table for a moment.
 CREATE PROCEDURE moving.prepare(tbl regclass, col name) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -88,6 +97,8 @@ BEGIN
         RETURN;
     END IF;
     CALL moving.must_own(tbl);
+    -- What the swap will call.
+    PERFORM moving.of_extension('snowflake_adopt');
     SELECT CASE
         WHEN relkind <> 'r' OR relispartition OR EXISTS (SELECT FROM pg_inherits WHERE tbl IN (inhparent, inhrelid))
             THEN 'it is no plain table: use snowflake_adopt()'
@@ -279,9 +290,6 @@ BEGIN
     END LOOP;
 
     -- What is not ready. With all their arguments, nothing else is meant than the extension's functions.
-    IF moving.of_extension('snowflake_adopt') IS NULL THEN
-        RAISE EXCEPTION 'the extension is missing' USING HINT = 'CREATE EXTENSION pg_snowflake;';
-    END IF;
     EXECUTE format('SELECT string_agg(note, ''; '') FROM %s($1, $2, $3) WHERE kind = ''obstacle''',
         moving.of_extension('snowflake_adopt_plan')) INTO obstacles USING swap.tbl, swap.col, 'refuse'::text;
     SELECT string_agg(DISTINCT what, '; ') INTO missing FROM (

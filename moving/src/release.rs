@@ -193,6 +193,9 @@ fn put_default_back(plan: &mut Plan, facts: &Facts, columns: &[&Column], default
     if first.is_some() {
         restart(plan, sequence, first);
     }
+    if default.is_some_and(|default| default.contains("nextval")) {
+        plan.steps.extend(writers::open_kept(sequence));
+    }
     plan.steps.push(sequence.comment_step(record.comment.as_deref(), "without what was on record"));
 }
 

@@ -2,7 +2,7 @@
 
 use snowflake_moving::{
     Actor, Adoption, Column, Facts, ForeignKey, Oid, Options, Plan, Position, Relation, Release, ReleaseError, Role,
-    Sequence, Source, Values, View, Width, begins_at, is_done, literal, put_back, release,
+    Sequence, Source, Values, View, Width, Writer, begins_at, is_done, literal, put_back, release,
 };
 
 const FIRST: i64 = 1 << 60;
@@ -889,4 +889,34 @@ fn a_sequence_that_nobody_may_read_is_an_obstacle() {
     facts.sequences[0].position = None;
     let (plan, _) = release(&facts, &Release::default()).unwrap();
     assert_eq!(plan.obstacles, ["the last value of sequence s cannot be read"]);
+}
+
+/// What is dropped while the catalogue is read leaves gaps, of which no plan is made.
+#[test]
+fn facts_with_gaps_are_none() {
+    let whole = || serial(Width::Four, Width::Four);
+    assert!(whole().whole().is_some());
+    assert!(Facts { columns: Vec::new(), ..whole() }.whole().is_none());
+    assert!(Facts { relations: whole().relations.split_off(1), ..whole() }.whole().is_none());
+    assert!(Facts { foreign_keys: vec![foreign_key("k", (1, "a"), (9, "b"))], ..whole() }.whole().is_none());
+    assert!(Facts::of_all(&[]).is_none());
+}
+
+#[test]
+fn who_inserts_and_cannot_any_more_is_in_the_way() {
+    let writer = |name: &str, may_make_ids| Writer { name: name.to_owned(), may_make_ids };
+    let facts = Facts {
+        writers: vec![writer("a", false), writer("b", true), writer("PUBLIC", false)],
+        ..serial(Width::Eight, Width::Eight)
+    };
+    let plan = snowflake_moving::adopt(
+        &facts,
+        &Adoption { first_id: FIRST, markers: vec!["m".to_owned()], recreate_views: false },
+    );
+    assert_eq!(plan.obstacles.len(), 1);
+    assert!(
+        plan.obstacles[0].ends_with("GRANT EXECUTE ON FUNCTION public.snowflake_next() TO a, PUBLIC"),
+        "{:?}",
+        plan.obstacles
+    );
 }

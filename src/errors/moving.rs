@@ -18,8 +18,6 @@ pub enum MovingError {
     Dropped(String),
     /// These tables, or what depends on them, have changed while the call read what the catalogue says of them.
     Changed(Vec<String>),
-    /// There is no `snowflake_next()`.
-    NoNext,
     /// The table, by name, or its column does not fit.
     Unfit(String, Unfit),
     /// These columns make IDs already.
@@ -81,8 +79,6 @@ impl MovingError {
                     .set_detail("Something that belongs to it, or depends on it, was dropped, renamed or altered while this call read it.")
                     .set_hint("Nothing was changed by this call. Call it again.")
             }
-            Self::NoNext => error(ERRCODE_UNDEFINED_FUNCTION, "there is no function snowflake_next() in this database")
-                .set_hint("CREATE EXTENSION pg_snowflake;"),
             Self::Unfit(table, unfit) => report_unfit(&table, unfit),
             Self::AlreadyAdopted(columns) => match &*columns {
                 [column] => {

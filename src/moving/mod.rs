@@ -11,6 +11,7 @@ mod views;
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
 use crate::errors::moving::MovingError;
+use crate::errors::record::RecordError;
 use crate::restricted::Owner;
 use crate::time::{clock, timestamptz};
 use crate::{database, encoding, generator, settings};
@@ -348,7 +349,7 @@ fn together(keys: &[Facts]) -> Result<Facts, Error> {
 fn draw_from(client: &SpiClient, wish: &Wish, chosen: &[Chosen], keys: Vec<Facts>, first: i64) -> Result<Drawn, Error> {
     let all = together(&keys)?;
     match wish.way {
-        Way::In { .. } if all.next.is_empty() => Err(MovingError::NoNext.into()),
+        Way::In { .. } if all.next.is_empty() => Err(RecordError::NotCreated.into()),
         Way::In { recreate_views } => {
             let mut markers: Vec<String> = Vec::new();
             for chosen in chosen {

@@ -20,6 +20,9 @@ pub fn script() -> &'static str {
     SCRIPT.get_or_init(|| run(&mut Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/hosted"))))
 }
 
+/// The script of each release, oldest first.
+pub const RELEASED: [(&str, &str); 1] = [("0.2.0", include_str!("../../sql/released/hosted/0.2.0.sql"))];
+
 /// Options of a server that does not load the library, and has a clock.
 pub fn options() -> Options {
     Cluster::options().not_preloaded().with_clock()

@@ -34,6 +34,7 @@ BEGIN
             SELECT format('ALTER FUNCTION %s COST %s', p.oid::regprocedure, p.procost) FROM pg_depend AS d
                 JOIN pg_proc AS p ON p.oid = d.objid WHERE d.classid = 'pg_proc'::regclass
                 AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = '_snowflake.layout()'::regprocedure
+                AND p.proowner = (SELECT proowner FROM pg_proc WHERE oid = d.refobjid)
         LOOP
             EXECUTE touch;
         END LOOP;

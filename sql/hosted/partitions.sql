@@ -1,5 +1,34 @@
--- Partitions by ID time. Unlike the library, this creates them as the caller, as CREATE TABLE does, and then gives them to the owner
--- of the table.
+-- Partitions by ID time.
+
+-- Ends the call if code of another role's would run as the caller: that of the table, in its indexes for example, of what it is a
+-- partition of, and of its default partition, which is read. The library runs it as the owner, in a restricted operation; PL/pgSQL cannot.
+CREATE FUNCTION _snowflake.check_owners(parent regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    c record;
+BEGIN
+    SELECT format('%I.%I', n.nspname, t.relname) AS quoted, t.oid = parent AS is_parent, pg_get_userbyid(t.relowner) AS owner
+        INTO c FROM pg_class AS t JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        WHERE t.oid IN (
+            SELECT parent UNION SELECT relid FROM pg_partition_ancestors(parent)
+            UNION SELECT tree.relid FROM pg_inherits JOIN pg_class AS d ON d.oid = inhrelid, pg_partition_tree(d.oid) AS tree
+            WHERE inhparent = parent AND pg_get_expr(d.relpartbound, d.oid) = 'DEFAULT'
+        ) AND pg_get_userbyid(t.relowner) <> current_user ORDER BY is_parent DESC, t.oid LIMIT 1;
+    IF FOUND AND c.is_parent THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('table %s belongs to role %I, and the caller is role %I', c.quoted, c.owner, current_user),
+            DETAIL = 'Code of the table, such as expressions of its indexes, would run as the caller: the extension in SQL cannot run it '
+                'as the owner alone, as the library does.',
+            HINT = format('Have role %1$I call this in a session of its own. If you trust that role''s code with your rights, SET ROLE '
+                '%1$I does as well.', c.owner);
+    ELSIF FOUND THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('table %s belongs to role %I, and table %s does not', c.quoted, c.owner, parent),
+            DETAIL = 'Code of both would run as the caller: the extension in SQL cannot run it as their owners, as the library does.',
+            HINT = format('Give both tables one owner, for example ALTER TABLE %s OWNER TO %I;', c.quoted, current_user);
+    END IF;
+END $$;
 
 -- The instant k steps after another one, in microseconds since 1970, by the calendar of UTC; a number beyond all layouts where the
 -- year is too high.
@@ -79,6 +108,7 @@ BEGIN
         RAISE read_only_sql_transaction USING
             MESSAGE = 'cannot execute snowflake_create_partitions() in a read-only transaction';
     END IF;
+    PERFORM _snowflake.check_owners(parent);
     SELECT a.attname INTO col FROM pg_partitioned_table AS d JOIN pg_opclass AS o ON o.oid = d.partclass[0]
         JOIN pg_attribute AS a ON a.attrelid = d.partrelid AND a.attnum = d.partattrs[0]
         JOIN pg_type AS y ON y.oid = a.atttypid
@@ -208,6 +238,8 @@ BEGIN
         -- As strong as the lock of CREATE TABLE ... PARTITION OF. Two sessions that held a weaker one would deadlock.
         EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', t.quoted);
         locked := true;
+        -- An owner may have changed before the lock was granted.
+        PERFORM _snowflake.check_owners(parent);
     END LOOP;
     IF missing = '{}' THEN
         RETURN;
@@ -221,6 +253,7 @@ BEGIN
         WHERE inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT';
     IF FOUND THEN
         EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', fallback);
+        PERFORM _snowflake.check_owners(parent);
         FOREACH middle IN ARRAY missing LOOP
             EXECUTE format('SELECT min(%1$I) FROM %2$s WHERE %1$I >= $1 AND %1$I < $2', col, fallback)
                 INTO lowest USING starts[middle], starts[middle + 1];
@@ -241,9 +274,6 @@ BEGIN
         EXECUTE format('CREATE TABLE %I.%I PARTITION OF %s FOR VALUES FROM (%s) TO (%s)', t.nspname, names[middle], t.quoted,
             starts[middle], starts[middle + 1]);
         made := format('%I.%I', t.nspname, names[middle])::regclass;
-        IF (SELECT relowner FROM pg_class WHERE oid = made) <> t.relowner THEN
-            EXECUTE format('ALTER TABLE %s OWNER TO %I', made, pg_get_userbyid(t.relowner));
-        END IF;
         FOR statement IN SELECT s FROM _snowflake.privileges(parent, made) AS s LOOP
             EXECUTE statement;
         END LOOP;

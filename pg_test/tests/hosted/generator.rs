@@ -108,19 +108,19 @@ fn cancels_and_terminations_at_every_point() {
 #[test]
 fn pauses_between_all_steps() {
     let cluster = with_table(server_of(hosted::options(), NARROW));
-    let mut client = client(&cluster);
+    let mut client = cluster.client_of("owner", DATABASE);
     client
         .batch_execute(
-            "CREATE FUNCTION _snowflake.paused(x bigint) RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog AS
+            "CREATE FUNCTION public.paused(x bigint) RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog AS
              'BEGIN IF random() < 0.05 THEN PERFORM pg_sleep(random() * 0.02); END IF; RETURN x; END'",
         )
         .unwrap();
     let mut script = hosted::script().to_owned();
     for (step, paused) in [
-        ("floor bigint := _snowflake.clock();", "floor bigint := _snowflake.paused(_snowflake.clock());"),
-        ("floor := _snowflake.clock();", "floor := _snowflake.paused(_snowflake.clock());"),
-        ("needed := greatest(first, needs);", "needed := _snowflake.paused(greatest(first, needs));"),
-        ("IF first > lowest THEN", "needed := _snowflake.paused(needed); IF first > lowest THEN"),
+        ("floor bigint := _snowflake.clock();", "floor bigint := public.paused(_snowflake.clock());"),
+        ("floor := _snowflake.clock();", "floor := public.paused(_snowflake.clock());"),
+        ("needed := greatest(first, needs);", "needed := public.paused(greatest(first, needs));"),
+        ("IF first > lowest THEN", "needed := public.paused(needed); IF first > lowest THEN"),
     ] {
         assert!(script.contains(step), "{step}");
         script = script.replace(step, paused);

@@ -5,4 +5,8 @@ mod dumps;
 mod generator;
 mod plans;
 mod rights;
+mod roles;
+mod tables;
+mod taken;
 mod versions;
+mod world;

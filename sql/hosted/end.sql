@@ -1,0 +1,49 @@
+-- A function of an earlier version, or of somebody's, that was not replaced could be called instead of PostgreSQL's.
+SELECT string_agg(format('Function %s was not made by this file.', oid::regprocedure), ' ' ORDER BY oid) INTO findings
+    FROM pg_proc WHERE pronamespace = '_snowflake'::regnamespace AND concat_ws(' ', oid, ctid) = ANY (before);
+IF findings IS NOT NULL THEN
+    RAISE duplicate_object USING MESSAGE = 'the schema _snowflake has what is not of the extension in SQL', DETAIL = findings,
+        HINT = 'Drop it, or move it to another schema by ALTER FUNCTION ... SET SCHEMA.';
+END IF;
+
+-- Privileges, whatever ALTER DEFAULT PRIVILEGES says. Those that were granted since an earlier run stay, but not to set or draw from the
+-- record, nor on internal functions.
+FOR statement IN
+    SELECT s FROM (
+        SELECT 1 AS step, format('REVOKE ALL ON %s %s FROM %s CASCADE', kind, name,
+            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END) AS s
+        FROM (
+            SELECT 'FUNCTION' AS kind, oid::regprocedure::text AS name, coalesce(proacl, acldefault('f', proowner)) AS acl
+            FROM pg_proc WHERE pronamespace = '_snowflake'::regnamespace AND oid <> ALL (earlier)
+            UNION ALL
+            SELECT 'SEQUENCE', oid::regclass::text, coalesce(relacl, acldefault('s', relowner))
+            FROM pg_class WHERE relnamespace = '_snowflake'::regnamespace AND relkind = 'S' AND oid <> ALL (sequences)
+            UNION ALL
+            SELECT 'TYPE', oid::regtype::text, coalesce(typacl, acldefault('T', typowner))
+            FROM pg_type WHERE oid = 'snowflake_parts'::regtype AND earlier_types = '{}'
+        ) AS made_now, aclexplode(acl) WHERE grantee <> me
+        UNION ALL
+        SELECT 1, format('REVOKE USAGE, UPDATE ON SEQUENCE %s FROM %s CASCADE', oid::regclass,
+            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END)
+        FROM pg_class, aclexplode(relacl) WHERE oid = ANY (sequences) AND grantee <> me
+        UNION ALL
+        SELECT 2, format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC', oid::regprocedure)
+        FROM pg_proc WHERE pronamespace = '_snowflake'::regnamespace AND oid <> ALL (earlier)
+        UNION ALL
+        SELECT 2, 'GRANT USAGE ON TYPE snowflake_parts TO PUBLIC' WHERE earlier_types = '{}'
+    ) AS statements ORDER BY step
+LOOP
+    EXECUTE statement;
+END LOOP;
+GRANT ALL ON SCHEMA _snowflake TO CURRENT_USER;
+GRANT ALL ON ALL SEQUENCES IN SCHEMA _snowflake TO CURRENT_USER;
+GRANT ALL ON ALL FUNCTIONS IN SCHEMA _snowflake TO CURRENT_USER;
+GRANT ALL ON TYPE snowflake_parts TO CURRENT_USER;
+@privileges@
+
+FOR made IN SELECT oid FROM pg_proc WHERE pronamespace = '_snowflake'::regnamespace AND proname LIKE 'snowflake\_%' LOOP
+    EXECUTE format('ALTER FUNCTION %s SET SCHEMA %I', made, target);
+END LOOP;
+EXECUTE format('ALTER TYPE snowflake_parts SET SCHEMA %I', target);
+PERFORM set_config('search_path', path, true);
+END $pg_snowflake$;

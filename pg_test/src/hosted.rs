@@ -20,8 +20,21 @@ pub fn script() -> &'static str {
     SCRIPT.get_or_init(|| run(&mut Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/hosted"))))
 }
 
-/// The script of each release, oldest first.
-pub const RELEASED: [(&str, &str); 1] = [("0.2.0", include_str!("../../sql/released/hosted/0.2.0.sql"))];
+/// The script of each release, with its version.
+pub fn released() -> Vec<(String, String)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../sql/released/hosted");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut list: Vec<_> = files
+        .map(|file| (file.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&file).unwrap()))
+        .collect();
+    list.sort_unstable();
+    list
+}
+
+/// The script of 0.2.0, which took over what it found.
+pub fn first_released() -> String {
+    released().swap_remove(0).1
+}
 
 /// Options of a server that does not load the library, and has a clock.
 pub fn options() -> Options {

@@ -160,6 +160,7 @@ const HOSTED: Held = &[
     ),
     ("worker IDs", Tests(&["hosted::rights::everybody_makes_ids_and_nobody_else_changes_how"])),
     ("who may change", Tests(&["hosted::rights::everybody_makes_ids_and_nobody_else_changes_how"])),
+    ("partitions of a table of another role", Tests(&["hosted::tables::partitions_of_a_table_of_somebody_else"])),
     (
         "sessions at once, rollbacks",
         Tests(&["hosted::generator::transactions_that_end_in_every_way", "hosted::generator::behind_pgbouncer"]),

@@ -391,6 +391,28 @@ fn partitions() {
     same(&mut library, &mut sql, all);
 }
 
+/// What the library does as the owner of a table, the extension in SQL refuses: calls of somebody who has the rights of the owner.
+#[test]
+fn calls_that_are_refused() {
+    let (cluster, mut library, mut sql) = both();
+    library.batch_execute("CREATE ROLE app LOGIN").unwrap();
+    let make = "CREATE SCHEMA app AUTHORIZATION app; CREATE TABLE app.events (id bigint) PARTITION BY RANGE (id); \
+                ALTER TABLE app.events OWNER TO app";
+    library.batch_execute(make).unwrap();
+    let mut superuser = cluster.client_of("postgres", DATABASE);
+    superuser.batch_execute(make).unwrap();
+    let call = "SELECT snowflake_create_partitions('app.events', '1 day', '2026-01-01', '2026-01-02')::text";
+    assert_eq!(answer(&mut library, call), "app.events_20260101\n");
+    assert!(
+        answer(&mut superuser, call)
+            .starts_with("42501 table app.events belongs to role app, and the caller is role postgres")
+    );
+    // Without the rights, both say the same.
+    library.batch_execute("ALTER TABLE app.events OWNER TO postgres; GRANT USAGE ON SCHEMA app TO PUBLIC").unwrap();
+    superuser.batch_execute("ALTER TABLE app.events OWNER TO postgres; GRANT USAGE ON SCHEMA app TO PUBLIC").unwrap();
+    same(&mut cluster.client_of("app", "postgres"), &mut sql, call);
+}
+
 #[test]
 fn the_same_functions_but_for_those_that_are_listed() {
     let (_cluster, mut library, mut sql) = both();

@@ -2,7 +2,7 @@
 
 use postgres::Client;
 use snowflake_test::check::{self, refused};
-use snowflake_test::hosted::{self, DATABASE, RELEASED, create_database, run_script, server};
+use snowflake_test::hosted::{self, DATABASE, create_database, run_script, server};
 use snowflake_test::query::{ORDERS, batch};
 use snowflake_test::{Cluster, value};
 
@@ -77,7 +77,7 @@ fn an_update_closes_what_default_privileges_left_open() {
     let cluster = empty();
     let mut owner = cluster.client_of("owner", DATABASE);
     owner.batch_execute(DEFAULTS).unwrap();
-    owner.batch_execute(RELEASED[0].1).unwrap();
+    owner.batch_execute(&hosted::first_released()).unwrap();
     let mut app = cluster.client_of("app", DATABASE);
     app.batch_execute("BEGIN; SELECT setval('_snowflake.base', 5); CREATE TABLE _snowflake.mine (); ROLLBACK").unwrap();
     run_script(&cluster, DATABASE);

@@ -4,7 +4,7 @@ use postgres::Client;
 use postgres::error::DbError;
 use snowflake_test::check::refused;
 use snowflake_test::dump::psql;
-use snowflake_test::hosted::{self, DATABASE, RELEASED, create_database, run_script};
+use snowflake_test::hosted::{self, DATABASE, create_database, run_script};
 use snowflake_test::programs::output;
 use snowflake_test::{Cluster, value};
 use std::fs;
@@ -113,7 +113,7 @@ fn a_comment_makes_it_known_again() {
 #[test]
 fn an_installation_of_another_role() {
     let cluster = shared();
-    cluster.client_of("owner", DATABASE).batch_execute(RELEASED[0].1).unwrap();
+    cluster.client_of("owner", DATABASE).batch_execute(&hosted::first_released()).unwrap();
     cluster.client().batch_execute("CREATE ROLE deputy LOGIN; GRANT owner TO deputy").unwrap();
     let before = everything(&cluster);
     for role in ["postgres", "deputy", "mallory"] {
@@ -188,9 +188,9 @@ fn the_schema_where_functions_are_called() {
     // There are two of what 0.2.0 was run for twice.
     let drop = "DROP SCHEMA \"Our \"\"IDs\" CASCADE; DROP SCHEMA _snowflake CASCADE; SET search_path = public";
     owner.batch_execute(drop).unwrap();
-    owner.batch_execute(RELEASED[0].1).unwrap();
+    owner.batch_execute(&hosted::first_released()).unwrap();
     owner.batch_execute("CREATE SCHEMA ids; SET search_path = ids").unwrap();
-    owner.batch_execute(RELEASED[0].1).unwrap();
+    owner.batch_execute(&hosted::first_released()).unwrap();
     owner.batch_execute("RESET search_path; DROP SCHEMA IF EXISTS other").unwrap();
     owner.batch_execute("CREATE SCHEMA other; SET search_path = other").unwrap();
     assert_eq!(refused_script(&mut owner, "42725").detail(), Some("It is in the schemas ids, public."));

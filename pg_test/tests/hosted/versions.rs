@@ -33,6 +33,42 @@ fn the_script_runs_again() {
     assert_eq!(value::<i32>(&mut client, "SELECT snowflake_worker(snowflake_next())"), 1);
 }
 
+/// What an update of each release leaves is what a new database has, and IDs go on.
+#[test]
+fn the_script_updates_each_release() {
+    let cluster = hosted::options().create();
+    cluster.start();
+    create_database(&cluster, "model");
+    run_script(&cluster, "model");
+    let mut model = cluster.client_of("owner", "model");
+    model.batch_execute("SELECT snowflake_configure(7)").unwrap();
+    let functions = |client: &mut Client| -> Vec<String> {
+        let query =
+            "SELECT concat_ws(' | ', pg_get_functiondef(p.oid), proowner::regrole, obj_description(p.oid, 'pg_proc'))
+            FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = pronamespace
+            WHERE nspname = '_snowflake' OR proname LIKE 'snowflake\\_%' ORDER BY 1";
+        client.query(query, &[]).unwrap().iter().map(|row| row.get(0)).collect()
+    };
+    for (number, (version, script)) in hosted::released().into_iter().enumerate() {
+        let name = format!("of_{number}");
+        create_database(&cluster, &name);
+        let mut client = cluster.client_of("owner", &name);
+        client.batch_execute(&script).unwrap();
+        client.batch_execute("SELECT snowflake_configure(7)").unwrap();
+        client.batch_execute(query::ORDERS).unwrap();
+        client
+            .batch_execute("CREATE INDEX ON orders (snowflake_timestamp(id)); INSERT INTO orders (note) VALUES ('a')")
+            .unwrap();
+        let mut list = query::batch(&mut client, 100);
+        run_script(&cluster, &name);
+        assert_eq!(functions(&mut client), functions(&mut model), "{version}");
+        list.extend(query::batch(&mut client, 100));
+        check::rising(&list);
+        assert_eq!(value::<i32>(&mut client, "SELECT snowflake_worker(snowflake_next())"), 7);
+        client.batch_execute("INSERT INTO orders (note) VALUES ('b')").unwrap();
+    }
+}
+
 #[test]
 fn an_update_disturbs_no_session() {
     let cluster = server();

@@ -83,7 +83,7 @@
 //! * [`listing`]: records as lines of a file; `json`, as objects; `codec`, which fields they have
 //! * `net`: connections, TLS, hosts in turn
 //! * [`RegistryKind`]; the parts of a URL; `address`, what a client needs of it
-//! * [`Error`], [`Password`], [`Namespace`]; [`mentions`], to keep passwords out of logs
+//! * [`Error`], [`Password`], [`Namespace`]; [`mentions`], to keep passwords out of logs; [`file`](mod@file), to read what people name
 
 #![forbid(unsafe_code)]
 // The default build, with all registries, tells what is not used.
@@ -93,6 +93,7 @@ mod address;
 mod codec;
 mod error;
 pub mod etcd;
+pub mod file;
 mod json;
 mod kind;
 mod kinds;

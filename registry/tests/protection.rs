@@ -3,14 +3,16 @@
 mod common;
 
 use common::*;
-use snowflake_registry::{Error, Protection};
+use snowflake_registry::{Error, Protection, open};
 use snowflake_test::certificates::Authority;
 use snowflake_test::ports::outward;
 use snowflake_test::proxy::Proxy;
 use snowflake_test::registries::{Kind, Setup};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
-use std::sync::{Arc, Mutex};
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 /// A server, or somebody before it, that says that it has no TLS, and asks for the password in some way. Returns where it
@@ -76,6 +78,34 @@ fn nobody_on_the_way_gets_the_password_by_asking_for_it() {
 fn a_server_on_this_machine_gets_it() {
     let (_, sent) = asked(Ipv4Addr::LOCALHOST.into(), CLEAR_TEXT, "");
     assert!(sent.contains("s3cret"), "{sent:?}");
+}
+
+/// A pipe that nobody writes to kept the client waiting for ever, and a device never ended.
+#[test]
+fn what_is_no_file_of_certificates_keeps_nobody_waiting() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let long = directory.path().join("long");
+    std::fs::File::create(&long).unwrap().set_len(1 << 30).unwrap();
+    for kind in Kind::ALL {
+        for (path, what) in [
+            (pipe.as_path(), "it is no plain file"),
+            (Path::new("/dev/zero"), "it is no plain file"),
+            (directory.path(), "it is no plain file"),
+            (&long, "it is too long"),
+        ] {
+            let path = path.display();
+            for parameters in [format!("sslrootcert={path}"), format!("sslcert={path}&sslkey={path}")] {
+                let asking = asking_for_tls(kind).replace("verify-full", "require");
+                let text = format!("{}?{asking}&{parameters}", kind.url(true, "", "localhost:1")).replace("?&", "?");
+                let (tell, told) = mpsc::channel();
+                thread::spawn(move || tell.send(open(&url(&text), &namespace("default"), &options(PATIENCE)).err()));
+                let error = told.recv_timeout(PATIENCE).expect("an answer").expect("an error");
+                assert!(matches!(&error, Error::Invalid(text) if text.contains(what)), "{parameters}: {error:?}");
+            }
+        }
+    }
 }
 
 #[test]

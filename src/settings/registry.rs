@@ -3,10 +3,12 @@
 use super::{REGISTRY, REGISTRY_NAMESPACE, REGISTRY_PASSWORD_FILE, REGISTRY_TRUSTED, REGISTRY_WINDOW};
 use pgrx::GucSetting;
 use snowflake_core::Micros;
+use snowflake_registry::file::{open_plain, read_to_end};
 use snowflake_registry::{Password, Url, UrlError};
 use std::ffi::{CStr, CString, c_char};
-use std::fs;
+use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
@@ -72,19 +74,22 @@ pub fn url_with_password() -> Result<Url, String> {
     }
 }
 
+/// How many bytes a file with a password has at most.
+const LONGEST_FILE: u64 = 1 << 16;
+
 /// The first line of a file that only its owner may read, as of `.pgpass`.
 fn password(file: &str) -> Result<Password, String> {
     let problem = |what: String| format!("pg_snowflake.registry_password_file \"{file}\" {what}");
-    let metadata = fs::metadata(file).map_err(|error| problem(format!("cannot be read: {error}")))?;
-    if !metadata.is_file() {
-        return Err(problem("is no plain file".to_owned()));
-    }
+    let unreadable = |error: io::Error| problem(format!("cannot be read: {error}"));
+    let opened = open_plain(Path::new(file)).map_err(unreadable)?;
+    let metadata = opened.metadata().map_err(unreadable)?;
     // As for the key of a certificate: root may own the file, and let the group of the server read it.
     let forbidden = if metadata.uid() == 0 { 0o037 } else { 0o077 };
     if metadata.permissions().mode() & forbidden != 0 {
         return Err(problem("can be read by others: its mode must be 0600".to_owned()));
     }
-    let content = fs::read_to_string(file).map_err(|error| problem(format!("cannot be read: {error}")))?;
+    let content = read_to_end(&opened, LONGEST_FILE).map_err(unreadable)?;
+    let content = String::from_utf8(content).map_err(|_| problem("is no text in UTF-8".to_owned()))?;
     match content.lines().next() {
         Some(line) => Password::new(line).map_err(|_| problem("has no password in its first line".to_owned())),
         None => Err(problem("is empty".to_owned())),

@@ -3,15 +3,20 @@
 use super::fault::Fault;
 use super::stream::Stream;
 use crate::address::{Host, TlsOptions, Verify};
+use crate::file::{open_plain, read_to_end};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::env;
 use std::path::Path;
 use std::sync::Arc;
 use tokio_rustls::{TlsConnector, client::TlsStream};
+
+/// How many bytes a file of certificates has at most. That of a system has a few hundred thousand.
+const LONGEST_FILE: u64 = 16 << 20;
 
 /// TLS as a registry's URL asks for it, ready for use.
 #[derive(Clone)]
@@ -33,7 +38,7 @@ impl Tls {
         let config = match &options.own {
             None => config.with_no_client_auth(),
             Some((certificate, key)) => {
-                let key = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, &error))?;
+                let key = PrivateKeyDer::from_pem_slice(&content(key)?).map_err(|error| unreadable(key, &error))?;
                 let chain = certificates(certificate)?;
                 config.with_client_auth_cert(chain, key).map_err(|error| error.to_string())?
             }
@@ -67,8 +72,14 @@ fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> String {
     format!("{}: {error}", path.display())
 }
 
+fn content(path: &Path) -> Result<Vec<u8>, String> {
+    let content = open_plain(path).and_then(|file| read_to_end(&file, LONGEST_FILE));
+    content.map_err(|error| unreadable(path, &error))
+}
+
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let read = CertificateDer::pem_file_iter(path).map_err(|error| unreadable(path, &error))?;
+    let content = content(path)?;
+    let read = CertificateDer::pem_slice_iter(&content);
     let certificates: Vec<_> = read.collect::<Result<_, _>>().map_err(|error| unreadable(path, &error))?;
     match certificates.is_empty() {
         true => Err(unreadable(path, &"no certificate in it")),
@@ -85,6 +96,11 @@ fn roots(options: &TlsOptions) -> Result<RootCertStore, String> {
             }
         }
         None => {
+            // Of a directory, the crate takes plain files only.
+            if let Some(file) = env::var_os("SSL_CERT_FILE") {
+                let file = Path::new(&file);
+                open_plain(file).map_err(|error| format!("SSL_CERT_FILE: {}", unreadable(file, &error)))?;
+            }
             // A system may have some that cannot be read.
             store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             if store.is_empty() {

@@ -38,6 +38,7 @@ const LEASES: Held = &[
         Tests(&[
             "registry::postgres::warnings_name_what_can_roll_it_back",
             "leases::single::a_worker_is_leased_listed_and_given_back",
+            "registry::postgres_rights::a_registry_is_prepared_as_the_documentation_says",
         ]),
     ),
     ("etcd, version 3.4", Tests(&["leases::single::a_worker_is_leased_listed_and_given_back"])),

@@ -30,6 +30,14 @@ pub enum Error {
         /// A description of what is wrong with it.
         what: String,
     },
+    /// The tables of the registry are somebody else's, or could run somebody else's code. They were not used.
+    #[error("the registry has tables that are not to be trusted: {what}. What to do: {remedy}")]
+    Untrusted {
+        /// Whose they are, and what was found.
+        what: String,
+        /// What people can do.
+        remedy: String,
+    },
     /// The server answered, and did not do it.
     #[error("the registry says: {0}")]
     Server(Attempts),
@@ -45,6 +53,10 @@ pub enum Error {
 impl Error {
     pub(crate) fn unexpected(place: &str, what: &str) -> Self {
         Self::Unexpected { place: one_line(place), what: one_line(what) }
+    }
+
+    pub(crate) fn untrusted(what: &str, remedy: &str) -> Self {
+        Self::Untrusted { what: one_line(what), remedy: one_line(remedy) }
     }
 
     /// Whether a change was sent whose outcome is unknown. With every other error, no change was made, and none will be.

@@ -246,6 +246,15 @@ pub trait Registry: Send {
         Ok(Vec::new())
     }
 
+    /// Names the roles that may do more in this registry than it needs, as far as that can be seen, and says what is to be done about it:
+    /// sentences for an operator. Empty where nothing was found.
+    ///
+    /// # Errors
+    /// Any [`Error`] but [`Error::Unanswered`].
+    fn exposures(&mut self) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
     /// The registry's time, where it has one.
     ///
     /// # Errors

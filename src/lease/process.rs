@@ -366,13 +366,23 @@ impl Process {
         }
     }
 
-    /// Logs what keeps the registry from promising what it must, once it is known.
+    /// Logs what keeps the registry from promising what it must, and who may do too much there, once it is known.
     fn warn_once(&mut self) {
         if self.warned {
             return;
         }
-        if let Some(Ok(warnings)) = self.registry.as_mut().map(|registry| registry.warnings()) {
+        let found = self.registry.as_mut().map(|registry| Ok((registry.warnings()?, registry.exposures()?)));
+        if let Some(Ok::<_, registry::Error>((warnings, exposures))) = found {
             self.warned = true;
+            for exposure in exposures {
+                let code = PgSqlErrorCode::ERRCODE_WARNING;
+                ErrorReport::new(code, "the registry of worker IDs gives a role more rights than it needs", "")
+                    .set_detail(exposure)
+                    .set_hint(
+                        "Whoever has them may come by leases, or have code run as another role: see docs/security.md.",
+                    )
+                    .report(PgLogLevel::WARNING);
+            }
             for warning in warnings {
                 let code = PgSqlErrorCode::ERRCODE_WARNING;
                 ErrorReport::new(code, "the registry of worker IDs may lose what it has stored", "")

@@ -1,5 +1,4 @@
-//! The registry's own history of grants, which no server of the soak has a hand in: a trigger in PostgreSQL, the revisions that etcd
-//! keeps, the commands in the append-only file of Redis.
+//! The registry's own history of grants, which no server of the soak has a hand in: the WAL of PostgreSQL, the revisions that etcd keeps, the commands in the append-only file of Redis.
 
 use crate::check::wait_for;
 use crate::history::Grant;
@@ -9,28 +8,23 @@ use postgres::Client;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-/// From then on, PostgreSQL keeps all versions of a worker's record.
-const TRIGGER: &str = "
-    BEGIN;
-    LOCK TABLE snowflake_registry.workers IN SHARE ROW EXCLUSIVE MODE;
-    CREATE TABLE history (number bigserial, worker bigint, token uuid, granted_from timestamptz, granted_until timestamptz,
-        data_directory text);
-    INSERT INTO history (worker, token, granted_from, granted_until, data_directory)
-        SELECT worker, token, granted_from, granted_until, data_directory FROM snowflake_registry.workers;
-    CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN
-            INSERT INTO public.history (worker, token, granted_from, granted_until, data_directory)
-                VALUES (NEW.worker, NEW.token, NEW.granted_from, NEW.granted_until, NEW.data_directory);
-            RETURN NULL;
-        END $$;
-    CREATE TRIGGER keep AFTER INSERT OR UPDATE ON snowflake_registry.workers FOR EACH ROW EXECUTE FUNCTION keep();
-    COMMIT";
+/// From then on, PostgreSQL keeps the WAL with all versions of a worker's record. Not by a trigger: servers use no table that has one. Records
+/// from before are written once more as they stand.
+const KEPT: [&str; 3] = [
+    "CREATE PUBLICATION history FOR TABLE snowflake_registry.workers WITH (publish = 'insert, update')",
+    "SELECT pg_create_logical_replication_slot('history', 'pgoutput')",
+    "UPDATE snowflake_registry.workers SET worker = worker",
+];
 
 /// A registry that forgets nothing of it.
 pub(super) fn setup(kind: Kind) -> Setup {
     let setup = Setup::of(kind);
-    // Redis would write its file anew when that is long.
-    if kind == Kind::Redis { setup.argument("--auto-aof-rewrite-percentage").argument("0") } else { setup }
+    match kind {
+        Kind::Postgres => setup.argument("wal_level = logical"),
+        // It would write its file anew when that is long.
+        Kind::Redis => setup.argument("--auto-aof-rewrite-percentage").argument("0"),
+        Kind::Etcd => setup,
+    }
 }
 
 /// Has the registry keep its history, where it does not by itself, once servers have leased from it, and before they make IDs: the grants
@@ -42,7 +36,7 @@ pub(super) fn begin(server: &Server) {
     let mut client = server.cluster().client();
     let are_there = "SELECT to_regclass('snowflake_registry.workers') IS NOT NULL";
     wait_for("a server has made its tables", || value(&mut client, are_there));
-    client.batch_execute(TRIGGER).unwrap();
+    KEPT.into_iter().for_each(|statement| client.batch_execute(statement).unwrap());
 }
 
 /// All versions of all records, those of each worker in their order.
@@ -54,17 +48,84 @@ pub(super) fn grants(server: &Server) -> Vec<Grant> {
     }
 }
 
+/// Messages of logical replication: https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html.
 fn of_postgres(client: &mut Client) -> Vec<Grant> {
-    let query = "SELECT worker, token::text, (extract(epoch FROM granted_from) * 1000000)::bigint,
-        (extract(epoch FROM granted_until) * 1000000)::bigint, data_directory FROM history ORDER BY number";
-    let grant = |row: postgres::Row| Grant {
-        worker: row.get::<_, i64>(0) as u64,
-        owner: row.get(1),
-        from: row.get(2),
-        until: row.get(3),
-        directory: row.get(4),
+    client.batch_execute("SET timezone = 'UTC'; SET datestyle = 'ISO'").unwrap();
+    let query = "SELECT data FROM pg_logical_slot_peek_binary_changes('history', NULL, NULL, 'proto_version', '1', \
+                 'publication_names', 'history')";
+    let messages = client.query(query, &[]).unwrap();
+    let mut columns = Vec::new();
+    let mut grants = Vec::new();
+    for message in messages.iter().map(|row| row.get::<_, &[u8]>(0)) {
+        match message {
+            [b'R', rest @ ..] => columns = names(&rest[4..]),
+            // The key from before is the same, and is left out.
+            [b'I' | b'U', _, _, _, _, b'N', row @ ..] => grants.push(of_row(&columns, row)),
+            [b'B' | b'C' | b'O' | b'Y', ..] => {}
+            other => panic!("another message: {other:?}"),
+        }
+    }
+    grants
+}
+
+/// So many bytes.
+fn taken<'a>(rest: &mut &'a [u8], count: usize) -> &'a [u8] {
+    let (taken, left) = rest.split_at(count);
+    *rest = left;
+    taken
+}
+
+/// A number of so many bytes.
+fn big_endian(rest: &mut &[u8], count: usize) -> usize {
+    taken(rest, count).iter().fold(0, |number, byte| number << 8 | usize::from(*byte))
+}
+
+/// A text up to a NUL.
+fn text(rest: &mut &[u8]) -> String {
+    let length = rest.iter().position(|byte| *byte == 0).expect("a NUL");
+    let text = String::from_utf8(taken(rest, length).to_vec()).unwrap();
+    taken(rest, 1);
+    text
+}
+
+/// The names of a table's columns, after its number.
+fn names(mut rest: &[u8]) -> Vec<String> {
+    let _schema_and_table = (text(&mut rest), text(&mut rest));
+    let _replica_identity = taken(&mut rest, 1);
+    let name = |rest: &mut &[u8]| {
+        let _is_of_key = taken(rest, 1);
+        let name = text(rest);
+        let _type_and_length = taken(rest, 8);
+        name
     };
-    client.query(query, &[]).unwrap().into_iter().map(grant).collect()
+    (0..big_endian(&mut rest, 2)).map(|_| name(&mut rest)).collect()
+}
+
+/// The grant that a row of these columns stands for.
+fn of_row(columns: &[String], mut rest: &[u8]) -> Grant {
+    assert_eq!(big_endian(&mut rest, 2), columns.len());
+    let mut value = || match taken(&mut rest, 1) {
+        b"n" => None,
+        b"t" => {
+            let length = big_endian(&mut rest, 4);
+            Some(String::from_utf8(taken(&mut rest, length).to_vec()).unwrap())
+        }
+        other => panic!("a value of the kind {other:?}"),
+    };
+    let values: Vec<Option<String>> = columns.iter().map(|_| value()).collect();
+    let of = |name: &str| values[columns.iter().position(|column| column == name).unwrap()].clone();
+    let instant = |name: &str| {
+        let text = of(name).unwrap();
+        let utc = text.strip_suffix("+00").map(|text| text.replace(' ', "T") + "Z");
+        utc.as_deref().and_then(micros).unwrap_or_else(|| panic!("{name}: {text}"))
+    };
+    Grant {
+        worker: of("worker").unwrap().parse().unwrap(),
+        owner: of("token"),
+        from: instant("granted_from"),
+        until: instant("granted_until"),
+        directory: of("data_directory").unwrap(),
+    }
 }
 
 /// etcd tells a watcher all that was stored since its first revision, and goes on with what is stored now. The last is our own.

@@ -11,6 +11,7 @@ mod secrets;
 mod segments;
 mod servers;
 mod single;
+mod trust;
 
 use postgres::Client;
 use snowflake_test::programs::{run, server_user};

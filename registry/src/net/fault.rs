@@ -42,6 +42,14 @@ pub(crate) enum Fault {
         /// A description of what is wrong with it.
         what: String,
     },
+    /// The place for our content is somebody else's, or could run somebody else's code.
+    #[error("{what}")]
+    Untrusted {
+        /// Whose it is, and what was found.
+        what: String,
+        /// What people can do.
+        remedy: String,
+    },
 }
 
 impl Fault {

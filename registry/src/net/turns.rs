@@ -267,9 +267,12 @@ impl Fault {
         match self {
             Self::Broken(_) => Rank::Unreachable,
             Self::Timeout | Self::Interrupted => Rank::Timeout,
-            Self::Denied(_) | Self::NotHere(_) | Self::Refused(_) | Self::Unclear(_) | Self::Unexpected { .. } => {
-                Rank::Server
-            }
+            Self::Denied(_)
+            | Self::NotHere(_)
+            | Self::Refused(_)
+            | Self::Unclear(_)
+            | Self::Unexpected { .. }
+            | Self::Untrusted { .. } => Rank::Server,
             Self::Tls(_) => Rank::Tls,
             Self::Credentials(_) => Rank::Credentials,
         }
@@ -280,22 +283,26 @@ impl Fault {
         match self {
             Self::Interrupted => Error::Interrupted,
             Self::Unexpected { place, what } => Error::unexpected(&place, &what),
+            Self::Untrusted { what, remedy } => Error::untrusted(&what, &remedy),
             other => other.rank().error(attempts),
         }
     }
 
     /// Whether no other host would say otherwise.
     fn is_final(&self) -> bool {
-        matches!(self, Self::Interrupted | Self::Denied(_) | Self::Refused(_) | Self::Unexpected { .. })
+        matches!(self, Self::Interrupted | Self::Denied(_) | Self::Refused(_) | Self::Unexpected { .. } | Self::Untrusted { .. })
     }
 
     /// Whether a change that was sent before may have been made.
     fn is_unclear(&self) -> bool {
         match self {
             Self::Broken(_) | Self::Timeout | Self::Interrupted | Self::Tls(_) | Self::Unclear(_) => true,
-            Self::Credentials(_) | Self::Denied(_) | Self::NotHere(_) | Self::Refused(_) | Self::Unexpected { .. } => {
-                false
-            }
+            Self::Credentials(_)
+            | Self::Denied(_)
+            | Self::NotHere(_)
+            | Self::Refused(_)
+            | Self::Unexpected { .. }
+            | Self::Untrusted { .. } => false,
         }
     }
 }

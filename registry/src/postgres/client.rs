@@ -1,7 +1,8 @@
 //! The client.
 
+use super::schema::Found;
 use super::session::{PostgresLogin, PostgresSession, TextRow};
-use super::statements;
+use super::statements::{self, Part};
 use crate::address::{Address, Host, UseTls};
 use crate::codec::{Fields, Form, NOT_OURS, check_format};
 use crate::error::Error;
@@ -54,13 +55,7 @@ impl Postgres {
         if !self.has_segments {
             let begin = &self.begin;
             // What creates it does nothing where it is there: it can be sent again.
-            self.turns.read(async |session| {
-                let found = only_row(session.run(statements::LOOK_FOR_SEGMENTS).await?)?;
-                if found.first().and_then(Option::as_deref) != Some("t") {
-                    session.transaction(begin, &statements::create_segments()).await?;
-                }
-                Ok(())
-            })?;
+            self.turns.read(async |session| provide(session, begin, Part::Segments).await)?;
         }
         let outcome = call(self);
         self.has_segments = outcome.is_ok();
@@ -77,17 +72,8 @@ impl Protocol for PostgresProtocol {
     type Session = PostgresSession;
 
     async fn open(&self, stream: Stream, host: &Host) -> Result<PostgresSession, Fault> {
-        let session = self.login.connect(stream, host).await?;
-        // Only a server that takes changes will do: another one's tables may be those of a moment ago.
-        let found = session.run(statements::LOOK).await?;
-        let looked = only_row(found)?;
-        let is_true = |column: usize| looked.get(column).is_some_and(|value| value.as_deref() == Some("t"));
-        if is_true(0) {
-            return Err(Fault::NotHere("it is a standby, or read-only".to_owned()));
-        }
-        if !is_true(1) {
-            session.transaction(&self.begin, &statements::create(!is_true(2))).await?;
-        }
+        let mut session = self.login.connect(stream, host).await?;
+        provide(&mut session, &self.begin, Part::Leases).await?;
         Ok(session)
     }
 
@@ -98,6 +84,29 @@ impl Protocol for PostgresProtocol {
     async fn close(session: PostgresSession) {
         session.close().await;
     }
+}
+
+/// Looks at what the server has in the place of our tables, and makes what it lacks of this part.
+async fn provide(session: &mut PostgresSession, begin: &str, part: Part) -> Result<(), Fault> {
+    let found = session.look().await?;
+    // Only a server that takes changes will do: another one's tables may be those of a moment ago.
+    if found.takes_no_changes {
+        return Err(Fault::NotHere("it is a standby, or read-only".to_owned()));
+    }
+    found.check()?;
+    if found.has(part) {
+        session.found = Some(found);
+        return Ok(());
+    }
+    let with_schema = !found.has_schema();
+    // Somebody else may make them at the same time: what is there then is looked at before it counts.
+    let made = session.begin_and_look(begin, &part.create(with_schema)).await?;
+    made.check()?;
+    let last: Vec<String> = made.revocations(&found).into_iter().chain(part.comments(with_schema)).collect();
+    session.commit(&last).await?;
+    // Without what was taken away.
+    session.found = Some(session.look().await?);
+    Ok(())
 }
 
 fn only_row(results: impl IntoIterator<Item = Vec<TextRow>>) -> Result<TextRow, Fault> {
@@ -264,9 +273,13 @@ impl Registry for Postgres {
         Ok(warnings)
     }
 
+    fn exposures(&mut self) -> Result<Vec<String>, Error> {
+        self.turns.read(async |session| Ok(session.found.as_ref().map(Found::exposures).unwrap_or_default()))
+    }
+
     fn time(&mut self) -> Result<Option<UnixMicros>, Error> {
-        let row = self.turns.read(async |session| only_row(session.run(statements::TIME).await?))?;
-        Ok(row.first().and_then(Option::as_deref).and_then(|micros| micros.parse().ok()).map(UnixMicros))
+        let row = self.turns.read(async |session| only_row(session.run(&statements::time()).await?))?;
+        Ok(row.first().and_then(Option::as_deref).and_then(|time| UnixMicros::parse(&shortest(time))))
     }
 
     fn protection(&self) -> Option<Protection> {

@@ -17,10 +17,22 @@
 //!
 //! # What it needs
 //!
-//! A role that may create the schema `snowflake_registry` in the database; or, where somebody else has made the tables (with
+//! A role that may create the schema `snowflake_registry` in the database; or, where the owner of the database has made the tables (with
 //! [`TABLES`], and [`SEGMENTS_TABLES`] for segments), one with USAGE on the schema, and SELECT, INSERT and UPDATE on the tables. PostgreSQL 10 or
 //! later. PgBouncer may stand between, also with `pool_mode = transaction`: no statement is prepared, and settings are those
 //! of one transaction.
+//!
+//! # Whose code runs
+//!
+//! Nobody's but PostgreSQL's own, as the role that connects:
+//!
+//! * Each message sets `search_path` before anything of it is parsed that has a name, and every name has its schema: of functions, operators,
+//!   types and collations.
+//! * At each connection, and again after it has made something, in the transaction that made it, the client looks at the schema and its
+//!   tables. It uses them only where their owner may act as the role anyway, or owns the database, and where they have nothing that runs code
+//!   ([`Error::Untrusted`](crate::Error::Untrusted)).
+//!
+//! A table may have more columns than ours, if they stay empty: a later version may add some.
 //!
 //! # What it keeps, and what not
 //!
@@ -35,7 +47,8 @@
 //!
 //! # Privileges
 //!
-//! Nobody but the owner may read the tables: a token lets its reader renew the lease of another server. To show them to
+//! Nobody but the owner may read the tables that the client makes, whatever default privileges say: a token lets its reader renew the lease
+//! of another server. To show them to
 //! others, grant the other columns: `GRANT SELECT (namespace, worker, granted_from, granted_until, host, data_directory,
 //! port, cluster_name, written_at) ON snowflake_registry.workers TO …`. Members of `pg_read_all_data` read all.
 //!
@@ -74,6 +87,10 @@ mod client;
 #[cfg(feature = "postgres")]
 mod frames;
 mod kind;
+#[cfg(all(test, feature = "postgres"))]
+mod qualified;
+#[cfg(feature = "postgres")]
+mod schema;
 #[cfg(feature = "postgres")]
 mod session;
 #[cfg(feature = "postgres")]

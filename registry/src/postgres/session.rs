@@ -1,7 +1,8 @@
 //! A session with a PostgreSQL server.
 
 use super::frames::{ClearText, Encrypt, Frames, Look};
-use super::statements::BEGIN_COUNT;
+use super::schema::{Found, LOOK_COUNT, look};
+use super::statements::{BEGIN_COUNT, PATH};
 use crate::Password;
 use crate::address::{Host, UseTls};
 use crate::net::{Driver, Fault, Stream, Tls, settle};
@@ -32,6 +33,8 @@ pub(super) struct PostgresSession {
     end: Arc<Mutex<Option<Fault>>>,
     driver: Driver,
     pub is_encrypted: bool,
+    /// What the schema of our tables was when it was last looked at.
+    pub found: Option<Found>,
 }
 
 /// The columns of a row as text.
@@ -114,18 +117,20 @@ impl PostgresSession {
                 }
             }
         });
-        Self { client, warning, end, driver, is_encrypted }
+        Self { client, warning, end, driver, is_encrypted, found: None }
     }
 
     /// Runs statements, separated by `;`, and returns the rows of each. All are sent in one message, so that they take one
     /// round trip, and that none of them is run after one that failed. They are not prepared: PgBouncer may stand between.
+    ///
+    /// The only way to send some: so each message begins with [`PATH`].
     ///
     /// Each of them returns as many rows as it says that it has read or changed.
     pub async fn run(&self, statements: &str) -> Result<Vec<Vec<TextRow>>, Fault> {
         self.take_warning();
         let mut results = Vec::new();
         let mut rows = Vec::new();
-        let messages = self.client.simple_query(statements).await;
+        let messages = self.client.simple_query(&format!("{PATH}; {statements}")).await;
         for message in messages.map_err(|error| locked(&self.end).take().unwrap_or_else(|| of_request(error)))? {
             match message {
                 SimpleQueryMessage::Row(row) => rows.push(texts(&row)?),
@@ -138,7 +143,30 @@ impl PostgresSession {
                 _ => {}
             }
         }
-        Ok(results)
+        if results.is_empty() {
+            return Err(Fault::Unclear("no answer where there must be one".to_owned()));
+        }
+        // That of the path.
+        Ok(results.split_off(1))
+    }
+
+    /// Looks at what the database has in the place of our tables.
+    pub async fn look(&self) -> Result<Found, Fault> {
+        Found::read(&self.run(&look()).await?)
+    }
+
+    /// Begins a transaction, runs statements in it, and looks at what there is then. It ends with [`PostgresSession::commit`], or with the
+    /// session.
+    pub async fn begin_and_look(&self, begin: &str, statements: &[String]) -> Result<Found, Fault> {
+        let results = self.run(&format!("{begin}; {}; {}", statements.join("; "), look())).await?;
+        Found::read(&results[results.len().saturating_sub(LOOK_COUNT)..])
+    }
+
+    /// Runs statements in the transaction that has begun, and commits it.
+    pub async fn commit(&self, statements: &[String]) -> Result<(), Fault> {
+        let statements: Vec<&str> = statements.iter().map(String::as_str).chain(["COMMIT"]).collect();
+        self.run(&statements.join("; ")).await?;
+        self.take_warning().map_or(Ok(()), |warning| Err(Fault::Unclear(warning)))
     }
 
     /// Runs statements in one transaction, whose commit is durable when this returns; and returns the rows of each.

@@ -7,100 +7,67 @@ use snowflake_core::lease::{NamespaceRecord, Record, Version, WorkerNumber};
 use snowflake_core::segment::{self, Holding, Tag};
 use std::time::Duration;
 
-/// Whether the server takes no changes; whether all tables are there; whether the schema is.
-pub(super) const LOOK: &str = "SELECT \
-     pg_catalog.pg_is_in_recovery() OR pg_catalog.current_setting('transaction_read_only')::bool, \
-     pg_catalog.to_regclass('snowflake_registry.workers') IS NOT NULL \
-       AND pg_catalog.to_regclass('snowflake_registry.namespaces') IS NOT NULL, \
-     pg_catalog.to_regnamespace('snowflake_registry') IS NOT NULL";
+/// An operator with its schema, so that nobody else's is found: [`PATH`] would do, and so does this.
+pub(super) const EQUAL: &str = "OPERATOR(pg_catalog.=)";
+
+/// What each message begins with: names of what follows in it are looked up nowhere else, whatever the role's and the database's
+/// settings say. Such a message is one transaction, and each of its statements is parsed after those before it were run; this one
+/// has no name to look up. Nothing is left behind in a session that others use after us. PgBouncer refuses such a setting when a
+/// session begins.
+pub(super) const PATH: &str = "SET LOCAL search_path = pg_catalog, pg_temp";
 
 /// Only one creates. The number is chance.
 const LOCK: &str = "SELECT pg_catalog.pg_advisory_xact_lock(7263549120348115)";
 
 const SCHEMA: &str = "CREATE SCHEMA IF NOT EXISTS snowflake_registry";
 
-/// The statements that make what the schema `snowflake_registry` has.
-///
-/// Versions come by chance, from the client: a sequence would give the same again after a failover.
-pub const TABLES: [&str; 5] = [
-    r#"CREATE TABLE IF NOT EXISTS snowflake_registry.namespaces (
-        namespace text COLLATE "C" PRIMARY KEY,
-        format integer NOT NULL,
-        layout text NOT NULL,
-        life text NOT NULL,
-        leases_from timestamptz,
-        written_at timestamptz NOT NULL DEFAULT pg_catalog.now()
-    )"#,
-    r#"CREATE TABLE IF NOT EXISTS snowflake_registry.workers (
-        namespace text COLLATE "C" NOT NULL,
-        worker bigint NOT NULL,
-        version bigint NOT NULL,
-        format integer NOT NULL,
-        token uuid,
-        granted_from timestamptz NOT NULL,
-        granted_until timestamptz NOT NULL,
-        host text NOT NULL,
-        data_directory text NOT NULL,
-        port integer NOT NULL,
-        cluster_name text NOT NULL,
-        system_identifier numeric(20) NOT NULL,
-        process text NOT NULL,
-        written_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
-        PRIMARY KEY (namespace, worker)
-    )"#,
-    "COMMENT ON SCHEMA snowflake_registry IS 'pg_snowflake: who may make IDs with which worker ID, and of which time'",
-    "COMMENT ON COLUMN snowflake_registry.workers.token IS \
-     'secret of the server that holds the lease: grant the other columns only; null where the worker was given back'",
-    "COMMENT ON COLUMN snowflake_registry.workers.granted_until IS \
-     'IDs of the holder have times before this; the next holder starts here. Never lower it'",
-];
+/// The statements that make what the schema `snowflake_registry` has, for leases.
+pub const TABLES: &str = include_str!("leases.sql");
 
-/// Whether there are the tables of segments.
-pub(super) const LOOK_FOR_SEGMENTS: &str = "SELECT pg_catalog.to_regclass('snowflake_registry.segments') IS NOT NULL \
-     AND pg_catalog.to_regclass('snowflake_registry.segment_holders') IS NOT NULL";
+/// The statements that make the tables of segments, in the same schema.
+pub const SEGMENTS_TABLES: &str = include_str!("segments.sql");
 
-/// The statements that make the tables of segments, in the same schema. Not some of [`TABLES`]: a role that may not create needs them
-/// only where segments are used.
-pub const SEGMENTS_TABLES: [&str; 4] = [
-    r#"CREATE TABLE IF NOT EXISTS snowflake_registry.segments (
-        namespace text COLLATE "C" NOT NULL,
-        tag text COLLATE "C" NOT NULL,
-        version bigint NOT NULL,
-        format integer NOT NULL,
-        next numeric(20) NOT NULL,
-        floor numeric(20) NOT NULL,
-        first numeric(20) NOT NULL,
-        last numeric(20) NOT NULL,
-        state text NOT NULL,
-        smallest numeric(20) NOT NULL,
-        largest numeric(20) NOT NULL,
-        written_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
-        PRIMARY KEY (namespace, tag)
-    )"#,
-    r#"CREATE TABLE IF NOT EXISTS snowflake_registry.segment_holders (
-        namespace text COLLATE "C" NOT NULL,
-        worker bigint NOT NULL,
-        tag text COLLATE "C" NOT NULL,
-        format integer NOT NULL,
-        run text NOT NULL,
-        current_first numeric(20) NOT NULL,
-        current_end numeric(20) NOT NULL,
-        after_first numeric(20) NOT NULL,
-        after_end numeric(20) NOT NULL,
-        granted_at timestamptz NOT NULL,
-        used numeric(20) NOT NULL,
-        used_in numeric(20) NOT NULL,
-        PRIMARY KEY (namespace, worker, tag)
-    )"#,
-    "COMMENT ON COLUMN snowflake_registry.segments.next IS \
-     'the next number that no server was granted. Never lower it'",
-    "COMMENT ON TABLE snowflake_registry.segment_holders IS \
-     'what the server of each worker held of each segment at its last grant: for people, nothing depends on it'",
-];
+/// Which tables are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Those of leases.
+    Leases,
+    /// Those of segments.
+    Segments,
+}
 
-/// Creates the tables of segments.
-pub(super) fn create_segments() -> Vec<String> {
-    [LOCK].into_iter().chain(SEGMENTS_TABLES).map(str::to_owned).collect()
+impl Part {
+    /// The names of its tables.
+    pub fn tables(self) -> [&'static str; 2] {
+        match self {
+            Self::Leases => ["namespaces", "workers"],
+            Self::Segments => ["segments", "segment_holders"],
+        }
+    }
+
+    /// The statements that make it: tables, then comments on them.
+    fn statements(self) -> (Vec<String>, Vec<String>) {
+        let text = match self {
+            Self::Leases => TABLES,
+            Self::Segments => SEGMENTS_TABLES,
+        };
+        let statements = text.split(";\n").map(str::trim).filter(|statement| !statement.is_empty());
+        statements.map(str::to_owned).partition(|statement| !statement.starts_with("COMMENT"))
+    }
+
+    /// Creates what is missing, with the schema or in the one that is there: to create that again needs the right to create it.
+    pub fn create(self, with_schema: bool) -> Vec<String> {
+        let schema = with_schema.then_some(SCHEMA);
+        let start = [LOCK].into_iter().chain(schema).map(str::to_owned);
+        start.chain(self.statements().0).collect()
+    }
+
+    /// What is said of it, once it is known to be ours; of the schema only by who has made it.
+    pub fn comments(self, with_schema: bool) -> Vec<String> {
+        let mut comments = self.statements().1;
+        comments.retain(|comment| with_schema || !comment.starts_with("COMMENT ON SCHEMA"));
+        comments
+    }
 }
 
 /// Begins a transaction whose statements end within this time, and whose commit is durable.
@@ -114,12 +81,6 @@ pub(super) fn begin(longest: Duration) -> String {
 
 /// How many statements [`begin`] has.
 pub(super) const BEGIN_COUNT: usize = 4;
-
-/// Creates what is missing, with the schema or in the one that is there: to create that again needs the right to create it.
-pub(super) fn create(with_schema: bool) -> Vec<String> {
-    let schema = with_schema.then_some(SCHEMA);
-    [LOCK].into_iter().chain(schema).chain(TABLES).map(str::to_owned).collect()
-}
 
 /// The column of a field.
 pub(super) fn column(field: &str) -> &str {
@@ -150,9 +111,7 @@ fn selected<R: Fields>() -> String {
     let expression = |field: &RecordField<R>| {
         let column = column(field.name);
         match field.form {
-            Form::Instant => {
-                format!("pg_catalog.to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
-            }
+            Form::Instant => instant(column),
             Form::Text | Form::Number | Form::LongNumber => column.to_owned(),
         }
     };
@@ -167,7 +126,7 @@ fn namespace_locked(namespace: &Namespace) -> String {
 /// Reads the record of a namespace.
 pub(super) fn namespace_of(namespace: &Namespace) -> String {
     format!(
-        "SELECT {} FROM snowflake_registry.namespaces WHERE namespace = {}",
+        "SELECT {} FROM snowflake_registry.namespaces WHERE namespace {EQUAL} {}",
         selected::<NamespaceRecord>(),
         literal(namespace.as_str())
     )
@@ -176,8 +135,12 @@ pub(super) fn namespace_of(namespace: &Namespace) -> String {
 /// That the record of a namespace is this one.
 fn is_namespace(namespace: &Namespace, record: &NamespaceRecord) -> String {
     let pairs = columns::<NamespaceRecord>().into_iter().zip(values(record));
-    let same: String = pairs.map(|(column, value)| format!(" AND {column} IS NOT DISTINCT FROM {value}")).collect();
-    format!("namespace = {}{same}", literal(namespace.as_str()))
+    // Not by IS NOT DISTINCT FROM, whose operator cannot be named.
+    let same = pairs.map(|(column, value)| match value.as_str() {
+        "NULL" => format!(" AND {column} IS NULL"),
+        value => format!(" AND {column} {EQUAL} {value}"),
+    });
+    format!("namespace {EQUAL} {}{}", literal(namespace.as_str()), same.collect::<String>())
 }
 
 /// Stores the record of a namespace in place of this one, or if there is none yet; reads what stands.
@@ -225,7 +188,7 @@ pub(super) fn compare_and_swap(
         ),
         Some(Version(version)) => format!(
             "UPDATE snowflake_registry.workers SET ({columns}) = ROW ({values}) \
-             WHERE namespace = {key} AND worker = {number} AND version = {version} AND {is_within}"
+             WHERE namespace {EQUAL} {key} AND worker {EQUAL} {number} AND version {EQUAL} {version} AND {is_within}"
         ),
     };
     let look = if within.is_some() { namespace_locked(namespace) } else { namespace_of(namespace) };
@@ -252,7 +215,7 @@ pub(super) fn swap_segment(
         ),
         Some(Version(version)) => format!(
             "UPDATE snowflake_registry.segments SET ({columns}) = ROW ({values}) \
-             WHERE namespace = {key} AND tag = {tag} AND version = {version} AND {is_within}"
+             WHERE namespace {EQUAL} {key} AND tag {EQUAL} {tag} AND version {EQUAL} {version} AND {is_within}"
         ),
     };
     let change = format!("{change} RETURNING version");
@@ -280,7 +243,7 @@ fn noting(namespace: &Namespace, tag: &Tag, change: &str, worker: WorkerNumber, 
 /// Reads what servers hold.
 pub(super) fn holdings_of(namespace: &Namespace) -> String {
     format!(
-        "SELECT tag, worker, {} FROM snowflake_registry.segment_holders WHERE namespace = {} ORDER BY tag, worker",
+        "SELECT tag, worker, {} FROM snowflake_registry.segment_holders WHERE namespace {EQUAL} {} ORDER BY tag, worker",
         selected::<Holding>(),
         literal(namespace.as_str())
     )
@@ -288,7 +251,7 @@ pub(super) fn holdings_of(namespace: &Namespace) -> String {
 
 fn read_segments(namespace: &Namespace) -> String {
     format!(
-        "SELECT tag, version, {} FROM snowflake_registry.segments WHERE namespace = {}",
+        "SELECT tag, version, {} FROM snowflake_registry.segments WHERE namespace {EQUAL} {}",
         selected::<segment::TagRecord>(),
         literal(namespace.as_str())
     )
@@ -296,7 +259,7 @@ fn read_segments(namespace: &Namespace) -> String {
 
 /// Reads the record of a tag.
 pub(super) fn segment_of(namespace: &Namespace, tag: &Tag) -> String {
-    format!("{} AND tag = {}", read_segments(namespace), literal(tag.as_str()))
+    format!("{} AND tag {EQUAL} {}", read_segments(namespace), literal(tag.as_str()))
 }
 
 /// Reads the records of all tags.
@@ -308,23 +271,30 @@ fn read() -> String {
     format!("SELECT worker, version, {} FROM snowflake_registry.workers", selected::<Record>())
 }
 
-/// Reads the clock: microseconds since 1970.
-pub(super) const TIME: &str = "SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint";
+/// An expression that writes an instant as RFC 3339, with six decimals.
+fn instant(of: &str) -> String {
+    format!("pg_catalog.to_char({of} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
+}
+
+/// Reads the clock, without arithmetic: no operator is needed.
+pub(super) fn time() -> String {
+    format!("SELECT {}", instant("pg_catalog.clock_timestamp()"))
+}
 
 /// Reads a record.
 pub(super) fn record_of(namespace: &Namespace, worker: WorkerNumber) -> String {
-    format!("{} WHERE namespace = {} AND worker = {}", read(), literal(namespace.as_str()), worker.0)
+    format!("{} WHERE namespace {EQUAL} {} AND worker {EQUAL} {}", read(), literal(namespace.as_str()), worker.0)
 }
 
 /// Reads all records.
 pub(super) fn records_of(namespace: &Namespace) -> String {
-    format!("{} WHERE namespace = {} ORDER BY worker", read(), literal(namespace.as_str()))
+    format!("{} WHERE namespace {EQUAL} {} ORDER BY worker", read(), literal(namespace.as_str()))
 }
 
 /// The settings that decide whether a change lasts. The number of standbys is visible to everybody.
 pub(super) const DURABILITY: &str = "SELECT pg_catalog.current_setting('fsync'), \
      pg_catalog.current_setting('full_page_writes'), pg_catalog.current_setting('synchronous_standby_names'), \
-     (SELECT count(*) FROM pg_catalog.pg_stat_replication)";
+     (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_replication)";
 
 #[cfg(test)]
 mod tests {
@@ -363,7 +333,8 @@ mod tests {
              data_directory, port, cluster_name, system_identifier, process, written_at) = ROW (9, 1, \
              '000000000000000000000000000000ff', '1970-01-01T00:00:00.000001Z', '9999-12-31T23:59:59.999999Z',  \
              E'db''1 \\\\', '/d', 5432, '', 18446744073709551615, 'p', pg_catalog.now()) \
-             WHERE namespace = 'o''clock' AND worker = 7 AND version = 8 AND true RETURNING version"
+             WHERE namespace OPERATOR(pg_catalog.=) 'o''clock' AND worker OPERATOR(pg_catalog.=) 7 \
+             AND version OPERATOR(pg_catalog.=) 8 AND true RETURNING version"
         );
         let [_, change, _] = compare_and_swap(
             &namespace(),
@@ -389,8 +360,8 @@ mod tests {
             for field in R::FIELDS {
                 let column = column(field.name);
                 let types: &[&str] = match field.form {
-                    Form::Text => &["text", "uuid"],
-                    Form::Instant => &["timestamptz"],
+                    Form::Text => &["pg_catalog.text", "pg_catalog.uuid"],
+                    Form::Instant => &["pg_catalog.timestamptz"],
                     Form::Number => &["integer"],
                     Form::LongNumber => &["numeric(20)"],
                 };
@@ -400,9 +371,10 @@ mod tests {
                 );
             }
         }
-        check::<NamespaceRecord>(TABLES[0]);
-        check::<Record>(TABLES[1]);
-        check::<segment::TagRecord>(SEGMENTS_TABLES[0]);
-        check::<Holding>(SEGMENTS_TABLES[1]);
+        let tables = |part: Part| part.statements().0;
+        check::<NamespaceRecord>(&tables(Part::Leases)[0]);
+        check::<Record>(&tables(Part::Leases)[1]);
+        check::<segment::TagRecord>(&tables(Part::Segments)[0]);
+        check::<Holding>(&tables(Part::Segments)[1]);
     }
 }

@@ -83,6 +83,88 @@ fn of_holding(number: u64) -> Vec<u8> {
     rows("SELECT 1", &values.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
+/// The columns of each kind.
+type Columns = &'static [(&'static str, &'static str)];
+
+/// What a client sees of tables that are as it makes them, where it looks at them.
+fn of_look() -> Vec<u8> {
+    const TABLES: [(&str, &str, Columns); 4] = [
+        (
+            "namespaces",
+            "namespace",
+            &[
+                ("C", "namespace"),
+                ("integer", "format"),
+                ("text", "layout life"),
+                ("?instant", "leases_from"),
+                ("instant", "written_at"),
+            ],
+        ),
+        (
+            "workers",
+            "namespace worker",
+            &[
+                ("C", "namespace"),
+                ("bigint", "worker version"),
+                ("integer", "format port"),
+                ("?uuid", "token"),
+                ("instant", "granted_from granted_until written_at"),
+                ("text", "host data_directory cluster_name process"),
+                ("number", "system_identifier"),
+            ],
+        ),
+        (
+            "segments",
+            "namespace tag",
+            &[
+                ("C", "namespace tag"),
+                ("bigint", "version"),
+                ("integer", "format"),
+                ("number", "next floor first last smallest largest"),
+                ("text", "state"),
+                ("instant", "written_at"),
+            ],
+        ),
+        (
+            "segment_holders",
+            "namespace tag worker",
+            &[
+                ("C", "namespace tag"),
+                ("bigint", "worker"),
+                ("integer", "format"),
+                ("text", "run"),
+                ("number", "current_first current_end after_first after_end used used_in"),
+                ("instant", "granted_at"),
+            ],
+        ),
+    ];
+    let table = |(name, key, _): &(&str, &str, _)| row(&[&[*name, "ids", "t", *key][..], &["f"; 8]].concat());
+    let mut columns = Vec::new();
+    for (table, _, kinds) in TABLES {
+        for (kind, names) in kinds {
+            let (of_type, collation) = match kind.trim_start_matches('?') {
+                "C" => ("text", "C"),
+                "text" => ("text", "default"),
+                "instant" => ("timestamp with time zone", NULL),
+                "number" => ("numeric(20,0)", NULL),
+                other => (other, NULL),
+            };
+            let is_required = if kind.starts_with('?') { "f" } else { "t" };
+            for name in names.split(' ') {
+                columns.extend(row(&[table, name, of_type, collation, is_required, NULL, "f", "t"]));
+            }
+        }
+    }
+    [
+        rows("SELECT 1", &["f", "ids", "ids", "f"]),
+        rows("SELECT 1", &["ids", "t"]),
+        [row_description(12), TABLES.iter().flat_map(table).collect(), complete("SELECT 4")].concat(),
+        [row_description(8), columns, complete("SELECT 44")].concat(),
+        [row_description(6), complete("SELECT 0")].concat(),
+    ]
+    .concat()
+}
+
 /// Its answer to a query, but for the end of it.
 fn of_query(session: &Session, query: &str) -> Vec<u8> {
     let mut state = session.state.lock().unwrap();
@@ -90,7 +172,7 @@ fn of_query(session: &Session, query: &str) -> Vec<u8> {
         [complete("BEGIN"), complete("SET").repeat(3), parts.concat(), complete("COMMIT")].concat()
     };
     if query.contains("pg_is_in_recovery") {
-        return rows("SELECT 1", &["f", "t", "t"]);
+        return of_look();
     }
     if query.contains("'fsync'") {
         return rows("SELECT 1", &["on", "on", "", "0"]);
@@ -100,9 +182,6 @@ fn of_query(session: &Session, query: &str) -> Vec<u8> {
         state.changes += 1;
         state.namespace = b"twitter".to_vec();
         return in_transaction(vec![rows("INSERT 0 1", &["1"]), namespace()]);
-    }
-    if query.contains("to_regclass('snowflake_registry.segments')") {
-        return rows("SELECT 1", &["t"]);
     }
     let tag_number = |stored: &[u8]| stored.first().map(|number| u64::from(*number));
     if query.contains("INTO snowflake_registry.segment_holders") {
@@ -198,6 +277,7 @@ fn serve(mut session: Session) -> Ended {
             return Ok(());
         }
         let answer = of_query(&session, &String::from_utf8_lossy(&body));
-        session.answer(&[answer, ready.clone()].concat())?;
+        // The path comes first in each.
+        session.answer(&[complete("SET"), answer, ready.clone()].concat())?;
     }
 }

@@ -1,0 +1,497 @@
+//! Who owns what in a registry in PostgreSQL, who may do what there, and that nobody's code runs as the registry's role.
+#![cfg(feature = "postgres")]
+
+mod common;
+
+use common::*;
+use snowflake_core::lease::WorkerNumber;
+use snowflake_registry::postgres::{SEGMENTS_TABLES, TABLES};
+use snowflake_registry::{Error, Registry, Swap};
+use snowflake_test::check::wait_for;
+use snowflake_test::hostile;
+use snowflake_test::pgbouncer::{PgBouncer, Pool};
+use snowflake_test::registries::{Kind, Server, Setup};
+use snowflake_test::value;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+
+/// A database `registry` of an administrator who is no superuser, with the role `ids` of the servers, and another role that may create
+/// schemas there; and what of the latter's code runs as whom, written down in `public.sprung`.
+fn start() -> Server {
+    let server = Setup::of(Kind::Postgres).start();
+    let statements = "CREATE ROLE admin LOGIN; CREATE ROLE ids LOGIN; CREATE ROLE mallory LOGIN";
+    server.cluster().client().batch_execute(statements).unwrap();
+    server.cluster().client().batch_execute("CREATE DATABASE registry OWNER admin").unwrap();
+    let grants = "GRANT CREATE ON DATABASE registry TO ids, mallory; \
+        CREATE TABLE public.sprung (who name, what text); GRANT INSERT ON public.sprung TO PUBLIC; \
+        GRANT CREATE ON SCHEMA public TO mallory";
+    of(&server, "postgres").batch_execute(grants).unwrap();
+    server
+}
+
+fn of(server: &Server, role: &str) -> postgres::Client {
+    server.cluster().client_of(role, "registry")
+}
+
+fn client_of(server: &Server, role: &str) -> Box<dyn Registry> {
+    connect(&format!("postgres://{role}@{}/registry", server.address()), &options(PATIENCE))
+}
+
+/// Who has run another's code.
+fn sprung(server: &Server) -> Vec<String> {
+    let rows =
+        of(server, "postgres").query("SELECT DISTINCT who::text || ': ' || what FROM public.sprung", &[]).unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// Everything that a client asks.
+fn converse(registry: &mut dyn Registry) {
+    assert!(registry.time().unwrap().is_some());
+    registry.warnings().unwrap();
+    assert_eq!(layout(registry, "twitter").unwrap(), "twitter");
+    let within = registry.namespace().unwrap().unwrap();
+    let next = namespace_record("twitter", 256, Some(snowflake_core::UnixMicros(1_700_000_000_000_000)));
+    assert_eq!(registry.swap_namespace(Some(&within), &next).unwrap(), Some(next.clone()));
+    let version = create(registry, WORKER, &record(1));
+    stored(registry.swap_within(Some(&next), WORKER, Some(version), &record(2)));
+    stored(registry.swap_within(Some(&next), WorkerNumber(8), None, &record(3)));
+    assert_eq!(registry.records().unwrap().len(), 2);
+    assert!(registry.record(WORKER).unwrap().is_some());
+    registry.swap_segment_held(&next, &tag_write(1, None), Some(&(WORKER, holding(1)))).unwrap();
+    let stands = registry.segment(&tag()).unwrap().unwrap();
+    let again = (WORKER, holding(2));
+    registry.swap_segment_held(&next, &tag_write(2, Some(stands.version)), Some(&again)).unwrap();
+    converse_again(registry);
+}
+
+/// What is asked of tables that are there.
+fn converse_again(registry: &mut dyn Registry) {
+    assert_eq!((registry.segments().unwrap().len(), registry.holdings().unwrap().len()), (1, 1));
+    assert_eq!(registry.records().unwrap().len(), 2);
+    registry.exposures().unwrap();
+    // Refused.
+    let other = namespace_record("other", 1, None);
+    assert!(matches!(registry.swap_within(Some(&other), WORKER, None, &record(5)).unwrap(), Swap::OtherNamespace(_)));
+    assert!(registry.swap_namespace(Some(&other), &other).unwrap().is_some());
+}
+
+/// By names that match better than those of PostgreSQL, also where the database's owner has put them before `pg_catalog`; and as a superuser,
+/// by PgBouncer, which gives each transaction another session of the server.
+#[test]
+fn nothing_of_a_hostile_world_runs() {
+    let server = start();
+    let cluster = server.cluster();
+    hostile::fill(cluster, "registry", &["ids", "postgres"]);
+    let bouncer = PgBouncer::before(cluster, Pool::Transaction, 2);
+    let as_superuser = || connect(&format!("postgres://any@127.0.0.1:{}/registry", bouncer.port()), &options(PATIENCE));
+    converse(&mut *client_of(&server, "ids"));
+    assert_eq!(hostile::sprung(cluster), BTreeMap::new());
+
+    hostile::put_first(cluster, "registry");
+    for as_role in [&as_superuser as &dyn Fn() -> Box<dyn Registry>, &|| client_of(&server, "ids")] {
+        of(&server, "postgres").batch_execute("DROP SCHEMA IF EXISTS snowflake_registry CASCADE").unwrap();
+        converse(&mut *as_role());
+        converse_again(&mut *as_role());
+    }
+    assert_eq!(hostile::sprung(cluster), BTreeMap::new());
+    // What a session of another kind runs into there.
+    of(&server, "ids").batch_execute("SELECT 1 = 1").unwrap();
+    assert_ne!(hostile::sprung(cluster), BTreeMap::new());
+}
+
+#[test]
+fn a_squatted_schema_is_refused() {
+    let server = start();
+    let mut mallory = of(&server, "mallory");
+    mallory.batch_execute("CREATE SCHEMA snowflake_registry").unwrap();
+    mallory.batch_execute(TABLES).unwrap();
+    let trap = "CREATE FUNCTION snowflake_registry.trap() RETURNS trigger LANGUAGE plpgsql AS $$ \
+            BEGIN INSERT INTO public.sprung VALUES (current_user, 'trigger'); RETURN NEW; END $$; \
+        CREATE TRIGGER trap BEFORE INSERT ON snowflake_registry.namespaces FOR EACH ROW \
+            EXECUTE FUNCTION snowflake_registry.trap(); \
+        GRANT USAGE ON SCHEMA snowflake_registry TO PUBLIC; \
+        GRANT ALL ON ALL TABLES IN SCHEMA snowflake_registry TO PUBLIC";
+    mallory.batch_execute(trap).unwrap();
+    for role in ["ids", "postgres"] {
+        let error = layout(&mut *client_of(&server, role), "twitter").err();
+        assert_eq!(sprung(&server), Vec::<String>::new(), "{role}");
+        let text = error.unwrap().to_string();
+        assert!(text.contains("mallory") && text.contains("trigger"), "{text}");
+    }
+}
+
+/// The error of a role's client, which must be that of tables that are not to be trusted.
+#[track_caller]
+fn refused(server: &Server, role: &str, parts: &[&str]) {
+    let error = client_of(server, role).record(WORKER).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        matches!(error, Error::Untrusted { .. }) && parts.iter().all(|part| text.contains(part)),
+        "{parts:?}: {text}"
+    );
+}
+
+/// Tables that an administrator has made for the servers' role.
+fn prepare(server: &Server) {
+    let mut admin = of(server, "admin");
+    admin.batch_execute("CREATE SCHEMA snowflake_registry").unwrap();
+    admin.batch_execute(TABLES).unwrap();
+    admin.batch_execute(SEGMENTS_TABLES).unwrap();
+    let grants = "GRANT USAGE ON SCHEMA snowflake_registry TO ids; \
+        GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA snowflake_registry TO ids";
+    admin.batch_execute(grants).unwrap();
+}
+
+/// Each of these runs code of somebody's, whoever owns the table by now, or makes it another thing than a table.
+#[test]
+fn whatever_can_run_code_is_refused() {
+    let server = start();
+    prepare(&server);
+    let mut admin = of(&server, "admin");
+    let helpers = "SET search_path = snowflake_registry, pg_temp; \
+        CREATE FUNCTION trap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
+        CREATE FUNCTION code(bigint) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT $1'; \
+        CREATE DOMAIN whole AS bigint CHECK (code(VALUE) > 0); \
+        CREATE TABLE other (worker bigint PRIMARY KEY)";
+    admin.batch_execute(helpers).unwrap();
+    let cases = [
+        (
+            "CREATE TRIGGER trap BEFORE UPDATE ON workers FOR EACH STATEMENT EXECUTE FUNCTION trap()",
+            "DROP TRIGGER trap ON workers",
+            "table workers has a trigger",
+        ),
+        (
+            "ALTER TABLE other ADD namespace text COLLATE \"C\" REFERENCES namespaces",
+            "ALTER TABLE other DROP namespace",
+            "table namespaces has a trigger, or a foreign key",
+        ),
+        (
+            "CREATE RULE noted AS ON INSERT TO workers DO ALSO SELECT code(1)",
+            "DROP RULE noted ON workers",
+            "table workers has a rule",
+        ),
+        (
+            "ALTER TABLE namespaces ENABLE ROW LEVEL SECURITY",
+            "ALTER TABLE namespaces DISABLE ROW LEVEL SECURITY",
+            "table namespaces has row-level security",
+        ),
+        (
+            "CREATE POLICY mine ON segments USING (code(version) > 0)",
+            "DROP POLICY mine ON segments",
+            "table segments has row-level security",
+        ),
+        (
+            "ALTER TABLE workers ADD CONSTRAINT c CHECK (code(version) > 0)",
+            "ALTER TABLE workers DROP CONSTRAINT c",
+            "table workers has a constraint",
+        ),
+        ("CREATE INDEX i ON workers (code(version))", "DROP INDEX i", "on an expression"),
+        ("CREATE INDEX i ON workers (version) WHERE code(version) > 0", "DROP INDEX i", "partial"),
+        ("CREATE UNIQUE INDEX i ON workers (version)", "DROP INDEX i", "unique"),
+        ("CREATE STATISTICS s ON version, format FROM workers", "DROP STATISTICS s", "table workers has statistics"),
+        ("CREATE TABLE child () INHERITS (workers)", "DROP TABLE child", "table workers has parents or children"),
+        ("ALTER TABLE workers SET UNLOGGED", "ALTER TABLE workers SET LOGGED", "table workers is no plain table"),
+        (
+            "ALTER TABLE workers ALTER version SET DEFAULT code(1)",
+            "ALTER TABLE workers ALTER version DROP DEFAULT",
+            "column version that runs code",
+        ),
+        (
+            "ALTER TABLE workers ALTER written_at SET DEFAULT clock_timestamp()",
+            "ALTER TABLE workers ALTER written_at SET DEFAULT now()",
+            "column written_at that runs code",
+        ),
+        (
+            "ALTER TABLE workers ALTER version TYPE whole",
+            "ALTER TABLE workers ALTER version TYPE bigint",
+            "column version of another kind",
+        ),
+        (
+            "ALTER TABLE workers ALTER namespace TYPE text COLLATE \"default\"",
+            "ALTER TABLE workers ALTER namespace TYPE text COLLATE \"C\"",
+            "column namespace of another kind",
+        ),
+        (
+            "ALTER TABLE workers ALTER host DROP NOT NULL",
+            "ALTER TABLE workers ALTER host SET NOT NULL",
+            "column host of another kind",
+        ),
+        (
+            "ALTER TABLE workers ADD more bigint GENERATED ALWAYS AS (code(version)) STORED",
+            "ALTER TABLE workers DROP more",
+            "column more that runs code",
+        ),
+        (
+            "ALTER TABLE workers ADD more bigint GENERATED BY DEFAULT AS IDENTITY",
+            "ALTER TABLE workers DROP more",
+            "column more that runs code",
+        ),
+        ("ALTER TABLE workers ADD more whole", "ALTER TABLE workers DROP more", "column more that runs code"),
+        (
+            "ALTER TABLE segment_holders RENAME run TO ran",
+            "ALTER TABLE segment_holders RENAME ran TO run",
+            "table segment_holders has no column run",
+        ),
+        (
+            "ALTER TABLE workers DROP CONSTRAINT workers_pkey",
+            "ALTER TABLE workers ADD PRIMARY KEY (namespace, worker)",
+            "has not the primary key (namespace, worker)",
+        ),
+        (
+            "ALTER TABLE workers RENAME TO kept; CREATE VIEW workers AS SELECT * FROM kept",
+            "DROP VIEW workers; ALTER TABLE kept RENAME TO workers",
+            "table workers is no plain table",
+        ),
+    ];
+    client_of(&server, "ids").record(WORKER).unwrap();
+    for (change, back, what) in cases {
+        admin.batch_execute(change).unwrap_or_else(|error| panic!("{change}: {error:?}"));
+        refused(&server, "ids", &[what]);
+        admin.batch_execute(back).unwrap_or_else(|error| panic!("{back}: {error:?}"));
+        client_of(&server, "ids").record(WORKER).unwrap_or_else(|error| panic!("{back}: {error}"));
+    }
+    // What people may add.
+    let harmless = "CREATE INDEX ON workers (host); ALTER TABLE workers ADD remark text; \
+        COMMENT ON TABLE workers IS 'ours'; GRANT SELECT (namespace, worker) ON workers TO mallory; \
+        CREATE VIEW shown AS SELECT worker, host FROM workers; ALTER TABLE workers SET (fillfactor = 50)";
+    admin.batch_execute(harmless).unwrap();
+    converse(&mut *client_of(&server, "ids"));
+    assert_eq!(client_of(&server, "ids").exposures().unwrap(), Vec::<String>::new());
+}
+
+/// Whoever may make roles can make the registry's role a member of one of his, which it did not ask for.
+#[test]
+fn membership_in_the_owner_is_no_trust() {
+    let server = start();
+    of(&server, "mallory").batch_execute("CREATE SCHEMA snowflake_registry").unwrap();
+    of(&server, "postgres").batch_execute("CREATE ROLE gang; GRANT gang TO ids, mallory").unwrap();
+    of(&server, "mallory").batch_execute("ALTER SCHEMA snowflake_registry OWNER TO mallory").unwrap();
+    refused(&server, "ids", &["belongs to role \"mallory\""]);
+    of(&server, "postgres").batch_execute("ALTER SCHEMA snowflake_registry OWNER TO gang; GRANT gang TO ids").unwrap();
+    refused(&server, "ids", &["belongs to role \"gang\"", "OWNER TO \"admin\""]);
+    // Nor for a superuser, who counts as a member of all.
+    refused(&server, "postgres", &["belongs to role \"gang\""]);
+    // The other way around: that role may do all that the registry's role may, and nothing is won by a trigger.
+    let acting = "GRANT ids TO gang; GRANT ALL ON SCHEMA snowflake_registry TO ids";
+    of(&server, "postgres").batch_execute(&format!("REVOKE gang FROM ids; {acting}")).unwrap();
+    client_of(&server, "ids").record(WORKER).unwrap();
+    // What the hint says.
+    of(&server, "postgres").batch_execute("REVOKE ids FROM gang").unwrap();
+    refused(&server, "ids", &["belongs to role \"gang\""]);
+    of(&server, "postgres").batch_execute("ALTER SCHEMA snowflake_registry OWNER TO admin").unwrap();
+    client_of(&server, "ids").record(WORKER).unwrap();
+}
+
+/// Somebody makes the tables after the client has looked, and before it makes them itself.
+#[test]
+fn tables_that_come_in_between_are_looked_at() {
+    let server = start();
+    let mut mallory = of(&server, "mallory");
+    let mut transaction = mallory.transaction().unwrap();
+    transaction.batch_execute("CREATE SCHEMA snowflake_registry").unwrap();
+    transaction.batch_execute(TABLES).unwrap();
+    transaction.batch_execute("GRANT ALL ON SCHEMA snowflake_registry TO PUBLIC").unwrap();
+    let mut registry = client_of(&server, "ids");
+    let error = thread::scope(|scope| {
+        let call = scope.spawn(move || registry.record(WORKER).unwrap_err());
+        let waiting = "SELECT count(*) > 0 FROM pg_stat_activity WHERE usename = 'ids' AND wait_event_type = 'Lock'";
+        wait_for("the client waits", || value(&mut server.cluster().client(), waiting));
+        transaction.commit().unwrap();
+        call.join().unwrap()
+    });
+    // PostgreSQL itself says that the schema is there now; asked again, the client sees whose it is.
+    assert!(matches!(error, Error::Server(_) | Error::Untrusted { .. }), "{error:?}");
+    refused(&server, "ids", &["belongs to role \"mallory\""]);
+    let mine: bool =
+        value(&mut of(&server, "postgres"), "SELECT NOT EXISTS (SELECT FROM pg_class WHERE relowner = 'ids'::regrole)");
+    assert!(mine);
+}
+
+/// Tables of segments, in a schema in which somebody else may create.
+#[test]
+fn tables_of_others_in_our_schema_are_refused() {
+    let server = start();
+    layout(&mut *client_of(&server, "ids"), "twitter").unwrap();
+    of(&server, "ids").batch_execute("GRANT ALL ON SCHEMA snowflake_registry TO mallory").unwrap();
+    let mut registry = client_of(&server, "ids");
+    registry.namespace().unwrap();
+    of(&server, "mallory").batch_execute(SEGMENTS_TABLES).unwrap();
+    let error = registry.segments().unwrap_err();
+    assert!(
+        matches!(&error, Error::Untrusted { what, .. } if what.contains("table segments belongs to role \"mallory\""))
+    );
+}
+
+/// Default privileges of whoever makes the tables would show tokens, and let others make triggers.
+#[test]
+fn default_privileges_give_nothing_to_others() {
+    let server = start();
+    let defaults = "ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO PUBLIC, mallory; \
+        ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO mallory";
+    of(&server, "ids").batch_execute(defaults).unwrap();
+    converse(&mut *client_of(&server, "ids"));
+    let grants = "SELECT count(*) FROM pg_class, aclexplode(relacl) \
+        WHERE relnamespace = 'snowflake_registry'::regnamespace AND grantee <> relowner";
+    assert_eq!(value::<i64>(&mut of(&server, "postgres"), grants), 0);
+    for statement in ["TABLE snowflake_registry.workers", "CREATE TABLE snowflake_registry.t ()"] {
+        snowflake_test::check::refused(&mut of(&server, "mallory"), statement, "42501");
+    }
+    assert_eq!(client_of(&server, "ids").exposures().unwrap(), Vec::<String>::new());
+    // Rights that the owner himself does not have.
+    let server = start();
+    of(&server, "ids").batch_execute("ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM ids").unwrap();
+    let error = client_of(&server, "ids").record(WORKER).unwrap_err();
+    assert!(matches!(error, Error::Server(_)) && error.to_string().contains("permission denied for table"), "{error}");
+}
+
+#[test]
+fn who_may_do_too_much_is_named() {
+    let server = start();
+    converse(&mut *client_of(&server, "ids"));
+    let exposures = || client_of(&server, "ids").exposures().unwrap();
+    assert_eq!(exposures(), Vec::<String>::new());
+    let grants = "CREATE ROLE \"Read er\"; GRANT USAGE ON SCHEMA snowflake_registry TO \"Read er\"; \
+        GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA snowflake_registry TO \"Read er\"";
+    of(&server, "postgres").batch_execute(grants).unwrap();
+    // As several servers have them, each with a role of its own.
+    assert_eq!(exposures(), Vec::<String>::new());
+    let cases = [
+        (
+            "GRANT TRIGGER ON snowflake_registry.workers TO \"Read er\"",
+            "Role \"Read er\" may make triggers",
+            "REVOKE TRIGGER ON TABLE snowflake_registry.workers FROM \"Read er\".",
+        ),
+        (
+            "GRANT SELECT (token) ON snowflake_registry.workers TO PUBLIC",
+            "Everybody may read",
+            "REVOKE ALL ON TABLE snowflake_registry.workers FROM PUBLIC.",
+        ),
+        (
+            "GRANT DELETE ON snowflake_registry.namespaces TO PUBLIC",
+            "Everybody may read or change",
+            "REVOKE ALL ON TABLE snowflake_registry.namespaces FROM PUBLIC.",
+        ),
+    ];
+    for (grant, what, remedy) in cases {
+        of(&server, "ids").batch_execute(grant).unwrap();
+        let found = exposures();
+        assert!(found.len() == 1 && found[0].contains(what) && found[0].ends_with(remedy), "{found:?}");
+        // What it says to do helps.
+        let (_, remedy) = found[0].split_once(": ").unwrap();
+        of(&server, "ids").batch_execute(remedy.trim_end_matches('.')).unwrap();
+        assert_eq!(exposures(), Vec::<String>::new(), "{grant}");
+    }
+    // A superuser is no safe client of another role's tables.
+    refused(&server, "postgres", &["belongs to role \"ids\""]);
+    of(&server, "postgres").batch_execute("REASSIGN OWNED BY ids TO admin").unwrap();
+    refused(&server, "postgres", &["belongs to role \"admin\"", "OWNER TO \"postgres\""]);
+    of(&server, "postgres").batch_execute("REASSIGN OWNED BY admin TO postgres").unwrap();
+    let superuser = client_of(&server, "postgres").exposures().unwrap();
+    assert!(superuser.len() == 1 && superuser[0].contains("\"postgres\" is a superuser"), "{superuser:?}");
+}
+
+/// What becomes of rights later ends in an error that says what is missing, and what was stored is there when they are back.
+#[test]
+fn rights_that_go_are_errors_until_they_come_back() {
+    let server = start();
+    let mut registry = client_of(&server, "ids");
+    layout(&mut *registry, "twitter").unwrap();
+    let version = create(&mut *registry, WORKER, &record(1));
+    let says = |registry: &mut dyn Registry, what: &str| {
+        for _ in 0..2 {
+            let error = registry.compare_and_swap(WORKER, Some(version), &record(2)).unwrap_err();
+            assert!(!error.is_unanswered() && error.to_string().contains(what), "{what}: {error}");
+        }
+    };
+    let change = |statement: &str| of(&server, "postgres").batch_execute(statement).unwrap();
+    for (change_rights, what, back) in [
+        (
+            "REVOKE ALL ON SCHEMA snowflake_registry FROM ids",
+            "permission denied for schema",
+            "GRANT ALL ON SCHEMA snowflake_registry TO ids",
+        ),
+        (
+            "REVOKE UPDATE ON snowflake_registry.workers FROM ids",
+            "permission denied for table workers",
+            "GRANT UPDATE ON snowflake_registry.workers TO ids",
+        ),
+        // To the owner of the database, who is trusted, and lets nobody else in yet.
+        (
+            "REASSIGN OWNED BY ids TO admin",
+            "permission denied for schema",
+            "GRANT USAGE ON SCHEMA snowflake_registry TO ids; GRANT ALL ON ALL TABLES IN SCHEMA snowflake_registry TO ids",
+        ),
+        ("REVOKE CONNECT ON DATABASE registry FROM PUBLIC", "", "GRANT CONNECT ON DATABASE registry TO PUBLIC"),
+    ] {
+        change(change_rights);
+        if !what.is_empty() {
+            says(&mut *registry, what);
+        }
+        change(back);
+        assert_eq!(registry.record(WORKER).unwrap().unwrap().record, record(1), "{change_rights}");
+    }
+    // To somebody: a session from before lacks the rights, and a new one sees whose it is.
+    change("ALTER SCHEMA snowflake_registry OWNER TO mallory; REVOKE ALL ON SCHEMA snowflake_registry FROM ids");
+    let error = registry.compare_and_swap(WORKER, Some(version), &record(2)).unwrap_err();
+    assert!(!error.is_unanswered(), "{error}");
+    refused(&server, "ids", &["schema snowflake_registry belongs to role \"mallory\""]);
+    change("ALTER SCHEMA snowflake_registry OWNER TO ids");
+    stored(registry.compare_and_swap(WORKER, Some(version), &record(2)));
+
+    // An owner who may not create in his schema lacks what a part that is not there yet needs.
+    change("REVOKE CREATE ON SCHEMA snowflake_registry FROM ids");
+    let error = registry.segments().unwrap_err();
+    assert!(error.to_string().contains("permission denied for schema snowflake_registry (SQLSTATE 42501)"), "{error}");
+    change("GRANT CREATE ON SCHEMA snowflake_registry TO ids");
+    assert!(registry.segments().unwrap().is_empty());
+
+    // All that it owns, and all that it was granted.
+    change("REASSIGN OWNED BY admin TO ids; DROP OWNED BY ids");
+    let error = registry.record(WORKER).unwrap_err();
+    assert!(error.to_string().contains("(SQLSTATE 42P01)"), "{error}");
+}
+
+/// Both ways to prepare a registry that docs/reference/settings.md has, by psql.
+#[test]
+fn a_registry_is_prepared_as_the_documentation_says() {
+    let page = include_str!("../../docs/reference/settings.md");
+    let section = page.split("### The role of a registry in PostgreSQL\n").nth(1).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let mut scripts = vec![String::new()];
+    for line in section.lines() {
+        match (line.strip_prefix("    "), scripts.last_mut().unwrap()) {
+            (Some(statement), script) => script.extend([statement, "\n"]),
+            // A blank line within a script, or a text between two of them.
+            (None, script) if !line.is_empty() && !script.is_empty() => scripts.push(String::new()),
+            _ => {}
+        }
+    }
+    scripts.retain(|script| !script.is_empty());
+    assert_eq!(scripts.len(), 2, "{scripts:?}");
+    for script in scripts {
+        let server = Setup::of(Kind::Postgres).start();
+        let cluster = server.cluster();
+        cluster.client().batch_execute("CREATE ROLE admin LOGIN; CREATE ROLE mallory LOGIN").unwrap();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+        // psql runs as another user, who may not see the folder.
+        let script = script.lines().map(|line| match line.strip_prefix("\\ir ") {
+            Some(file) => std::fs::read_to_string(folder.join(file)).unwrap(),
+            None => format!("{line}\n"),
+        });
+        let mut psql = cluster.program("psql");
+        let psql =
+            psql.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut psql = psql.spawn().unwrap();
+        psql.stdin.take().unwrap().write_all(script.collect::<String>().as_bytes()).unwrap();
+        let done = psql.wait_with_output().unwrap();
+        assert!(done.status.success() && done.stderr.is_empty(), "{}", String::from_utf8_lossy(&done.stderr));
+
+        converse(&mut *client_of(&server, "snowflake"));
+        assert_eq!(client_of(&server, "snowflake").exposures().unwrap(), Vec::<String>::new());
+        let error = client_of(&server, "mallory").record(WORKER).unwrap_err();
+        assert!(error.to_string().contains("permission denied for database"), "{error}");
+    }
+}

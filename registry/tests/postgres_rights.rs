@@ -449,9 +449,9 @@ fn rights_that_go_are_errors_until_they_come_back() {
     assert!(registry.segments().unwrap().is_empty());
 
     // All that it owns, and all that it was granted.
-    change("REASSIGN OWNED BY admin TO ids; DROP OWNED BY ids");
+    change("DROP OWNED BY ids CASCADE");
     let error = registry.record(WORKER).unwrap_err();
-    assert!(error.to_string().contains("(SQLSTATE 42P01)"), "{error}");
+    assert!(error.to_string().contains("permission denied for database registry (SQLSTATE 42501)"), "{error}");
 }
 
 /// Both ways to prepare a registry that docs/reference/settings.md has, by psql.
@@ -494,4 +494,44 @@ fn a_registry_is_prepared_as_the_documentation_says() {
         let error = client_of(&server, "mallory").record(WORKER).unwrap_err();
         assert!(error.to_string().contains("permission denied for database"), "{error}");
     }
+}
+
+/// A client that is connected looks again when something is not what it was, before anything of it runs.
+#[test]
+fn what_changes_under_a_client_is_looked_at_again() {
+    let server = start();
+    let mut registry = client_of(&server, "ids");
+    layout(&mut *registry, "twitter").unwrap();
+    let version = create(&mut *registry, WORKER, &record(1));
+    let untrusted = |registry: &mut dyn Registry, part: &str| {
+        for error in [
+            registry.compare_and_swap(WORKER, Some(version), &record(2)).unwrap_err(),
+            registry.record(WORKER).unwrap_err(),
+        ] {
+            assert!(matches!(&error, Error::Untrusted { what, .. } if what.contains(part)), "{part}: {error:?}");
+        }
+    };
+    let trap = "CREATE FUNCTION public.trap() RETURNS trigger LANGUAGE plpgsql AS $$ \
+        BEGIN INSERT INTO public.sprung VALUES (current_user, 'trigger'); RETURN NEW; END $$";
+    of(&server, "mallory").batch_execute(trap).unwrap();
+    of(&server, "ids").batch_execute("GRANT USAGE ON SCHEMA snowflake_registry TO mallory").unwrap();
+    of(&server, "ids").batch_execute("GRANT TRIGGER ON snowflake_registry.workers TO mallory").unwrap();
+    let trigger = "CREATE TRIGGER trap BEFORE UPDATE ON snowflake_registry.workers EXECUTE FUNCTION public.trap()";
+    of(&server, "mallory").batch_execute(trigger).unwrap();
+    untrusted(&mut *registry, "table workers has a trigger");
+    of(&server, "ids").batch_execute("DROP TRIGGER trap ON snowflake_registry.workers").unwrap();
+    assert_eq!(registry.record(WORKER).unwrap().unwrap().record, record(1));
+
+    of(&server, "postgres").batch_execute("ALTER TABLE snowflake_registry.workers OWNER TO mallory").unwrap();
+    untrusted(&mut *registry, "table workers belongs to role \"mallory\"");
+    of(&server, "postgres").batch_execute("ALTER TABLE snowflake_registry.workers OWNER TO ids").unwrap();
+    assert_eq!(registry.record(WORKER).unwrap().unwrap().record, record(1));
+
+    of(&server, "postgres").batch_execute("DROP SCHEMA snowflake_registry CASCADE").unwrap();
+    let again = format!(
+        "CREATE SCHEMA snowflake_registry; {TABLES}; GRANT ALL ON SCHEMA snowflake_registry TO PUBLIC; {trigger}"
+    );
+    of(&server, "mallory").batch_execute(&again).unwrap();
+    untrusted(&mut *registry, "schema snowflake_registry belongs to role \"mallory\"");
+    assert_eq!(sprung(&server), Vec::<String>::new());
 }

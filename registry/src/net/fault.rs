@@ -28,6 +28,9 @@ pub(crate) enum Fault {
     /// This host did not do it, and another may: it is a standby, or still starts.
     #[error("{0}")]
     NotHere(String),
+    /// The server did not do it, as what it has is not what the session has seen. A new session sees it.
+    #[error("{0}")]
+    Stale(String),
     /// The server did not do it, nor would another host of the registry.
     #[error("{0}")]
     Refused(String),

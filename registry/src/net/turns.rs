@@ -192,7 +192,7 @@ impl<P: Protocol> Hosts<P> {
                     }
                     // A connection from before may have been cut without a word, and what it was authenticated by may
                     // have expired.
-                    Err(Fault::Broken(_) | Fault::Credentials(_)) if was_kept => continue,
+                    Err(Fault::Broken(_) | Fault::Credentials(_) | Fault::Stale(_)) if was_kept => continue,
                     Err(fault) => fault,
                 },
             };
@@ -269,6 +269,7 @@ impl Fault {
             Self::Timeout | Self::Interrupted => Rank::Timeout,
             Self::Denied(_)
             | Self::NotHere(_)
+            | Self::Stale(_)
             | Self::Refused(_)
             | Self::Unclear(_)
             | Self::Unexpected { .. }
@@ -300,6 +301,7 @@ impl Fault {
             Self::Credentials(_)
             | Self::Denied(_)
             | Self::NotHere(_)
+            | Self::Stale(_)
             | Self::Refused(_)
             | Self::Unexpected { .. }
             | Self::Untrusted { .. } => false,

@@ -30,7 +30,8 @@
 //!   types and collations.
 //! * At each connection, and again after it has made something, in the transaction that made it, the client looks at the schema and its
 //!   tables. It uses them only where their owner may act as the role anyway, or owns the database, and where they have nothing that runs code
-//!   ([`Error::Untrusted`](crate::Error::Untrusted)).
+//!   ([`Error::Untrusted`](crate::Error::Untrusted)). Each message looks first whether they are still the same tables, as far as one row of the
+//!   catalog tells for each; if not, the client connects again.
 //!
 //! A table may have more columns than ours, if they stay empty: a later version may add some.
 //!

@@ -1,6 +1,7 @@
 //! That no name in our SQL is looked up by the `search_path`: read from the texts.
 
-use super::schema::look;
+use super::schema::tests::ours;
+use super::schema::{Found, look};
 use super::statements::*;
 use crate::Namespace;
 use snowflake_core::UnixMicros;
@@ -18,6 +19,7 @@ fn statements() -> Vec<String> {
     let used = Use { count: 5, length: snowflake_core::Micros(6) };
     let holding = (WorkerNumber(7), Holding { run: 1, current: range, after: range, granted_at: instant, used });
     let mut all = vec![PATH.to_owned(), DURABILITY.to_owned(), time(), look(), begin(Duration::from_secs(1))];
+    all.push(Found::read(&ours()).unwrap().guard());
     for part in [Part::Leases, Part::Segments] {
         all.extend(part.create(true).into_iter().chain(part.comments(true)));
     }

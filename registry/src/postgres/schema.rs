@@ -6,7 +6,7 @@
 
 use super::statements::{EQUAL, Part};
 use crate::net::Fault;
-use postgres_protocol::escape::escape_identifier as identifier;
+use postgres_protocol::escape::{escape_identifier as identifier, escape_literal as literal};
 
 /// A role that may do whatever this one may: a superuser, the role itself, a member of it, one who makes members of it. Not the other
 /// way around: whoever may make roles can make the role that connects a member of one of his.
@@ -65,7 +65,7 @@ pub(super) fn look() -> String {
            (SELECT pg_catalog.string_agg(a.attname::pg_catalog.text, ' ' ORDER BY a.attname) \
             FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_attribute AS a \
             ON a.attrelid {EQUAL} i.indrelid AND a.attnum {EQUAL} ANY (i.indkey) \
-            WHERE i.indrelid {EQUAL} c.oid AND i.indisprimary AND i.indisvalid AND i.indimmediate), {code} \
+            WHERE i.indrelid {EQUAL} c.oid AND i.indisprimary AND i.indisvalid AND i.indimmediate), {code}, {} \
          FROM {tables}; \
          SELECT c.relname, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), \
            (SELECT l.collname FROM pg_catalog.pg_collation AS l JOIN pg_catalog.pg_namespace AS s \
@@ -78,6 +78,7 @@ pub(super) fn look() -> String {
              WHERE t.oid {EQUAL} a.atttypid AND t.typtype {EQUAL} 'b' AND s.nspname {EQUAL} 'pg_catalog') \
          FROM {tables} JOIN pg_catalog.pg_attribute AS a ON a.attrelid {EQUAL} c.oid \
          WHERE a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped ORDER BY a.attnum LIMIT 500; {}",
+        shape(),
         look_at_grants()
     )
 }
@@ -102,6 +103,16 @@ fn look_at_grants() -> String {
          GROUP BY g.object, g.grantee ORDER BY g.grantee, g.object LIMIT 500"
     )
 }
+
+/// What of a table changes when it becomes another one, gets another owner, a column, a check, a rule, its first trigger or child, or row-level
+/// security.
+fn shape() -> &'static str {
+    "pg_catalog.concat_ws(' ', c.oid, n.nspowner, c.relowner, c.relkind, c.relpersistence, c.relnatts, c.relchecks, c.relhasrules, \
+     c.relhastriggers, c.relhassubclass, c.relrowsecurity, c.relforcerowsecurity)"
+}
+
+/// The parameter that nobody has set, which an error of [`Found::guard`] names.
+pub(super) const CHANGED: &str = "snowflake_registry.has_changed";
 
 /// What a table may have that runs code, or that makes it another thing than a table, with the condition for it.
 const CODE: [(&str, &str); 8] = [
@@ -260,6 +271,7 @@ struct Table {
     owner: Owner,
     /// The columns of its primary key, by name.
     key: String,
+    shape: String,
     /// Which of [`CODE`] it has.
     code: Vec<&'static str>,
     columns: Vec<Column>,
@@ -315,6 +327,7 @@ impl Found {
                 name: name(row, 0)?,
                 owner: owner(row, 1)?,
                 key: text(row, 3).unwrap_or_default(),
+                shape: name(row, 4 + CODE.len())?,
                 code,
                 columns: of_table.map(column).collect::<Result<_, _>>()?,
             })
@@ -339,6 +352,18 @@ impl Found {
             tables: tables.iter().map(table).collect::<Result<_, _>>()?,
             grants: grants.iter().map(grant).collect::<Result<_, _>>()?,
         })
+    }
+
+    /// A statement that fails, and with it its message, where a table that was found is not what it was: somebody else may have made
+    /// another one. It looks at less than [`look`], so that each message can begin with it.
+    pub fn guard(&self) -> String {
+        let tables = our_tables();
+        let same = self.tables.iter().map(|table| {
+            let (name, shape, of_table) = (literal(&table.name), shape(), literal(&table.shape));
+            format!(" AND EXISTS (SELECT FROM {tables} WHERE c.relname {EQUAL} {name} AND {shape} {EQUAL} {of_table})")
+        });
+        let same: String = same.collect();
+        format!("SELECT pg_catalog.current_setting('{CHANGED}') WHERE NOT (true{same})")
     }
 
     /// Whether the schema is there.
@@ -487,7 +512,7 @@ fn few(mut all: Vec<String>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     fn row(values: &[&str]) -> TextRow {
@@ -495,8 +520,9 @@ mod tests {
     }
 
     /// What a client sees where it, `ids`, has made everything.
-    fn ours() -> Vec<Vec<TextRow>> {
-        let table = |table: &OurTable| row(&[&[table.name, "ids", "t", table.key][..], &["f"; CODE.len()]].concat());
+    pub fn ours() -> Vec<Vec<TextRow>> {
+        let table =
+            |table: &OurTable| row(&[&[table.name, "ids", "t", table.key][..], &["f"; CODE.len()], &["1"]].concat());
         let column = |table: &'static str, (name, of_type, is_required): &(&str, &str, bool)| {
             let (of_type, collation) = match of_type.strip_prefix("text ") {
                 Some(collation) => ("text", collation),
@@ -545,8 +571,9 @@ mod tests {
     fn whose_it_is_comes_first() {
         let mut found = ours();
         found[1][0] = row(&["mallory", "f"]);
-        found[2][1] = row(&[&["workers", "mallory", "f", "namespace worker", "f", "f"][..], &["t"; 6]].concat());
-        found[2][2] = row(&[&["segments", "eve", "f", "namespace tag"][..], &["f"; CODE.len()]].concat());
+        found[2][1] =
+            row(&[&["workers", "mallory", "f", "namespace worker", "f", "f"][..], &["t"; 6], &["1"]].concat());
+        found[2][2] = row(&[&["segments", "eve", "f", "namespace tag"][..], &["f"; CODE.len()], &["1"]].concat());
         assert_eq!(
             objection(&found),
             "schema snowflake_registry belongs to role \"mallory\"; table segments belongs to role \"eve\"; table workers has a \

@@ -1,7 +1,7 @@
 //! A session with a PostgreSQL server.
 
 use super::frames::{ClearText, Encrypt, Frames, Look};
-use super::schema::{Found, LOOK_COUNT, look};
+use super::schema::{CHANGED, Found, LOOK_COUNT, look};
 use super::statements::{BEGIN_COUNT, PATH};
 use crate::Password;
 use crate::address::{Host, UseTls};
@@ -123,14 +123,18 @@ impl PostgresSession {
     /// Runs statements, separated by `;`, and returns the rows of each. All are sent in one message, so that they take one
     /// round trip, and that none of them is run after one that failed. They are not prepared: PgBouncer may stand between.
     ///
-    /// The only way to send some: so each message begins with [`PATH`].
+    /// The only way to send some: so each message begins with [`PATH`], and ends there where the tables are not those that were looked at.
     ///
     /// Each of them returns as many rows as it says that it has read or changed.
-    pub async fn run(&self, statements: &str) -> Result<Vec<Vec<TextRow>>, Fault> {
+    async fn send(&self, begin: Option<&str>, statements: &str) -> Result<Vec<Vec<TextRow>>, Fault> {
         self.take_warning();
         let mut results = Vec::new();
         let mut rows = Vec::new();
-        let messages = self.client.simple_query(&format!("{PATH}; {statements}")).await;
+        let guard = self.found.as_ref().map(Found::guard);
+        let start_count = 1 + begin.map_or(0, |_| BEGIN_COUNT) + usize::from(guard.is_some());
+        // What begins a transaction must come before anything that reads.
+        let start: Vec<&str> = [Some(PATH), begin, guard.as_deref()].into_iter().flatten().collect();
+        let messages = self.client.simple_query(&format!("{}; {statements}", start.join("; "))).await;
         for message in messages.map_err(|error| locked(&self.end).take().unwrap_or_else(|| of_request(error)))? {
             match message {
                 SimpleQueryMessage::Row(row) => rows.push(texts(&row)?),
@@ -143,11 +147,15 @@ impl PostgresSession {
                 _ => {}
             }
         }
-        if results.is_empty() {
+        if results.len() < start_count {
             return Err(Fault::Unclear("no answer where there must be one".to_owned()));
         }
-        // That of the path.
-        Ok(results.split_off(1))
+        Ok(results.split_off(start_count))
+    }
+
+    /// Runs statements that need no transaction of their own.
+    pub async fn run(&self, statements: &str) -> Result<Vec<Vec<TextRow>>, Fault> {
+        self.send(None, statements).await
     }
 
     /// Looks at what the database has in the place of our tables.
@@ -158,7 +166,7 @@ impl PostgresSession {
     /// Begins a transaction, runs statements in it, and looks at what there is then. It ends with [`PostgresSession::commit`], or with the
     /// session.
     pub async fn begin_and_look(&self, begin: &str, statements: &[String]) -> Result<Found, Fault> {
-        let results = self.run(&format!("{begin}; {}; {}", statements.join("; "), look())).await?;
+        let results = self.send(Some(begin), &format!("{}; {}", statements.join("; "), look())).await?;
         Found::read(&results[results.len().saturating_sub(LOOK_COUNT)..])
     }
 
@@ -171,14 +179,14 @@ impl PostgresSession {
 
     /// Runs statements in one transaction, whose commit is durable when this returns; and returns the rows of each.
     pub async fn transaction(&self, begin: &str, statements: &[String]) -> Result<Vec<Vec<TextRow>>, Fault> {
-        let mut results = self.run(&format!("{begin}; {}; COMMIT", statements.join("; "))).await?;
+        let results = self.send(Some(begin), &format!("{}; COMMIT", statements.join("; "))).await?;
         match self.take_warning() {
             // Somebody ended the wait for a synchronous standby: the change is there, and may be lost by a failover.
             Some(warning) => Err(Fault::Unclear(warning)),
-            None if results.len() != BEGIN_COUNT + statements.len() + 1 => {
+            None if results.len() != statements.len() + 1 => {
                 Err(Fault::Unclear("more answers, or fewer, than there were statements".to_owned()))
             }
-            None => Ok(results.drain(BEGIN_COUNT..).collect()),
+            None => Ok(results),
         }
     }
 
@@ -241,6 +249,9 @@ fn of_answer(said: &DbError) -> Fault {
     let is_end = matches!(said.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
     match code {
         &SqlState::READ_ONLY_SQL_TRANSACTION | &SqlState::CANNOT_CONNECT_NOW => Fault::NotHere(text),
+        &SqlState::UNDEFINED_OBJECT if said.message().contains(CHANGED) => {
+            Fault::Stale("its tables are not what they were".to_owned())
+        }
         // The session ends, and may do so after the commit; or PgBouncer has lost its server.
         _ if is_end || code.code().starts_with("08") => Fault::Unclear(text),
         // The columns are not ours.

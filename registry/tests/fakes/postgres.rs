@@ -138,7 +138,7 @@ fn of_look() -> Vec<u8> {
             ],
         ),
     ];
-    let table = |(name, key, _): &(&str, &str, _)| row(&[&[*name, "ids", "t", *key][..], &["f"; 8]].concat());
+    let table = |(name, key, _): &(&str, &str, _)| row(&[&[*name, "ids", "t", *key][..], &["f"; 8], &["1"]].concat());
     let mut columns = Vec::new();
     for (table, _, kinds) in TABLES {
         for (kind, names) in kinds {
@@ -158,7 +158,7 @@ fn of_look() -> Vec<u8> {
     [
         rows("SELECT 1", &["f", "ids", "ids", "f"]),
         rows("SELECT 1", &["ids", "t"]),
-        [row_description(12), TABLES.iter().flat_map(table).collect(), complete("SELECT 4")].concat(),
+        [row_description(13), TABLES.iter().flat_map(table).collect(), complete("SELECT 4")].concat(),
         [row_description(8), columns, complete("SELECT 44")].concat(),
         [row_description(6), complete("SELECT 0")].concat(),
     ]
@@ -166,10 +166,10 @@ fn of_look() -> Vec<u8> {
 }
 
 /// Its answer to a query, but for the end of it.
-fn of_query(session: &Session, query: &str) -> Vec<u8> {
+fn of_query(session: &Session, query: &str, guard: &[u8]) -> Vec<u8> {
     let mut state = session.state.lock().unwrap();
     let in_transaction = |parts: Vec<Vec<u8>>| {
-        [complete("BEGIN"), complete("SET").repeat(3), parts.concat(), complete("COMMIT")].concat()
+        [complete("BEGIN"), complete("SET").repeat(3), guard.to_vec(), parts.concat(), complete("COMMIT")].concat()
     };
     if query.contains("pg_is_in_recovery") {
         return of_look();
@@ -276,8 +276,16 @@ fn serve(mut session: Session) -> Ended {
         if head[0] != b'Q' {
             return Ok(());
         }
-        let answer = of_query(&session, &String::from_utf8_lossy(&body));
-        // The path comes first in each.
-        session.answer(&[complete("SET"), answer, ready.clone()].concat())?;
+        let query = String::from_utf8_lossy(&body);
+        // The statement that looks whether they are names tables, too.
+        let asked = query.split_once("WHERE NOT (true").map_or(&*query, |(_, rest)| rest.split_once("; ").unwrap().1);
+        let guard = match query.contains("has_changed") {
+            true => [row_description(1), complete("SELECT 0")].concat(),
+            false => Vec::new(),
+        };
+        let answer = of_query(&session, asked, &guard);
+        // The path comes first in each; then, within a transaction where there is one, whether the tables are what they were.
+        let guard = if query.contains("BEGIN") { Vec::new() } else { guard };
+        session.answer(&[complete("SET"), guard, answer, ready.clone()].concat())?;
     }
 }

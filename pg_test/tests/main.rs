@@ -2,6 +2,7 @@
 //! of the time: several run at once. `cargo test -p snowflake_test --test main crash::` runs those of one file.
 
 mod adopt;
+mod advisories;
 mod backup;
 mod clock;
 mod concurrency;

@@ -291,7 +291,10 @@ impl Fault {
 
     /// Whether no other host would say otherwise.
     fn is_final(&self) -> bool {
-        matches!(self, Self::Interrupted | Self::Denied(_) | Self::Refused(_) | Self::Unexpected { .. } | Self::Untrusted { .. })
+        matches!(
+            self,
+            Self::Interrupted | Self::Denied(_) | Self::Refused(_) | Self::Unexpected { .. } | Self::Untrusted { .. }
+        )
     }
 
     /// Whether a change that was sent before may have been made.

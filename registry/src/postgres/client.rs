@@ -1,7 +1,7 @@
 //! The client.
 
-use super::schema::Found;
-use super::session::{PostgresLogin, PostgresSession, TextRow};
+use super::schema::{Found, TextRow};
+use super::session::{PostgresLogin, PostgresSession};
 use super::statements::{self, Part};
 use crate::address::{Address, Host, UseTls};
 use crate::codec::{Fields, Form, NOT_OURS, check_format};

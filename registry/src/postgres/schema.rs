@@ -228,7 +228,7 @@ const TABLES: [OurTable; 4] = [
 ];
 
 /// The columns of a row as text.
-type TextRow = Vec<Option<String>>;
+pub(super) type TextRow = Vec<Option<String>>;
 
 /// What [`look`] has found.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! A session with a PostgreSQL server.
 
 use super::frames::{ClearText, Encrypt, Frames, Look};
-use super::schema::{CHANGED, Found, LOOK_COUNT, look};
+use super::schema::{CHANGED, Found, LOOK_COUNT, TextRow, look};
 use super::statements::{BEGIN_COUNT, PATH};
 use crate::Password;
 use crate::address::{Host, UseTls};
@@ -36,9 +36,6 @@ pub(super) struct PostgresSession {
     /// What the schema of our tables was when it was last looked at.
     pub found: Option<Found>,
 }
-
-/// The columns of a row as text.
-pub(super) type TextRow = Vec<Option<String>>;
 
 impl PostgresLogin {
     pub async fn connect(&self, mut stream: Stream, host: &Host) -> Result<PostgresSession, Fault> {

@@ -3,70 +3,35 @@
 //! Thin glue over `snowflake_core`, which decides what an ID is, when a claim must wait, and what must be durable
 //! before it. A module uses only those below it in this list; a test, `house`, sees to that:
 //!
-//! * [`functions`]: what SQL calls; the SQL objects themselves are in `sql/`
-//! * [`preflight`]: what is required, checked before the first ID is made
-//! * [`moving`]: existing tables get snowflake IDs, and back
-//! * [`partitions`]: partitions by ID time, with the privileges of their table
-//! * [`generator`]: claims positions, and waits or gives up as the settings say
-//! * [`segments`]: plain numbers by tag, which this session takes
-//! * [`keeper`]: the background process, which reads the configuration for all sessions
-//! * [`lease`]: leases of worker IDs from a registry, and the process that talks to it
-//! * [`worker`]: the worker in use, and its change
+//! * [`sql`]: what SQL calls; the SQL objects themselves are in `sql/`
+//! * [`tables`]: existing tables get snowflake IDs, and back; partitions by ID time
+//! * [`generator`]: claims IDs and numbers of segments, and waits or gives up as the settings say; with the keeper, which
+//!   reads the configuration for all sessions
+//! * [`registry_process`]: the process that talks to the registry, and what sessions see of it
 //! * [`reservation`]: what is durable before a claim, on this server and its standbys; and the way back after a wrong
 //!   clock
 //! * [`planner`]: tells PostgreSQL's planner that an ID's time rises with the ID
-//! * [`database`]: what a database has on record: its layout, and a copy of the reservation
-//! * [`believed`]: the time to make IDs by
-//! * [`named_layouts`]: layouts that queries name
+//! * [`record`]: what a database has on record: its layout, and a copy of the reservation
+//! * [`server`]: the time and the worker that all sessions make IDs by
 //! * [`errors`]: every error a user can see, with SQLSTATE, detail and hint
 //! * [`settings`]: the `pg_snowflake.*` parameters
-//! * [`admission`]: what this process may claim until something changes
-//! * [`confirmed`]: how safe a reservation is on synchronous standbys
-//! * [`explain`]: how long a statement has waited, in `EXPLAIN (ANALYZE)`
-//! * [`waits`]: what waits are called in `pg_stat_activity`
-//! * [`shared`]: the shared memory of the server: the line, and the lock for transitions
-//! * [`wording`]: words that several messages need
-//! * [`own`]: which functions of the catalog are ours
-//! * [`restricted`]: whose code runs as whom
-//! * [`given`]: texts that callers give
-//! * [`encoding`]: text in the database's encoding
-//! * [`background`]: how background processes start, read a changed configuration and end
-//! * [`open_relation`]: a relation that is open, and closes by itself
-//! * [`abort`]: what is left to PostgreSQL when an error ends a transaction
-//! * [`time`]: clocks, waiting, and PostgreSQL's `timestamptz`
+//! * [`shared`]: the shared memory of the server; and what a process keeps of it until something changes
+//! * [`postgres`]: what PostgreSQL and the system are asked, and how
 
 use pgrx::prelude::*;
 
-mod abort;
-mod admission;
-mod background;
-mod believed;
-mod confirmed;
-mod database;
-mod encoding;
 mod errors;
-mod explain;
-mod functions;
 mod generator;
-mod given;
-mod keeper;
-mod lease;
-mod moving;
-mod named_layouts;
-mod open_relation;
-mod own;
-mod partitions;
 mod planner;
-mod preflight;
+mod postgres;
+mod record;
+mod registry_process;
 mod reservation;
-mod restricted;
-mod segments;
+mod server;
 mod settings;
 mod shared;
-mod time;
-mod waits;
-mod wording;
-mod worker;
+mod sql;
+mod tables;
 
 #[cfg(not(panic = "unwind"))]
 compile_error!("pgrx turns a panic into an ERROR, which needs panic = \"unwind\"");
@@ -100,12 +65,12 @@ pub extern "C-unwind" fn _PG_init() {
     forbid_backtraces();
     settings::definitions::init(preloading);
     planner::init();
-    explain::init();
+    generator::explain::init();
     if preloading {
-        time::tsc::init();
+        postgres::time::tsc::init();
         shared::init();
-        keeper::init();
-        lease::init();
+        generator::keeper::init();
+        registry_process::init();
     }
 }
 

@@ -380,7 +380,7 @@ fn errors_and_log_messages_are_those_of_the_sources() {
     let (mut raised, mut unknown) = (Vec::new(), BTreeSet::new());
     read(&root().join("src"), &mut raised, &mut unknown);
     // The arguments of the functions and closures that wrap a report, the errors of the core, and what `note()` of
-    // src/believed.rs takes, which is no message.
+    // src/server/believed.rs takes, which is no message.
     let wrapped = ["message", "message.to_owned()", "part.to_string()", "change"];
     let unknown: Vec<_> = unknown.iter().filter(|text| !wrapped.contains(&text.as_str())).collect();
     assert!(unknown.is_empty(), "not understood: {unknown:?}");

@@ -1,8 +1,8 @@
 //! Errors of making IDs: what keeps this server from it now.
 
 use super::report::error;
+use crate::postgres::wording::{duration, preload_line};
 use crate::settings;
-use crate::wording::{duration, preload_line};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::{FieldError, Layout, Micros, UnixMicros};

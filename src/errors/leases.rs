@@ -1,9 +1,9 @@
 //! Errors of leases of worker IDs.
 
 use super::report::error;
+use crate::postgres::time::timestamptz;
+use crate::postgres::wording::duration;
 use crate::settings;
-use crate::time::timestamptz;
-use crate::wording::duration;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::UnixMicros;

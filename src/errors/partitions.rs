@@ -1,9 +1,9 @@
 //! The errors of `snowflake_create_partitions()` and `snowflake_maintain_partitions()`.
 
 use super::report::{error, outside, times};
-use crate::encoding;
-use crate::time::timestamptz;
-use crate::wording::duration;
+use crate::postgres::encoding;
+use crate::postgres::time::timestamptz;
+use crate::postgres::wording::duration;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::pieces::{Edge, MAX_PIECES, PieceLengthError, PiecesError};

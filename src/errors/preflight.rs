@@ -1,8 +1,8 @@
 //! The errors of `snowflake_preflight()`: arguments that mean nothing. Requirements that cannot be met are rows of its result.
 
 use super::report::error;
-use crate::time::timestamptz;
-use crate::wording::sentence;
+use crate::postgres::time::timestamptz;
+use crate::postgres::wording::sentence;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::{Layout, LayoutError};

@@ -1,7 +1,7 @@
 //! Parts that several errors have in common.
 
-use crate::encoding;
-use crate::time::timestamptz;
+use crate::postgres::encoding;
+use crate::postgres::time::timestamptz;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::Layout;

@@ -1,7 +1,7 @@
 //! Errors of the reservation, of the replication origin that holds it, and of the rewind.
 
 use super::report::error;
-use crate::wording::duration;
+use crate::postgres::wording::duration;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::Micros;

@@ -1,8 +1,8 @@
 //! Errors of segments.
 
 use super::report::error;
+use crate::postgres::wording::duration;
 use crate::settings;
-use crate::wording::duration;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::Micros;

@@ -1,7 +1,7 @@
 //! Errors of values that callers give: numbers that are no IDs, texts, times, layouts.
 
 use super::report::{error, outside};
-use crate::wording::{layout_hint, sentence};
+use crate::postgres::wording::{layout_hint, sentence};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::notation::NotationError;

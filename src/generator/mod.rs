@@ -6,17 +6,23 @@
 //! extension is created in its database for the server's layout. A change of the settings, or of what the database has
 //! on record, withdraws the admission: the next claim then checks all of this again.
 
+pub mod explain;
+pub mod keeper;
 mod patience;
+pub mod segments;
 
 use self::patience::Patience;
-use crate::confirmed::Confirmed;
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
 use crate::errors::leases::LeaseError;
 use crate::errors::reservation::ReservationError;
-use crate::time::{clock, tsc};
-use crate::waits::Wait;
-use crate::{admission, believed, keeper, lease, reservation, settings, shared, worker};
+use crate::postgres::time::{clock, tsc};
+use crate::registry_process::lease;
+use crate::server::{believed, worker};
+use crate::shared::confirmed::Confirmed;
+use crate::shared::waits::Wait;
+use crate::shared::{self, admission};
+use crate::{reservation, settings};
 use pgrx::pg_sys;
 use snowflake_core::{Claim, Field, Layout, OpenRange, Policy, Refusal, Tick, Ticks, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;

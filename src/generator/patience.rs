@@ -4,9 +4,10 @@
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
 use crate::errors::reservation::ReservationError;
-use crate::time::clock;
-use crate::waits::{self, Wait};
-use crate::{lease, settings, shared};
+use crate::postgres::time::clock;
+use crate::registry_process;
+use crate::shared::waits::{self, Wait};
+use crate::{settings, shared};
 use snowflake_core::{Micros, MonotonicMicros, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -61,7 +62,7 @@ impl Patience {
         if waited >= settings::max_wait() {
             return Err(error);
         }
-        lease::wake();
+        registry_process::wake();
         // Mostly, the process is about to have one.
         self.sleep((waited / 4).clamp(Micros::from_millis(2), Micros::from_millis(50)), Wait::Lease);
         Ok(())

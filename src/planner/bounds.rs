@@ -8,8 +8,8 @@
 use super::functions::{Bound, IdTime};
 use super::nodes::{cast, copy, elements, without_labels};
 use super::operators::{ABOVE, AT_LEAST, AT_MOST, Accepts, OfIds};
-use crate::database;
-use crate::time::timestamptz;
+use crate::postgres::time::timestamptz;
+use crate::record;
 use pgrx::pg_sys::{self, Node, Oid};
 use snowflake_core::Layout;
 use std::collections::HashSet;
@@ -88,7 +88,7 @@ unsafe fn keep_in_plan(root: *mut pg_sys::PlannerInfo, time: &IdTime) {
         time.keep_in_plan(root);
         if time.named.is_none() {
             let plan = (*root).glob;
-            (*plan).relationOids = pg_sys::list_append_unique_oid((*plan).relationOids, database::layout_sequence());
+            (*plan).relationOids = pg_sys::list_append_unique_oid((*plan).relationOids, record::layout_sequence());
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::nodes::{cast, copy, elements, text};
 use super::versions::CacheNumber;
-use crate::database;
-use crate::own::symbol;
+use crate::postgres::own::symbol;
+use crate::record;
 use pgrx::pg_sys::{self, Node};
 use pgrx::prelude::*;
 use snowflake_core::{Field, Layout};
@@ -70,7 +70,7 @@ impl IdTime {
     pub fn layout(&self) -> Option<Layout> {
         match self.named {
             Some((_, layout)) => Some(layout),
-            None => database::layout_on_record().copied(),
+            None => record::layout_on_record().copied(),
         }
     }
 

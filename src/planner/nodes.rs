@@ -2,7 +2,7 @@
 //!
 //! All functions here get pointers that come from the planner: to nodes that live as long as the planning of the query.
 
-use crate::given::Given;
+use crate::postgres::given::Given;
 use pgrx::FromDatum;
 use pgrx::pg_sys::{self, Node, NodeTag};
 

@@ -5,7 +5,7 @@ use super::functions::IdTime;
 use super::nodes::{cast, copy, elements, list};
 use super::operators::{self, Accepts};
 use super::times;
-use crate::time::timestamptz;
+use crate::postgres::time::timestamptz;
 use pgrx::pg_sys::{self, List, Node};
 
 /// Conditions of an index in terms of a time, too. Each still says the same: where the time is as the second alternative says, the ID is as

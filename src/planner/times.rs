@@ -3,7 +3,7 @@
 use super::functions::IdTime;
 use super::nodes::{copy, list, without_labels};
 use super::operators::{ABOVE, EQUAL_TIMES};
-use crate::time::timestamptz;
+use crate::postgres::time::timestamptz;
 use pg_sys::{IndexOptInfo, Node, PlannerInfo, VariableStatData};
 use pgrx::prelude::*;
 use snowflake_core::Layout;

@@ -4,8 +4,8 @@
 use super::register::{self, NAME, Register};
 use crate::errors::Error;
 use crate::errors::reservation::ReservationError::{NoOrigin, NoProgress, NoWorkerSlot};
+use crate::postgres::time::{clock, wait};
 use crate::shared;
-use crate::time::{clock, wait};
 use pgrx::bgworkers::BackgroundWorkerBuilder;
 use pgrx::prelude::*;
 use snowflake_core::Micros;

@@ -16,15 +16,15 @@ pub mod rewind;
 mod standby;
 
 use self::register::Register;
-use crate::confirmed::Confirmed;
-use crate::database::page::Page;
 use crate::errors::Error;
 use crate::errors::reservation::ReservationError;
+use crate::postgres::time::{clock, timestamptz, wait};
+use crate::postgres::wording::duration;
+use crate::record::page::Page;
+use crate::server::believed;
+use crate::shared::confirmed::Confirmed;
 use crate::shared::{self, Held, Transitions};
-use crate::time::timestamptz;
-use crate::time::{clock, wait};
-use crate::wording::duration;
-use crate::{believed, database, settings};
+use crate::{record, settings};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::reservation::{self as decide, CopyTooFar, Reserved, Situation};
@@ -47,9 +47,9 @@ impl From<CopyTooFar> for Error {
 /// Where the extension is not created in this database, or was created for another layout; where the register cannot be
 /// read; where the IDs of a restored dump are too far ahead of the clock.
 pub fn resume(layout: &Layout) -> Result<(), Error> {
-    let relation = database::reservation(layout)?;
+    let relation = record::reservation(layout)?;
     resume_server(layout, relation)?;
-    let copy = database::read_copy(relation)?;
+    let copy = record::read_copy(relation)?;
     let now = believed::now();
     let transitions = shared::transitions();
     let reserved = transitions.reserved.ok_or(ReservationError::NoProgress)?.reserved;
@@ -97,7 +97,7 @@ fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
     if let Some(register) = Register::open()? {
         return Ok(register);
     }
-    let copy = database::read_copy(relation)?;
+    let copy = record::read_copy(relation)?;
     creation::create(copy.generation)?;
     if copy.used {
         let name = register::NAME.to_string_lossy();
@@ -140,12 +140,12 @@ fn situation(
 pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error> {
     let start = clock::monotonic_micros();
     loop {
-        let relation = database::reservation(layout)?;
+        let relation = record::reservation(layout)?;
         let prepared = {
             // First the page, which may have to wait for a transaction in this database: sessions of all databases wait for
             // what the register holds.
             let Some(mut page) = Page::open_to_write(relation) else {
-                database::forget();
+                record::forget();
                 continue;
             };
             let Some(register) = Register::open()? else {
@@ -158,7 +158,7 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
             let mut transitions = shared::transitions();
             let mut held = transitions.reserved.ok_or(ReservationError::NoProgress)?;
             let found = change.read()?;
-            let situation = situation(layout, held.reserved, database::copy_from(found), needs, now);
+            let situation = situation(layout, held.reserved, record::copy_from(found), needs, now);
             match decide::prepare(layout, &situation) {
                 Err(error) => Err(error.into()),
                 Ok(todo) if todo.register.is_some() && !register.is_safe(held.reserved) => {
@@ -178,7 +178,7 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
                     change.apply(|found_now| {
                         // A `setval` of another session may have come in between: then start again.
                         copied = found_now == found;
-                        todo.copy.filter(|_| copied).map(database::copy_to)
+                        todo.copy.filter(|_| copied).map(record::copy_to)
                     })?;
                     Ok((held, copied))
                 }
@@ -198,7 +198,7 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
         unsafe { pg_sys::XLogFlush(held.logged_at) };
         let confirmed = standby::confirm(held.logged_at);
         // The extension may have been dropped, and created again, while the log was flushed.
-        if copied && database::reservation(layout)? == relation {
+        if copied && record::reservation(layout)? == relation {
             let limit = decide::limit(layout, held.reserved, settings::reserve_ahead(), needs);
             return Ok((limit, confirmed));
         }

@@ -6,9 +6,9 @@
 //! slot, those of the WAL. Catalogs are read before the first of them is taken, and the WAL is flushed after they are
 //! released.
 
-use crate::abort;
 use crate::errors::Error;
 use crate::errors::reservation::ReservationError;
+use crate::postgres::abort;
 use pgrx::PgTryBuilder;
 use pgrx::prelude::*;
 use snowflake_core::reservation::Reserved;

@@ -4,17 +4,19 @@
 
 use super::creation;
 use super::register::{self, Register};
-use crate::database::page::Page;
-use crate::encoding::{self, Text};
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
 use crate::errors::record::RecordError;
 use crate::errors::reservation::ReservationError;
-use crate::restricted::{self, Owner};
+use crate::postgres::encoding::{self, Text};
+use crate::postgres::own;
+use crate::postgres::restricted::{self, Owner};
+use crate::postgres::time::timestamptz;
+use crate::postgres::wording::duration;
+use crate::record::page::Page;
+use crate::server::believed;
 use crate::shared::{self, Held};
-use crate::time::timestamptz;
-use crate::wording::duration;
-use crate::{believed, database, own, settings};
+use crate::{record, settings};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::reservation::{DatabaseCopy, Reserved, whole_millis};
@@ -56,7 +58,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     if recovering {
         return Err(GeneratorError::InRecovery("snowflake_rewind").into());
     }
-    let relation = database::reservation(layout)?;
+    let relation = record::reservation(layout)?;
     let first = layout.tick_at(layout.timestamp(last_id)?) + Ticks(1);
     check_rows(last_id)?;
     if Register::open()?.is_none() {
@@ -76,7 +78,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
         let first = transitions.lease.lowest_tick(layout).map_or(first, |lowest| first.max(lowest));
         let line = shared::line();
         let last = layout.tick_of(line.last());
-        let copy = database::copy_from(change.read()?);
+        let copy = record::copy_from(change.read()?);
         // For a grant that an earlier run has left far ahead of the clock.
         transitions.lease.rewound_to = Some(layout.start_of(first));
         let before = transitions.reserved.map(|held| held.reserved).or_else(|| register.read());
@@ -93,7 +95,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
             transitions.reserved = Some(Held { reserved, logged_at, origin: register.origin() });
             let copied = change.apply(|_| {
                 let new = DatabaseCopy { until, generation: generation.into(), used: true };
-                Some(database::copy_to(new))
+                Some(record::copy_to(new))
             });
             shared::withdraw_admissions();
             copied?;

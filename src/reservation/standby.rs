@@ -7,7 +7,7 @@
 //! statement ends.
 
 use super::interrupts;
-use crate::confirmed::{Confirmed, HERE, asked};
+use crate::shared::confirmed::{Confirmed, HERE, asked};
 use pgrx::check_for_interrupts;
 use pgrx::pg_sys::{self, XLogRecPtr};
 

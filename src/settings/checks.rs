@@ -3,9 +3,10 @@
 //! value.
 
 use super::{UNSET, WORKER_READ_AT, layout, registry};
-use crate::time::clock;
-use crate::wording::{layout_hint, sentence};
-use crate::{admission, encoding};
+use crate::postgres::encoding;
+use crate::postgres::time::clock;
+use crate::postgres::wording::{layout_hint, sentence};
+use crate::shared::admission;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::quote::shortened;

@@ -8,7 +8,7 @@ use super::{
     RESERVE_AHEAD, SEGMENT_DURATION, SEQUENCE_SPREAD, WORKER_ID,
 };
 use super::{registry, secrecy};
-use crate::time::clock;
+use crate::postgres::time::clock;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};

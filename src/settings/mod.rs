@@ -8,7 +8,7 @@ pub mod definitions;
 pub mod registry;
 mod secrecy;
 
-use crate::time::{clock, tsc};
+use crate::postgres::time::{clock, tsc};
 use once_cell::sync::OnceCell;
 use pgrx::{GucSetting, PostgresGucEnum};
 use snowflake_core::lease::{Wanted, WorkerNumber};

@@ -1,14 +1,18 @@
 //! The shared memory of the server: the line of positions, and what the lock for transitions guards. It is made at
-//! every start of the server, and again after the crash of a session.
+//! every start of the server, and again after the crash of a session. Beside it, what a process keeps of its own:
+//! [`admission`], [`confirmed`], [`waits`].
 
+pub mod admission;
+pub mod confirmed;
 mod fixed_text;
 pub mod segments;
 mod start;
+pub mod waits;
 
 pub use fixed_text::FixedText;
 pub use start::Start;
 
-use crate::time::clock;
+use crate::postgres::time::clock;
 use pgrx::lwlock::PgLwLockExclusiveGuard;
 use pgrx::prelude::*;
 use pgrx::{PGRXSharedMemory, PgAtomic, PgLwLock, pg_shmem_init};
@@ -72,7 +76,7 @@ pub struct Transitions {
     pub pace: Pace,
     /// The worker whose IDs are made now; `None` while `worker_id` is unset.
     pub worker: Option<WorkerBits>,
-    /// When the configuration that says so was read; see [`crate::worker`].
+    /// When the configuration that says so was read; see [`crate::server::worker`].
     pub worker_read_at: i64,
     /// The worker before this one, and the instant before which all of its IDs are.
     pub previous_worker: Option<(WorkerBits, UnixMicros)>,

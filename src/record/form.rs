@@ -1,0 +1,97 @@
+//! The form of a sequence's page. PostgreSQL makes such a page in one form only: one line pointer, behind it free space, then the one tuple,
+//! then the special space with a number. So nothing that is read from the page says where to look next: all of it is compared with that
+//! form, and the tuple lies where it always does. A page of any other form is damaged.
+
+use pgrx::pg_sys::{self, HeapTupleHeaderData, ItemIdData, PageHeaderData};
+use std::mem::offset_of;
+
+/// The bytes of a page.
+pub type Bytes = [u8; SIZE];
+const SIZE: usize = pg_sys::BLCKSZ as usize;
+
+/// The number at the start of the special space: `SEQ_MAGIC` in PostgreSQL's `commands/sequence.c`.
+const MAGIC: u32 = 0x1717;
+/// Where the special space begins.
+const SPECIAL: usize = SIZE - aligned(size_of::<u32>());
+/// Where the line pointers end, and the free space begins.
+const LOWER: usize = offset_of!(PageHeaderData, pd_linp) + size_of::<ItemIdData>();
+/// The length of the tuple's header, and so where its data begins.
+const HEADER: usize = aligned(offset_of!(HeapTupleHeaderData, t_bits));
+/// The length of the tuple: no byte follows `is_called`.
+const LENGTH: usize = HEADER + offset_of!(SequenceTuple, is_called) + size_of::<bool>();
+/// Where the free space ends, and the tuple begins.
+const UPPER: usize = SPECIAL - aligned(LENGTH);
+/// Where the tuple's data begins.
+const DATA: usize = UPPER + HEADER;
+/// How many columns it has.
+const COLUMNS: u16 = 3;
+
+/// PostgreSQL's `MAXALIGN`.
+const fn aligned(length: usize) -> usize {
+    length.next_multiple_of(pg_sys::MAXIMUM_ALIGNOF as usize)
+}
+
+/// The line pointer: 15 bits of the tuple's offset, 2 of its state, 15 of its length, in the order in which C lays out bit-fields.
+const fn line_pointer() -> u32 {
+    let (offset, state, length) = (UPPER as u32, pg_sys::LP_NORMAL, LENGTH as u32);
+    if cfg!(target_endian = "big") { offset << 17 | state << 15 | length } else { offset | state << 15 | length << 17 }
+}
+
+/// The tuple of a sequence, with the names of `FormData_pg_sequence_data` in PostgreSQL's `commands/sequence.h`. What
+/// the fields mean in each of our sequences, [`crate::record`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct SequenceTuple {
+    /// The value. `setval`, and so a dump that is restored, sets it.
+    pub last_value: i64,
+    /// Set to 0 by `setval`.
+    pub log_cnt: i64,
+    /// Set by `setval`, too.
+    pub is_called: bool,
+}
+
+/// The page of a sequence, which was found to have the form that one has.
+pub struct Intact<'a>(&'a mut Bytes);
+
+impl<'a> Intact<'a> {
+    /// `None` where the page is damaged. PostgreSQL takes one that is filled with zeros for a new page, and reads it.
+    pub fn of(page: &'a mut Bytes) -> Option<Self> {
+        let header = |field: usize| usize::from(u16::from_ne_bytes(at(page, field)));
+        let tuple = |field: usize| u16::from_ne_bytes(at(page, UPPER + field));
+        let is_intact = header(offset_of!(PageHeaderData, pd_flags)) & !(pg_sys::PD_VALID_FLAG_BITS as usize) == 0
+            && header(offset_of!(PageHeaderData, pd_lower)) == LOWER
+            && header(offset_of!(PageHeaderData, pd_upper)) == UPPER
+            && header(offset_of!(PageHeaderData, pd_special)) == SPECIAL
+            && header(offset_of!(PageHeaderData, pd_pagesize_version))
+                == SIZE | pg_sys::PG_PAGE_LAYOUT_VERSION as usize
+            && u32::from_ne_bytes(at(page, offset_of!(PageHeaderData, pd_linp))) == line_pointer()
+            && tuple(offset_of!(HeapTupleHeaderData, t_infomask2)) & pg_sys::HEAP_NATTS_MASK as u16 == COLUMNS
+            && tuple(offset_of!(HeapTupleHeaderData, t_infomask)) & pg_sys::HEAP_HASNULL as u16 == 0
+            && usize::from(page[UPPER + offset_of!(HeapTupleHeaderData, t_hoff)]) == HEADER
+            && page[DATA + offset_of!(SequenceTuple, is_called)] <= 1
+            && u32::from_ne_bytes(at(page, SPECIAL)) == MAGIC;
+        is_intact.then_some(Self(page))
+    }
+
+    /// Its tuple.
+    pub fn tuple(&self) -> SequenceTuple {
+        SequenceTuple {
+            last_value: i64::from_ne_bytes(at(self.0, DATA + offset_of!(SequenceTuple, last_value))),
+            log_cnt: i64::from_ne_bytes(at(self.0, DATA + offset_of!(SequenceTuple, log_cnt))),
+            is_called: self.0[DATA + offset_of!(SequenceTuple, is_called)] == 1,
+        }
+    }
+
+    /// Replaces its tuple, and nothing else.
+    pub fn set_tuple(self, new: SequenceTuple) {
+        let mut put = |field: usize, bytes: &[u8]| self.0[DATA + field..][..bytes.len()].copy_from_slice(bytes);
+        put(offset_of!(SequenceTuple, last_value), &new.last_value.to_ne_bytes());
+        put(offset_of!(SequenceTuple, log_cnt), &new.log_cnt.to_ne_bytes());
+        put(offset_of!(SequenceTuple, is_called), &[new.is_called.into()]);
+    }
+}
+
+/// So many bytes from here on. All places are constants of this file.
+fn at<const COUNT: usize>(page: &Bytes, place: usize) -> [u8; COUNT] {
+    std::array::from_fn(|index| page[place + index])
+}

@@ -1,0 +1,201 @@
+//! What a database has on record about its IDs: the layout, and the copy of the server's reservation, as numbers in
+//! three sequences of the schema `_snowflake`. A dump has one `setval` for each sequence, and that replaces the number.
+//! Publications, TRUNCATE, and tools that compare a schema with a model leave sequences alone.
+//!
+//! A session reads the layout once in each transaction that needs it, as a restore may replace it at any time.
+
+mod form;
+pub mod page;
+pub mod rights;
+
+use self::form::SequenceTuple;
+use self::page::Page;
+use crate::errors::Error;
+use crate::errors::record::RecordError;
+use crate::settings;
+use crate::shared::admission;
+use pgrx::pg_sys;
+use snowflake_core::reservation::DatabaseCopy;
+use snowflake_core::{Layout, UnixMicros};
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Relaxed};
+
+/// The schema of internal objects.
+const SCHEMA: &CStr = c"_snowflake";
+/// The copy of the reservation: milliseconds since 1970, and as `log_cnt` the register's generation.
+const RESERVATION: &CStr = c"reservation";
+/// The layout's fields and tick: see [`Layout::to_numbers`].
+const LAYOUT: &CStr = c"layout";
+/// The layout's epoch, in microseconds since 1970.
+const EPOCH: &CStr = c"epoch";
+
+/// The layout of this database; null until it is read in this transaction.
+static KNOWN: AtomicPtr<Layout> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The sequences: reservation, layout, epoch. 0 until they are found, and again after one was dropped or changed.
+static SEQUENCES: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+
+/// The layout of this database's IDs. Ends the call with an error where it is not on record.
+#[inline]
+pub fn layout() -> &'static Layout {
+    // SAFETY: what is stored there stays as long as the process.
+    match unsafe { KNOWN.load(Relaxed).as_ref() } {
+        Some(layout) => layout,
+        None => read_layout().unwrap_or_else(|error| error.raise()),
+    }
+}
+
+/// The layout of this database's IDs; `None` where it is not on record, and so [`layout`] would end the call.
+pub fn layout_on_record() -> Option<&'static Layout> {
+    // SAFETY: as in `layout`.
+    unsafe { KNOWN.load(Relaxed).as_ref() }.or_else(|| read_layout().ok())
+}
+
+/// The sequence that holds the layout: a plan that depends on it is made again when another layout is adopted.
+pub fn layout_sequence() -> pg_sys::Oid {
+    SEQUENCES[1].load(Relaxed).into()
+}
+
+/// The sequence of the reservation's copy, in a database with this layout, which is the server's.
+///
+/// # Errors
+/// Where the extension is not created in this database, where what is on record is no layout, or is another layout.
+pub fn reservation(layout: &Layout) -> Result<pg_sys::Oid, Error> {
+    let recorded = read_layout()?;
+    if recorded != layout {
+        return Err(RecordError::OtherLayout(*recorded).into());
+    }
+    Ok(SEQUENCES[0].load(Relaxed).into())
+}
+
+/// The copy as it stands.
+///
+/// # Errors
+/// Where the extension is not created in this database, or was dropped a moment ago.
+pub fn read_copy(reservation: pg_sys::Oid) -> Result<DatabaseCopy, Error> {
+    read(reservation).map(copy_from).inspect_err(|_| forget())
+}
+
+/// The copy that a tuple holds.
+pub const fn copy_from(tuple: SequenceTuple) -> DatabaseCopy {
+    let until = tuple.last_value.saturating_mul(1000);
+    DatabaseCopy { until: UnixMicros(until), generation: tuple.log_cnt, used: tuple.is_called }
+}
+
+/// The tuple of a copy.
+pub const fn copy_to(copy: DatabaseCopy) -> SequenceTuple {
+    SequenceTuple { last_value: copy.until.0.div_euclid(1000), log_cnt: copy.generation, is_called: copy.used }
+}
+
+/// Whether IDs were made in this database.
+///
+/// # Errors
+/// As [`read_copy`].
+pub fn has_ids() -> Result<bool, Error> {
+    Ok(read_copy(find(RESERVATION)?)?.used)
+}
+
+/// Puts the server's layout on record.
+///
+/// # Errors
+/// Where the extension is not created in this database.
+pub fn record_layout() -> Result<(), Error> {
+    let (form, epoch) = settings::layout().to_numbers();
+    // Only the commit of a transaction with an ID is flushed, and waits for synchronous standbys. `setval` takes one,
+    // too. SAFETY: in a transaction.
+    unsafe { pg_sys::GetTopTransactionId() };
+    for (name, value) in [(LAYOUT, form), (EPOCH, epoch)] {
+        let relation = find(name)?;
+        let mut page = Page::open_to_write(relation).ok_or(RecordError::NotCreated)?;
+        page.prepare().apply(|_| Some(SequenceTuple { last_value: value, log_cnt: 0, is_called: true }))?;
+        // SAFETY: the relation exists, as it is locked.
+        unsafe { pg_sys::CacheInvalidateRelcacheByRelid(relation) };
+    }
+    forget();
+    Ok(())
+}
+
+/// Forgets the layout and the sequences, and withdraws this session's admission; so the next claim reads them again.
+pub fn forget() {
+    KNOWN.store(std::ptr::null_mut(), Relaxed);
+    SEQUENCES.iter().for_each(|sequence| sequence.store(0, Relaxed));
+    admission::withdraw();
+}
+
+/// The layout, read from the sequences.
+///
+/// # Errors
+/// Where the extension is not created in this database, or what is on record is no layout.
+#[cold]
+#[inline(never)]
+pub fn read_layout() -> Result<&'static Layout, Error> {
+    watch();
+    if SEQUENCES[2].load(Relaxed) == 0 {
+        for (sequence, name) in SEQUENCES.iter().zip([RESERVATION, LAYOUT, EPOCH]) {
+            sequence.store(find(name)?.to_u32(), Relaxed);
+        }
+    }
+    // All three before any is opened: that may find that one was dropped, and then `forget` sets the numbers to 0.
+    let [_, layout, epoch] = [0, 1, 2].map(|index: usize| pg_sys::Oid::from(SEQUENCES[index].load(Relaxed)));
+    let value = |sequence| read(sequence).map(|tuple| tuple.last_value).inspect_err(|_| forget());
+    let (form, epoch) = (value(layout)?, value(epoch)?);
+    let layout = Layout::from_numbers(form, epoch).ok_or(RecordError::NoRecord { form, epoch })?;
+    let layout = kept(layout);
+    KNOWN.store(std::ptr::from_ref(layout).cast_mut(), Relaxed);
+    Ok(layout)
+}
+
+/// A copy of the layout that lives as long as the process. Where the last copy is of the same layout, it is used again,
+/// so that not every transaction takes memory.
+fn kept(layout: Layout) -> &'static Layout {
+    static LAST: AtomicPtr<Layout> = AtomicPtr::new(std::ptr::null_mut());
+    // SAFETY: what is stored there stays as long as the process.
+    match unsafe { LAST.load(Relaxed).as_ref() } {
+        Some(last) if *last == layout => last,
+        _ => {
+            let new = Box::leak(Box::new(layout));
+            LAST.store(new, Relaxed);
+            new
+        }
+    }
+}
+
+fn read(relation: pg_sys::Oid) -> Result<SequenceTuple, Error> {
+    let page = Page::open_to_read(relation).ok_or(RecordError::NotCreated)?;
+    Ok(page.read()?)
+}
+
+fn find(name: &CStr) -> Result<pg_sys::Oid, Error> {
+    // SAFETY: lookups by NUL-terminated names.
+    let found = unsafe {
+        match pg_sys::get_namespace_oid(SCHEMA.as_ptr(), true) {
+            pg_sys::InvalidOid => pg_sys::InvalidOid,
+            schema => pg_sys::get_relname_relid(name.as_ptr(), schema),
+        }
+    };
+    if found == pg_sys::InvalidOid { Err(RecordError::NotCreated.into()) } else { Ok(found) }
+}
+
+/// Has PostgreSQL call [`forget`] when one of the sequences is dropped or altered, by whichever session; and at the end
+/// of each transaction, forgets the layout: of a `setval`, other sessions are not informed.
+fn watch() {
+    static WATCHING: AtomicBool = AtomicBool::new(false);
+    if !WATCHING.swap(true, Relaxed) {
+        // SAFETY: the callbacks live as long as the process, do nothing but store numbers, and cannot fail.
+        unsafe {
+            pg_sys::CacheRegisterRelcacheCallback(Some(on_change), pg_sys::Datum::from(0));
+            pg_sys::RegisterXactCallback(Some(on_transaction), std::ptr::null_mut());
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn on_change(_argument: pg_sys::Datum, relation: pg_sys::Oid) {
+    let ours = |known: &AtomicU32| relation == known.load(Relaxed).into();
+    if relation == pg_sys::InvalidOid || SEQUENCES.iter().any(ours) {
+        forget();
+    }
+}
+
+unsafe extern "C-unwind" fn on_transaction(_event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
+    KNOWN.store(std::ptr::null_mut(), Relaxed);
+}

@@ -1,0 +1,196 @@
+//! The one page of a sequence: reading its tuple, and writing it with generic WAL records. Such a write is not part of
+//! a transaction: it is not undone by a rollback, and is possible in a read-only transaction, as with `nextval`.
+//!
+//! A page may be damaged at any time, also after it was opened. So its form is checked whenever it is locked to be read or written, on the
+//! very bytes that are then used.
+
+use super::form::{Bytes, Intact, SequenceTuple};
+use crate::errors::record::RecordError;
+use crate::postgres::abort;
+use crate::postgres::open_relation::OpenRelation;
+use pgrx::pg_sys;
+
+/// The page, pinned, of a sequence that is open and locked.
+pub struct Page {
+    sequence: OpenRelation,
+    buffer: pg_sys::Buffer,
+}
+
+impl Page {
+    /// Opens the relation for reading, also in recovery; `None` where it is gone, or is no sequence.
+    pub fn open_to_read(relation: pg_sys::Oid) -> Option<Self> {
+        Self::open(relation, pg_sys::AccessShareLock)
+    }
+
+    /// Opens the relation for writing; `None` where it is gone, or is no sequence. Waits where a transaction is
+    /// dropping it.
+    pub fn open_to_write(relation: pg_sys::Oid) -> Option<Self> {
+        Self::open(relation, pg_sys::RowExclusiveLock)
+    }
+
+    fn open(relation: pg_sys::Oid, lock: u32) -> Option<Self> {
+        let sequence =
+            OpenRelation::open(relation, lock).filter(|relation| relation.kind() == pg_sys::RELKIND_SEQUENCE)?;
+        // SAFETY: the relation is open; a sequence has a block 0.
+        let buffer = unsafe { pg_sys::ReadBuffer(sequence.as_ptr(), 0) };
+        Some(Self { sequence, buffer })
+    }
+
+    /// Reads the tuple.
+    ///
+    /// # Errors
+    /// Where the page is damaged.
+    pub fn read(&self) -> Result<SequenceTuple, RecordError> {
+        let mut copy: Bytes = [0; size_of::<Bytes>()];
+        {
+            let _locked = ContentLock::shared(self);
+            // SAFETY: the buffer is pinned, and locked while it is read; it has the length of a page.
+            unsafe {
+                let page = pg_sys::BufferGetPage(self.buffer).cast::<u8>();
+                page.copy_to_nonoverlapping(copy.as_mut_ptr(), copy.len());
+            }
+        }
+        Intact::of(&mut copy).map(|page| page.tuple()).ok_or_else(|| self.damaged())
+    }
+
+    fn damaged(&self) -> RecordError {
+        RecordError::Damaged(self.sequence.name())
+    }
+
+    /// Prepares a change, and allocates the memory for it. Takes no lock yet.
+    pub fn prepare(&mut self) -> Edit<'_> {
+        // SAFETY: the relation is open.
+        let state = unsafe { pg_sys::GenericXLogStart(self.sequence.as_ptr()) };
+        Edit { page: self, state }
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        if !abort::is_under_way() {
+            // SAFETY: pinned in `open`.
+            unsafe { pg_sys::ReleaseBuffer(self.buffer) };
+        }
+    }
+}
+
+/// A change of the tuple that is prepared. Where it is not applied, it is dropped without a trace.
+pub struct Edit<'a> {
+    page: &'a mut Page,
+    /// Null once the change is made.
+    state: *mut pg_sys::GenericXLogState,
+}
+
+impl Edit<'_> {
+    /// The tuple as it is now.
+    ///
+    /// # Errors
+    /// Where the page is damaged.
+    pub fn read(&self) -> Result<SequenceTuple, RecordError> {
+        self.page.read()
+    }
+
+    /// Locks the page and calls `decide` with its tuple. Where that returns another one, writes and logs it. The log is
+    /// not flushed.
+    ///
+    /// `decide` must not fail, wait, or call PostgreSQL.
+    ///
+    /// # Errors
+    /// Where the page is damaged. Then `decide` is not called, and nothing is written. The page is locked no more.
+    pub fn apply(mut self, decide: impl FnOnce(SequenceTuple) -> Option<SequenceTuple>) -> Result<(), RecordError> {
+        let buffer = self.page.buffer;
+        let is_intact = {
+            let _locked = ContentLock::exclusive(self.page);
+            // SAFETY: the buffer is pinned, and locked until the change is made. Generic WAL gives out a copy of the page, which nobody else
+            // has, and which stays until the change is finished.
+            unsafe {
+                let copy = pg_sys::GenericXLogRegisterBuffer(self.state, buffer, 0).cast::<Bytes>();
+                Intact::of(&mut *copy).map(|page| decide(page.tuple()).map(|new| page.set_tuple(new))).map(|changed| {
+                    if changed.is_some() {
+                        pg_sys::GenericXLogFinish(std::mem::replace(&mut self.state, std::ptr::null_mut()));
+                    }
+                })
+            }
+        };
+        is_intact.ok_or_else(|| self.page.damaged())
+    }
+}
+
+impl Drop for Edit<'_> {
+    fn drop(&mut self) {
+        if !self.state.is_null() && !abort::is_under_way() {
+            // SAFETY: begun in `prepare`, and not finished.
+            unsafe { pg_sys::GenericXLogAbort(self.state) };
+        }
+    }
+}
+
+/// The lock on what a page holds, until this is dropped. The page stays pinned for longer.
+struct ContentLock {
+    buffer: pg_sys::Buffer,
+}
+
+impl ContentLock {
+    fn shared(page: &Page) -> Self {
+        // SAFETY: the buffer is pinned, and this process does not hold its lock.
+        unsafe { lock(page.buffer, pg_sys::BUFFER_LOCK_SHARE) };
+        Self { buffer: page.buffer }
+    }
+
+    fn exclusive(page: &Page) -> Self {
+        // SAFETY: as above.
+        unsafe { lock(page.buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE) };
+        Self { buffer: page.buffer }
+    }
+}
+
+impl Drop for ContentLock {
+    fn drop(&mut self) {
+        if !abort::is_under_way() {
+            // SAFETY: locked since this was made.
+            unsafe { unlock(self.buffer) };
+        }
+    }
+}
+
+/// Locks a buffer that is pinned.
+///
+/// # Safety
+/// The mode is share or exclusive, and the lock is not held.
+#[cfg(not(since_pg19))]
+unsafe fn lock(buffer: pg_sys::Buffer, mode: u32) {
+    // SAFETY: as above.
+    unsafe { pg_sys::LockBuffer(buffer, mode as i32) };
+}
+
+/// Unlocks it.
+///
+/// # Safety
+/// The lock is held.
+#[cfg(not(since_pg19))]
+unsafe fn unlock(buffer: pg_sys::Buffer) {
+    // SAFETY: as above.
+    unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
+}
+
+// In 19, LockBuffer() is inline in bufmgr.h, and calls these.
+
+/// Locks a buffer that is pinned.
+///
+/// # Safety
+/// The mode is share or exclusive, and the lock is not held.
+#[cfg(since_pg19)]
+unsafe fn lock(buffer: pg_sys::Buffer, mode: pg_sys::BufferLockMode::Type) {
+    // SAFETY: as above.
+    unsafe { pg_sys::LockBufferInternal(buffer, mode) };
+}
+
+/// Unlocks it.
+///
+/// # Safety
+/// The lock is held.
+#[cfg(since_pg19)]
+unsafe fn unlock(buffer: pg_sys::Buffer) {
+    // SAFETY: as above.
+    unsafe { pg_sys::UnlockBuffer(buffer) };
+}

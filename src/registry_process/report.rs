@@ -1,0 +1,241 @@
+//! What the server's log says of leases.
+
+use crate::postgres::time::timestamptz;
+use crate::postgres::wording::duration;
+use crate::settings;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use snowflake_core::lease::{Event, Holder, NoWorker, Taken, Why, WorkerNumber};
+use snowflake_core::{Field, Micros, UnixMicros, segment};
+use snowflake_registry::{Protection, TlsBy, Url};
+
+/// A worker, as the settings name it: `7`, or `7 of datacenter 2`.
+pub fn worker(number: WorkerNumber) -> String {
+    let layout = settings::layout();
+    let id = layout.place_number(number.0).and_then(|bits| i64::try_from(bits.0).ok());
+    let field = |field| id.and_then(|id| layout.field(id, field).ok().flatten());
+    match (field(Field::Worker), field(Field::Datacenter)) {
+        (Some(worker), Some(datacenter)) => format!("{worker} of datacenter {datacenter}"),
+        (Some(worker), None) => worker.to_string(),
+        _ => number.0.to_string(),
+    }
+}
+
+/// A server, as people know it.
+pub fn server(holder: &Holder) -> String {
+    let name = if holder.cluster_name.is_empty() { String::new() } else { format!(" (\"{}\")", holder.cluster_name) };
+    format!("{}:{}{name}, data directory {}", holder.host, holder.port, holder.data_directory)
+}
+
+fn instant(instant: UnixMicros) -> String {
+    timestamptz::display(timestamptz::to_datum(instant))
+}
+
+/// What happened, for the log; and what keeps sessions from making IDs, if it does.
+pub fn log(event: &Event, error: &str) {
+    let success = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    let note = |message: String| ErrorReport::new(success, message, "").report(PgLogLevel::LOG);
+    let warn = |message: String, detail: String, hint: &str| {
+        let code = PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+        let report = ErrorReport::new(code, message, "").set_hint(hint);
+        if detail.is_empty() { report } else { report.set_detail(detail) }.report(PgLogLevel::WARNING);
+    };
+    match event {
+        Event::Gained(grant) => {
+            note(format!("leased worker ID {} up to {}", worker(grant.worker), instant(grant.until)));
+        }
+        Event::Lost { worker: number, by } => warn(
+            format!("worker ID {} was taken by another server", worker(*number)),
+            format!(
+                "It is {}. This server makes IDs up to the end of its lease, and looks for another worker ID.",
+                server(by)
+            ),
+            "If that is a copy of this server, stop one of the two.",
+        ),
+        Event::Vanished(number) => warn(
+            format!("the registry has lost the lease of worker ID {}", worker(*number)),
+            "It is stored again, unless it is over.".to_owned(),
+            "Find out who removed it, or whether the registry was restored from a backup: it must never lose what it has stored.",
+        ),
+        Event::Forgotten(until) => warn(
+            "the registry of worker IDs has forgotten what it had stored".to_owned(),
+            format!(
+                "No new lease is given before {}, when all that it may have granted is over. Servers that have a lease go on with it.",
+                instant(*until)
+            ),
+            "Find out who removed it, or whether the registry was restored from a backup: it must never lose what it has stored.",
+        ),
+        Event::NotBefore(until) => {
+            warn("no worker ID can be leased yet".to_owned(), not_before(*until), NOT_BEFORE_HINT)
+        }
+        Event::ClockAhead(by) => warn(
+            format!("the clock is {} ahead of what the registry knows", duration(*by)),
+            clock_ahead(*by),
+            "Where the clock is right, nothing needs to be done.",
+        ),
+        Event::Shortened { worker: number, until } => {
+            note(format!("worker ID {} is free again from {} on", worker(*number), instant(*until)));
+        }
+        Event::Expired(grant) => warn(
+            format!("the lease of worker ID {} has ended before it was renewed", worker(grant.worker)),
+            format!("No IDs can be made until it is. {error}"),
+            "Make the registry reachable.",
+        ),
+        Event::GivenBack { worker: number, until } => {
+            note(format!("gave worker ID {} back, used up to {}", worker(*number), instant(*until)));
+        }
+        Event::NotGivenBack(number) => note(format!(
+            "worker ID {} could not be given back in time; it is free again when its lease ends",
+            worker(*number)
+        )),
+        Event::NotAnswering(length) => {
+            let detail = match length.0 {
+                0 => error.to_owned(),
+                _ => format!("Not for {}. {error}", duration(*length)),
+            };
+            warn(
+                "the registry of worker IDs does not answer".to_owned(),
+                detail,
+                "IDs are made up to the end of the lease: see snowflake_status().",
+            );
+        }
+        Event::Answering(length) => {
+            note(format!("the registry of worker IDs answers again, after {}", duration(*length)))
+        }
+        Event::NoWorker(none) => warn("there is no worker ID to lease".to_owned(), no_worker(none), NO_WORKER_HINT),
+        Event::OtherLayout(other) => warn(
+            "the servers of this registry make IDs of another layout".to_owned(),
+            other_layout(&other.theirs),
+            "Set pg_snowflake.layout and pg_snowflake.epoch to theirs, or pg_snowflake.registry_namespace to another name.",
+        ),
+    }
+}
+
+/// What happened to a segment, for the log.
+pub fn segment(event: &segment::TagEvent) {
+    let success = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    let warn = |message: String, detail: String, hint: &str| {
+        let code = PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+        ErrorReport::new(code, message, "").set_detail(detail).set_hint(hint).report(PgLogLevel::WARNING);
+    };
+    match event {
+        segment::TagEvent::Answered(_) => {}
+        segment::TagEvent::RolledBack { tag, next, known } => warn(
+            format!("the registry has forgotten numbers of segment \"{tag}\" that it had granted"),
+            format!(
+                "By the registry, the next one is {next}. This server was granted numbers below {known}, and tells it so."
+            ),
+            "Find out whether the registry was restored from a backup. Other servers may have been granted higher numbers: raise the \
+             segment above all that are in use, by snowflake_segment_raise().",
+        ),
+        segment::TagEvent::Missing(tag) => warn(
+            format!("the registry has no segment \"{tag}\" any more"),
+            "This server uses what it holds. Nobody is granted more.".to_owned(),
+            "Find out who removed it, or whether the registry was wiped. Once all servers have noticed, which takes a minute, create the \
+             segment again, with a first number above all that are in use.",
+        ),
+        segment::TagEvent::NearEnd { tag, left } => warn(
+            format!("segment \"{tag}\" comes to its end"),
+            format!("{left} numbers are left that no server was granted."),
+            "Drop it and create it again with a higher last number: it goes on above what was used.",
+        ),
+        segment::TagEvent::GivenBack { tag, next } => {
+            let message = format!("gave numbers of segment \"{tag}\" back, from {next} on");
+            ErrorReport::new(success, message, "").report(PgLogLevel::LOG);
+        }
+    }
+}
+
+/// What protects the connection with the registry no more than somebody may think.
+pub fn protection(protection: Protection, url: &Url) {
+    let code = PgSqlErrorCode::ERRCODE_WARNING;
+    let report = |message: &'static str, detail: &'static str, hint: &str| {
+        ErrorReport::new(code, message, "").set_detail(detail).set_hint(hint)
+    };
+    let note = |message, detail, hint| report(message, detail, hint).report(PgLogLevel::LOG);
+    let warn = |message, detail, hint| report(message, detail, hint).report(PgLogLevel::WARNING);
+    let encrypted = match url.kind().tls() {
+        TlsBy::Parameter(parameter) => {
+            format!("Give the registry TLS, and add {} to pg_snowflake.registry.", parameter.verified())
+        }
+        TlsBy::Scheme { plain, encrypted } => {
+            format!("Give the registry TLS, and use {encrypted}:// in place of {plain}://.")
+        }
+    };
+    match protection {
+        Protection::Local | Protection::Verified => {}
+        Protection::Nothing if url.has_password() && url.kind().is_password_readable() => warn(
+            "the password for the registry of worker IDs is sent without encryption",
+            "Whoever is on the way can read it, and change leases.",
+            &encrypted,
+        ),
+        Protection::Nothing => note(
+            "the connection with the registry of worker IDs is not encrypted",
+            "Whoever is on the way can read and change what is sent.",
+            &encrypted,
+        ),
+        Protection::Unverified => note(
+            "the certificate of the registry of worker IDs is not verified",
+            "Whoever can redirect the connection can take the place of the registry.",
+            "Add sslmode=verify-full to pg_snowflake.registry, and sslrootcert for an authority of your own.",
+        ),
+    }
+}
+
+const NO_WORKER_HINT: &str = "Wait until one of these leases ends, stop a server, or use a layout with more workers.";
+
+const NOT_BEFORE_HINT: &str = "Wait. If you have made sure that no IDs have later times than now, and that no other server makes any, set \
+     pg_snowflake.registry_trusted = on on the servers that wait and reload, until they have leases.";
+
+fn clock_ahead(by: Micros) -> String {
+    format!(
+        "The clock is {} ahead of what the registry knows. A worker ID is leased when it was set right, or after a minute.",
+        duration(by)
+    )
+}
+
+fn not_before(until: UnixMicros) -> String {
+    format!(
+        "The registry has forgotten what it had stored. No new lease is given before {}, when all that it may have granted is over.",
+        instant(until)
+    )
+}
+
+/// What keeps the server from having a lease, as sessions are told. `None` where the event says nothing of that.
+pub fn trouble(event: &Event) -> Option<String> {
+    match event {
+        Event::NoWorker(none) => Some(no_worker(none)),
+        Event::OtherLayout(other) => Some(other_layout(&other.theirs)),
+        Event::NotBefore(until) => Some(not_before(*until)),
+        Event::ClockAhead(by) => Some(clock_ahead(*by)),
+        _ => None,
+    }
+}
+
+fn other_layout(theirs: &str) -> String {
+    format!(
+        "The namespace \"{}\" of the registry is for the layout \"{theirs}\", and this server has \"{}\".",
+        settings::registry::namespace(),
+        settings::layout()
+    )
+}
+
+/// How many servers are named in one message.
+const NAMED: usize = 3;
+
+fn no_worker(none: &NoWorker) -> String {
+    let one = |taken: &Taken| {
+        let why = match taken.why {
+            Why::Held => "is leased by",
+            Why::MayBeCopy => "was leased by this server, or a copy of it,",
+            Why::TooFarAhead => "was leased, far ahead of the clock, by",
+        };
+        format!("Worker ID {} {why} {}, up to {}.", worker(taken.worker), server(&taken.holder), instant(taken.until))
+    };
+    let mut sentences: Vec<String> = none.taken.iter().take(NAMED).map(one).collect();
+    let left = none.taken.len().saturating_sub(NAMED);
+    if left > 0 {
+        sentences.push(format!("{left} more are leased, too: see snowflake_workers()."));
+    }
+    sentences.join(" ")
+}

@@ -1,0 +1,48 @@
+//! Bounds of ranges of time for the planner, which replaces comparisons of an ID's time by comparisons of the ID. Those
+//! for users are in [`super::range`]. Each function exists for the layout of the database and, with `_in`, for a layout
+//! that the caller names.
+//!
+//! For a range that begins at an instant, `id >= min_id` is better than `id > max_id_before`, which accepts the same
+//! IDs: PostgreSQL does not know that no number lies between the two bounds, and would also read the partition that
+//! ends at that instant.
+//!
+//! A `timestamp` or a `date` is converted as PostgreSQL's operators do that compare it with a `timestamptz`: by the
+//! session's time zone, and without an error.
+
+use super::range::{max_id, max_id_before};
+use crate::postgres::time::timestamptz::{from_date, from_timestamp, to_unix};
+use snowflake_core::Layout;
+use std::convert::identity;
+
+export!(
+    snowflake_min_id_of_timestamptz_wrapper as snowflake_min_id_of_timestamptz,
+    snowflake_min_id_of_timestamptz_in_wrapper as snowflake_min_id_of_timestamptz_in,
+    snowflake_min_id_of_timestamp_wrapper as snowflake_min_id_of_timestamp,
+    snowflake_min_id_of_timestamp_in_wrapper as snowflake_min_id_of_timestamp_in,
+    snowflake_min_id_of_date_wrapper as snowflake_min_id_of_date,
+    snowflake_min_id_of_date_in_wrapper as snowflake_min_id_of_date_in,
+    snowflake_max_id_of_timestamp_wrapper as snowflake_max_id_of_timestamp,
+    snowflake_max_id_of_timestamp_in_wrapper as snowflake_max_id_of_timestamp_in,
+    snowflake_max_id_of_date_wrapper as snowflake_max_id_of_date,
+    snowflake_max_id_of_date_in_wrapper as snowflake_max_id_of_date_in,
+    snowflake_max_id_before_timestamp_wrapper as snowflake_max_id_before_timestamp,
+    snowflake_max_id_before_timestamp_in_wrapper as snowflake_max_id_before_timestamp_in,
+    snowflake_max_id_before_date_wrapper as snowflake_max_id_before_date,
+    snowflake_max_id_before_date_in_wrapper as snowflake_max_id_before_date_in,
+);
+
+/// The lowest ID of the layout whose time is at or after a `timestamptz`. NULL where there is none, as the highest
+/// `bigint` is an ID in a layout of 63 bits.
+fn min_id(layout: &Layout, at: i64) -> Option<i64> {
+    layout.lowest_id_from(to_unix(at))
+}
+
+of_both_layouts! {
+    snowflake_min_id_of_timestamptz, snowflake_min_id_of_timestamptz_in: min_id(identity(i64)) -> Option<i64>;
+    snowflake_min_id_of_timestamp, snowflake_min_id_of_timestamp_in: min_id(from_timestamp(i64)) -> Option<i64>;
+    snowflake_min_id_of_date, snowflake_min_id_of_date_in: min_id(from_date(i32)) -> Option<i64>;
+    snowflake_max_id_of_timestamp, snowflake_max_id_of_timestamp_in: max_id(from_timestamp(i64)) -> i64;
+    snowflake_max_id_of_date, snowflake_max_id_of_date_in: max_id(from_date(i32)) -> i64;
+    snowflake_max_id_before_timestamp, snowflake_max_id_before_timestamp_in: max_id_before(from_timestamp(i64)) -> i64;
+    snowflake_max_id_before_date, snowflake_max_id_before_date_in: max_id_before(from_date(i32)) -> i64;
+}

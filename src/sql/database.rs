@@ -1,0 +1,74 @@
+//! What a database has on record about its IDs, and what an administrator can change.
+
+use crate::errors::record::RecordError;
+use crate::postgres::time::timestamptz;
+use crate::record::{self, rights};
+use crate::reservation::register::Register;
+use crate::reservation::{creation, rewind};
+use crate::{settings, shared};
+use pgrx::prelude::*;
+
+export!(
+    snowflake_server_layout_wrapper as snowflake_server_layout,
+    snowflake_database_layout_wrapper as snowflake_database_layout,
+    snowflake_prepare_wrapper as snowflake_prepare,
+    snowflake_close_record_wrapper as snowflake_close_record,
+    snowflake_adopt_layout_wrapper as snowflake_adopt_layout,
+    snowflake_rewind_wrapper as snowflake_rewind,
+);
+
+/// The layout that this server is configured with, in full notation.
+#[pg_extern(sql = "")]
+fn snowflake_server_layout() -> String {
+    settings::layout().to_string()
+}
+
+/// The layout that this database has on record, in full notation.
+#[pg_extern(sql = "")]
+fn snowflake_database_layout() -> String {
+    record::layout().to_string()
+}
+
+/// Called by the install script: records the server's layout and, if the library is preloaded, creates the replication
+/// origin of the reservation.
+#[pg_extern(sql = "")]
+fn snowflake_prepare() {
+    let prepared = record::record_layout().and_then(|()| {
+        if !shared::exists() {
+            return Ok(());
+        }
+        match Register::open()? {
+            Some(_) => Ok(()),
+            None => creation::create(0),
+        }
+    });
+    prepared.unwrap_or_else(|error| error.raise());
+}
+
+/// Called by the install script and by that of an update: takes the privileges on the record that default privileges have given to others.
+#[pg_extern(sql = "")]
+fn snowflake_close_record() -> Result<(), spi::Error> {
+    rights::close()
+}
+
+/// Records the server's layout as that of the database. Refused if IDs were made in the database and the layout on
+/// record is valid.
+#[pg_extern(sql = "")]
+fn snowflake_adopt_layout() -> String {
+    let adopted = match (record::has_ids(), record::read_layout()) {
+        (Ok(true), Ok(_)) => Err(RecordError::LayoutInUse.into()),
+        (Ok(_), _) => record::record_layout(),
+        (Err(error), _) => Err(error),
+    };
+    adopted.unwrap_or_else(|error| error.raise());
+    snowflake_server_layout()
+}
+
+/// Takes the line and the reservation back to just after an ID; returns the time from which IDs are made.
+#[pg_extern(sql = "")]
+fn snowflake_rewind(last_id: i64) -> i64 {
+    match rewind::rewind(settings::layout(), last_id) {
+        Ok(from) => timestamptz::to_datum(from),
+        Err(error) => error.raise(),
+    }
+}

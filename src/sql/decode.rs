@@ -1,0 +1,130 @@
+//! Reading the parts of an ID, and composing an ID from parts. Each function exists for the layout of the database and,
+//! with `_in`, for a layout that the caller names.
+
+use crate::errors::Error;
+use crate::errors::values::ValueError;
+use crate::postgres::given::Given;
+use crate::postgres::time::timestamptz::{self, Instant};
+use crate::record;
+use crate::sql::named_layouts;
+use pgrx::prelude::*;
+use snowflake_core::layout::EncodeError;
+use snowflake_core::{Field, Layout, NotAnId, Parts};
+
+export!(
+    snowflake_timestamp_wrapper as snowflake_timestamp,
+    snowflake_timestamp_in_wrapper as snowflake_timestamp_in,
+    snowflake_datacenter_wrapper as snowflake_datacenter,
+    snowflake_datacenter_in_wrapper as snowflake_datacenter_in,
+    snowflake_worker_wrapper as snowflake_worker,
+    snowflake_worker_in_wrapper as snowflake_worker_in,
+    snowflake_sequence_wrapper as snowflake_sequence,
+    snowflake_sequence_in_wrapper as snowflake_sequence_in,
+    snowflake_encode_wrapper as snowflake_encode,
+    snowflake_encode_in_wrapper as snowflake_encode_in,
+);
+
+/// The value; raises the error.
+#[inline]
+fn or_raise<T>(result: Result<T, NotAnId>, layout: &Layout) -> T {
+    result.unwrap_or_else(|error| Error::from(error).raise_in(layout))
+}
+
+#[inline]
+fn timestamp(layout: &Layout, id: i64) -> i64 {
+    timestamptz::to_datum(or_raise(layout.timestamp(id), layout))
+}
+
+#[inline]
+fn field(layout: &Layout, id: i64, field: Field) -> Option<i32> {
+    // At most 31 bits wide.
+    or_raise(layout.field(id, field), layout).map(|value| value as i32)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_timestamp(id: i64) -> i64 {
+    timestamp(record::layout(), id)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_timestamp_in(id: i64, layout: Given) -> i64 {
+    timestamp(&named_layouts::find(layout), id)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_datacenter(id: i64) -> Option<i32> {
+    field(record::layout(), id, Field::Datacenter)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_datacenter_in(id: i64, layout: Given) -> Option<i32> {
+    field(&named_layouts::find(layout), id, Field::Datacenter)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_worker(id: i64) -> Option<i32> {
+    field(record::layout(), id, Field::Worker)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_worker_in(id: i64, layout: Given) -> Option<i32> {
+    field(&named_layouts::find(layout), id, Field::Worker)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_sequence(id: i64) -> Option<i32> {
+    field(record::layout(), id, Field::Sequence)
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_sequence_in(id: i64, layout: Given) -> Option<i32> {
+    field(&named_layouts::find(layout), id, Field::Sequence)
+}
+
+/// Not STRICT, since a layout may have no datacenter. NULL if the timestamp or the sequence is NULL.
+#[pg_extern(sql = "")]
+fn snowflake_encode(
+    timestamp: Option<i64>,
+    worker_id: Option<i32>,
+    sequence: Option<i32>,
+    datacenter_id: Option<i32>,
+) -> Option<i64> {
+    Some(encode(record::layout(), timestamp?, worker_id, sequence?, datacenter_id))
+}
+
+/// As [`snowflake_encode`]; also NULL if the layout is. The sequence may be NULL if the layout has none.
+#[pg_extern(sql = "")]
+fn snowflake_encode_in(
+    timestamp: Option<i64>,
+    worker_id: Option<i32>,
+    sequence: Option<i32>,
+    datacenter_id: Option<i32>,
+    layout: Option<Given>,
+) -> Option<i64> {
+    let layout = named_layouts::find(layout?);
+    let sequence = match sequence {
+        None if layout.max(Field::Sequence) == 0 => 0,
+        sequence => sequence?,
+    };
+    Some(encode(&layout, timestamp?, worker_id, sequence, datacenter_id))
+}
+
+fn encode(layout: &Layout, timestamp: i64, worker: Option<i32>, sequence: i32, datacenter: Option<i32>) -> i64 {
+    let try_encode = || {
+        let Instant::At(instant) = Instant::from_datum(timestamp) else {
+            return Err(ValueError::Infinite);
+        };
+        let part = |field, value: i32| u32::try_from(value).map_err(|_| ValueError::NegativePart(field, value));
+        let parts = Parts {
+            timestamp: instant,
+            datacenter: datacenter.map(|value| part(Field::Datacenter, value)).transpose()?,
+            worker: worker.map(|value| part(Field::Worker, value)).transpose()?,
+            sequence: part(Field::Sequence, sequence)?,
+        };
+        layout.encode(&parts).map_err(|error| match error {
+            EncodeError::Time(_) => ValueError::Time(timestamp),
+            EncodeError::Field(error) => ValueError::Part(error),
+        })
+    };
+    try_encode().unwrap_or_else(|error| Error::from(error).raise_in(layout))
+}

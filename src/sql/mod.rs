@@ -1,0 +1,65 @@
+//! The functions that SQL calls. A file of `sql/parts` declares those of the file of the same name here; `time` has
+//! none here, as it is SQL alone. Two files serve several of them: [`checks`], what `snowflake_preflight()` finds, and
+//! [`named_layouts`], layouts that a query names.
+//!
+//! A `timestamptz` is passed as the number that it is ([`crate::postgres::time::timestamptz`]), a text as
+//! [`crate::postgres::given::Given`]: pgrx's `&str` has no bound, and panics in a database that is not UTF-8.
+
+/// Exports functions under the names by which SQL finds them, with the record that says they have PostgreSQL's calling
+/// convention, version 1. The names are those of the SQL functions, with `_in` for the one that takes a layout as its
+/// last argument. They are our own and not those of pgrx's wrappers (`..._wrapper`): a database keeps the names of the
+/// version that it was created or updated by, so a library must have the names of all releases.
+macro_rules! export {
+    ($($function:ident as $symbol:ident),+ $(,)?) => {
+        $(
+            const _: () = {
+                #[unsafe(export_name = stringify!($symbol))]
+                unsafe extern "C-unwind" fn call(call: pgrx::pg_sys::FunctionCallInfo) -> pgrx::pg_sys::Datum {
+                    // SAFETY: PostgreSQL's call, passed on as it came.
+                    unsafe { $function(call) }
+                }
+
+                #[unsafe(export_name = concat!("pg_finfo_", stringify!($symbol)))]
+                extern "C" fn version_1() -> &'static pgrx::pg_sys::Pg_finfo_record {
+                    const VERSION_1: pgrx::pg_sys::Pg_finfo_record = pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
+                    &VERSION_1
+                }
+            };
+        )+
+    };
+}
+
+/// Declares functions of an instant, two for each bound: by the layout of the database, and by one that the caller names. What is given
+/// is first converted to a `timestamptz`.
+macro_rules! of_both_layouts {
+    ($($of_database:ident, $of_named:ident: $bound:ident($convert:ident($at:ident)) -> $id:ty;)+) => {
+        $(
+            #[pgrx::pg_extern(sql = "")]
+            fn $of_database(at: $at) -> $id {
+                $bound(crate::record::layout(), $convert(at))
+            }
+
+            #[pgrx::pg_extern(sql = "")]
+            fn $of_named(at: $at, layout: crate::postgres::given::Given) -> $id {
+                $bound(&crate::sql::named_layouts::find(layout), $convert(at))
+            }
+        )+
+    };
+}
+
+mod bounds;
+mod checks;
+mod database;
+mod decode;
+mod id_type;
+mod layouts;
+mod leases;
+mod moving;
+mod named_layouts;
+mod next;
+mod partitions;
+mod preflight;
+mod range;
+mod segments;
+mod status;
+mod text;

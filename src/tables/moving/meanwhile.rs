@@ -1,0 +1,101 @@
+//! What others commit while a call waits for it or reads it. A table that is not locked yet can be dropped between two look-ups: then
+//! it has no name any more, or a function of PostgreSQL's own fails that looks for it. Nothing here leaves a gap behind: it is read
+//! again, or the call ends with an error that says what happened.
+
+use super::catalogue::Unread;
+use crate::errors::Error;
+use crate::errors::moving::MovingError;
+use crate::postgres::encoding;
+use pgrx::pg_sys::panic::CaughtError;
+use pgrx::prelude::*;
+use std::ffi::CStr;
+use std::panic::AssertUnwindSafe;
+
+/// How often the catalogue is read again. Somebody who drops and creates without a pause is to be told of.
+const ATTEMPTS: u32 = 20;
+
+/// Reads the catalogue as it is now, until nothing of it is gone meanwhile.
+pub fn read<T>(mut read: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    for _ in 0..ATTEMPTS {
+        // SAFETY: where an error comes out of the reading, the end of the transaction drops the snapshot.
+        unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot()) };
+        let result = read();
+        // SAFETY: the snapshot that was pushed above; the queries have popped theirs.
+        unsafe { pg_sys::PopActiveSnapshot() };
+        if !matches!(result, Err(Error::Moving(MovingError::Changed(_)))) {
+            return result;
+        }
+    }
+    Err(gone())
+}
+
+/// Something was there, and is not any more.
+pub fn gone() -> Error {
+    MovingError::Changed(Vec::new()).into()
+}
+
+/// The error for what could not be read.
+pub fn unread(problem: impl Into<Unread>) -> Error {
+    match problem.into() {
+        Unread::Gone => gone(),
+        Unread::Query(error) => MovingError::Query(error.to_string()).into(),
+    }
+}
+
+/// Does the work of a call on tables, whose names the errors have that say what others did to them meanwhile.
+pub fn told<T>(tables: impl Iterator<Item = pg_sys::Oid>, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let named: Vec<(u32, String)> = tables.filter_map(|table| Some((table.to_u32(), name(table)?))).collect();
+    let names: Vec<String> = named.iter().map(|(_, name)| name.clone()).collect();
+    let before = changes();
+    let ended = |caught: CaughtError| -> Result<T, Error> {
+        let is_of_catalogue = matches!(&caught, CaughtError::PostgresError(report)
+            if report.sql_error_code() == PgSqlErrorCode::ERRCODE_INTERNAL_ERROR);
+        if is_of_catalogue && changes() != before {
+            // After an error of PostgreSQL's, there is nothing to do but to raise one.
+            Error::from(MovingError::Changed(names.clone())).raise();
+        }
+        caught.rethrow()
+    };
+    let result = PgTryBuilder::new(AssertUnwindSafe(work)).catch_others(ended).execute();
+    result.map_err(|error| match error {
+        Error::Moving(MovingError::Changed(_)) => MovingError::Changed(names.clone()).into(),
+        Error::Moving(MovingError::NoSuchTable(oid)) => match named.iter().find(|(known, _)| *known == oid) {
+            Some((_, name)) => MovingError::Dropped(name.clone()).into(),
+            None => error,
+        },
+        error => error,
+    })
+}
+
+/// How many messages about changes of the catalogue have come.
+fn changes() -> u64 {
+    // SAFETY: a variable of this process.
+    unsafe { pg_sys::SharedInvalidMessageCounter }
+}
+
+/// Sees to it that a name stands for a table, and stays it until the end of the transaction.
+///
+/// # Errors
+/// Where the table is gone, or has another name by now.
+pub fn hold(table: pg_sys::Oid, known: &str) -> Result<(), Error> {
+    // SAFETY: takes the lock that a query of the table takes.
+    unsafe { pg_sys::LockRelationOid(table, pg_sys::AccessShareLock as pg_sys::LOCKMODE) };
+    match name(table) {
+        Some(name) if name == known => Ok(()),
+        Some(_) => Err(gone()),
+        None => Err(MovingError::NoSuchTable(table.to_u32()).into()),
+    }
+}
+
+/// The name of a relation as a statement writes it, if there is such a relation.
+pub fn name(table: pg_sys::Oid) -> Option<String> {
+    // SAFETY: look-ups, which return NULL where there is nothing, and else what is NUL-terminated.
+    unsafe {
+        let name = pg_sys::get_rel_name(table);
+        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(table));
+        if name.is_null() || schema.is_null() {
+            return None;
+        }
+        Some(encoding::read_name(CStr::from_ptr(pg_sys::quote_qualified_identifier(schema, name))))
+    }
+}

@@ -1,0 +1,243 @@
+//! Partitions that live by themselves: those of the time to come are created, and those that are older than rows are kept go.
+//! [`snowflake_core::pieces::upkeep`] says which these are. All is done in the caller's transaction, behind the lock of the
+//! table, which is the first: two jobs do not meet in another order, and the second finds nothing left to do.
+
+use super::failure::Failure;
+use super::leaving::{self, Leaving};
+use super::names::{owned, quoted, shown};
+use super::table::{Table, check_owner};
+use super::{interval_text, key_column, step};
+use crate::errors::Error;
+use crate::errors::partitions::{Kept, PartitionError};
+use crate::postgres::encoding::{self, Text};
+use crate::postgres::given::Given;
+use crate::postgres::time::{clock, timestamptz};
+use crate::server::believed;
+use crate::{settings, shared};
+use pgrx::PgTryBuilder;
+use pgrx::datum::Interval;
+use pgrx::prelude::*;
+use pgrx::spi::SpiClient;
+use snowflake_core::pieces::upkeep::{Age, UpkeepError, age, ahead};
+use snowflake_core::pieces::{Edge, Piece, PieceLength, Span};
+use snowflake_core::{Layout, Micros, UnixMicros};
+use std::ffi::{CStr, CString};
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+
+/// The name of the SQL function, for PostgreSQL's messages.
+const FUNCTION: &CStr = c"snowflake_maintain_partitions()";
+
+/// What the caller wants.
+pub struct Upkeep<'a> {
+    /// The table.
+    pub parent: Option<pg_sys::Oid>,
+    /// The length of partitions.
+    pub every: Option<Interval>,
+    /// For how long partitions are to be there from now on.
+    pub ahead: Option<Interval>,
+    /// For how long rows are kept; `None` for ever.
+    pub retention: Option<Interval>,
+    /// What happens to partitions that are older.
+    pub expired: Option<Given<'a>>,
+    /// Whether nothing is to be done.
+    pub dry_run: bool,
+}
+
+/// What was done with a partition, or would be.
+pub struct Step {
+    /// Its name, with the schema and quoted.
+    pub partition: Text,
+    /// What it was.
+    pub action: &'static str,
+    /// What it holds.
+    pub ids: Range<Edge>,
+    /// The statement; `None` where nothing is done.
+    pub statement: Option<Text>,
+    /// Why nothing is done, or that the caller is to do it.
+    pub note: Option<Text>,
+}
+
+/// The wish, understood.
+struct Terms {
+    every: PieceLength,
+    ahead: Span,
+    retention: Option<Span>,
+    leaving: Leaving,
+}
+
+/// What there is to do.
+struct Plan {
+    table: Table,
+    /// The pieces that get a partition.
+    pieces: Vec<Piece>,
+    /// Those that go, and those that are old and stay.
+    old: Vec<leaving::Old>,
+}
+
+impl Plan {
+    fn is_idle(&self) -> bool {
+        self.pieces.is_empty() && self.old.iter().all(|old| !old.is_carried_out())
+    }
+}
+
+/// Does what a call of `snowflake_maintain_partitions()` asks for, or only says what that would be.
+///
+/// # Errors
+/// Where an argument is NULL or means nothing, the caller may not, or something is in the way.
+pub fn maintain(layout: &Layout, wish: &Upkeep<'_>) -> Result<Vec<Step>, Failure> {
+    Spi::connect_mut(|client| maintain_by(client, layout, wish))
+}
+
+fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Result<Vec<Step>, Failure> {
+    let parent = wish.parent.ok_or(PartitionError::NothingToMaintain("parent"))?;
+    // First, so that nobody else can lock the table or learn anything about it.
+    check_owner(parent)?;
+    if !wish.dry_run {
+        // SAFETY: each raises an error, or does nothing.
+        unsafe {
+            pg_sys::PreventCommandDuringRecovery(FUNCTION.as_ptr());
+            pg_sys::PreventCommandIfReadOnly(FUNCTION.as_ptr());
+        }
+    }
+    let terms = understood(wish)?;
+    let column = key_column(client, parent)?;
+
+    // First with a weak lock that is released at once: usually there is nothing to do.
+    let plan = draw(client, layout, parent, &terms, pg_sys::AccessShareLock)?;
+    if wish.dry_run {
+        plan.check(client, &column)?;
+    }
+    if wish.dry_run || plan.is_idle() {
+        plan.warn();
+        return Ok(plan.steps());
+    }
+    // SAFETY: a look-up, which returns NULL if there is no such relation.
+    let name = unsafe { owned(pg_sys::get_rel_name(parent)) }.unwrap_or_default();
+    PgTryBuilder::new(AssertUnwindSafe(|| {
+        // As strong as the locks that the statements take, so that no other session is in between.
+        let plan = draw(client, layout, parent, &terms, pg_sys::AccessExclusiveLock)?;
+        plan.warn();
+        let steps = plan.steps();
+        let Plan { table, pieces, old } = plan;
+        if !pieces.is_empty() {
+            table.check_may_create()?;
+            let all = (0..pieces.len()).collect();
+            table.owner.run(|| table.fill_gaps(client, parent, &column, &pieces, all))?;
+        }
+        for statement in old.iter().filter(|old| old.is_carried_out()).filter_map(|old| old.statement.as_ref()) {
+            table.owner.run(|| client.update(&**statement, None, &[]))?;
+        }
+        Ok(steps)
+    }))
+    .catch_when(PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE, |_| {
+        Error::from(PartitionError::NotLocked(shown(&name))).raise_in(layout)
+    })
+    .execute()
+}
+
+fn understood(wish: &Upkeep<'_>) -> Result<Terms, PartitionError> {
+    let every = step(wish.every.ok_or(PartitionError::NothingToMaintain("every"))?)?;
+    let span = |interval: Interval, argument| {
+        Span::new(interval.months(), interval.days(), Micros(interval.micros()))
+            .ok_or_else(|| PartitionError::NegativeSpan(argument, interval_text(interval)))
+    };
+    let ahead = span(wish.ahead.ok_or(PartitionError::NothingToMaintain("ahead"))?, "ahead")?;
+    let retention = wish.retention.map(|retention| span(retention, "retention")).transpose()?;
+    let leaving = wish.expired.ok_or(PartitionError::NothingToMaintain("expired"))?.read();
+    let leaving = Leaving::named(&leaving).ok_or_else(|| PartitionError::Expired(leaving.into_owned()))?;
+    Ok(Terms { every, ahead, retention, leaving })
+}
+
+/// The time from which on partitions are needed, the time before which IDs may have been made, and the time that has certainly passed.
+/// A clock that has leapt ahead takes nothing away.
+fn times() -> (UnixMicros, UnixMicros, UnixMicros) {
+    let now = clock::now();
+    if !shared::exists() {
+        return (now, now, now);
+    }
+    let believed = believed::now();
+    let layout = settings::layout();
+    let last = layout.start_of(layout.tick_of(shared::line().last()));
+    (believed, believed.max(last), believed.min(now))
+}
+
+fn draw(
+    client: &mut SpiClient,
+    layout: &Layout,
+    parent: pg_sys::Oid,
+    terms: &Terms,
+    lock: u32,
+) -> Result<Plan, Failure> {
+    let table = Table::look(parent, lock)?;
+    let (now, latest, passed) = times();
+    let until = terms.ahead.later(latest);
+    let bounds: Vec<Range<Edge>> = table.bounds().cloned().collect();
+    let pieces = ahead(layout, terms.every, &bounds, now, until).map_err(|error| match error {
+        UpkeepError::Pieces(problem) => {
+            let [now, until] = [now, until].map(timestamptz::to_datum);
+            PartitionError::Ahead(now, until, problem)
+        }
+        UpkeepError::NoTime(partition) => PartitionError::NoTime(Box::new(table.existing(partition))),
+    })?;
+    // Checks that their names are free.
+    table.missing(&pieces)?;
+    let mut old = Vec::new();
+    if let Some(retention) = terms.retention {
+        if terms.leaving == Leaving::DetachConcurrently && table.has_default() {
+            return Err(PartitionError::HasDefault(shown(&table.quoted())).into());
+        }
+        let slack = settings::max_lead();
+        for (number, bounds) in bounds.iter().enumerate() {
+            let found = age(layout, bounds, retention, slack, passed);
+            if found != Age::Kept {
+                old.extend(leaving::look(client, &table, table.oid(number), bounds.clone(), found, terms.leaving)?);
+            }
+        }
+    }
+    Ok(Plan { table, pieces, old })
+}
+
+impl Plan {
+    /// For a dry run: the errors that the call itself would end with, as far as names and bounds do not show them.
+    fn check(&self, client: &mut SpiClient, column: &CStr) -> Result<(), Failure> {
+        if self.pieces.is_empty() {
+            return Ok(());
+        }
+        self.table.check_may_create()?;
+        let all: Vec<usize> = (0..self.pieces.len()).collect();
+        self.table.check_default(client, column, &self.pieces, &all, pg_sys::AccessShareLock)
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        let created = self.pieces.iter().map(|piece| Step {
+            partition: text(&self.table.quoted_name_of(piece)),
+            action: "create",
+            ids: Edge::Id(piece.ids.start)..Edge::Id(piece.ids.end),
+            statement: Some(text(&self.table.statement(piece))),
+            note: None,
+        });
+        let old = self.old.iter().map(|old| Step {
+            partition: text(&quoted(&old.schema, &old.name)),
+            action: old.action,
+            ids: old.ids.clone(),
+            statement: old.statement.as_ref().map(text),
+            note: old.note.clone().map(Text),
+        });
+        created.chain(old).collect()
+    }
+
+    /// Says which partitions are ours and old, and stay.
+    fn warn(&self) {
+        let mut stay = self.old.iter().filter(|old| old.is_obstructed);
+        if let Some(first) = stay.next() {
+            let (table, name) = (shown(self.table.name()), shown(&first.name));
+            Kept { table, first: name, note: first.note.clone().unwrap_or_default(), others: stay.count() }.warn();
+        }
+    }
+}
+
+/// Text of the database.
+fn text(bytes: &CString) -> Text {
+    Text(encoding::read_name(bytes))
+}

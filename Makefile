@@ -20,7 +20,7 @@ BUILT = $(TARGET)/$(subst dev,debug,$(PROFILE))
 STAGE = $(TARGET)/install
 TOOLS = $(shell . scripts/tools && echo $$tools)
 
-.PHONY: help deps deps-test deps-clients build install uninstall demo test test-all test-assertions test-clients test-clusters \
+.PHONY: help deps deps-test deps-clients build install uninstall demo check test test-all test-assertions test-clients test-clusters \
 	test-extensions test-schemas random-queries soak check-history model simulation \
 	evidence hosted test-hosted bench bench-bundle microbench lint advisories versions docs dist deb test-packages \
 	image test-image clean
@@ -59,6 +59,10 @@ hosted: ## the extension in SQL and PL/pgSQL, for servers where no library can b
 
 demo: install ## a throw-away cluster, pgbench writing to it, and what can be read off its IDs
 	@scripts/demo
+
+check: deps-test ## a first look at a change, in two minutes: form, core, structure of the sources, some regress files
+	@$(MAKE) --no-print-directory install PROFILE=dev
+	@scripts/check
 
 test: deps-test install ## everything but the examples: core, model checks, regress files, clusters
 	@scripts/test

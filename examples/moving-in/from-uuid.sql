@@ -50,6 +50,24 @@ CREATE FUNCTION from_uuid.columns(tbl regclass) RETURNS TABLE (of regclass, numb
     )
     SELECT relation::regclass, r.number, attname FROM reached r JOIN pg_attribute ON attrelid = relation AND attnum = r.number $$;
 
+-- The roles (0 for PUBLIC) that may insert rows: of the table, of views that PostgreSQL writes through, of what has a rule that inserts.
+CREATE FUNCTION from_uuid.writers(tbl regclass) RETURNS SETOF oid LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    WITH RECURSIVE ways (relation, privilege) AS (
+        SELECT tbl::oid, 'INSERT'
+        UNION
+        SELECT ev_class, CASE ev_type WHEN '2' THEN 'UPDATE' WHEN '4' THEN 'DELETE' ELSE 'INSERT' END
+        FROM ways JOIN pg_depend ON refclassid = 'pg_class'::regclass AND refobjid = relation AND classid = 'pg_rewrite'::regclass
+        JOIN pg_rewrite w ON w.oid = objid JOIN pg_class c ON c.oid = relation JOIN pg_namespace n ON n.oid = relnamespace
+        WHERE CASE ev_type WHEN '1' THEN pg_relation_is_updatable(ev_class, false) & 8 <> 0
+            ELSE strpos(pg_get_ruledef(w.oid), format('INSERT INTO %I.%I ', nspname, relname)) > 0 END
+    )
+    SELECT grantee FROM ways JOIN pg_class c ON c.oid = relation, aclexplode(coalesce(relacl, acldefault('r', relowner)))
+    WHERE privilege_type = privilege
+    UNION
+    SELECT grantee FROM ways JOIN pg_attribute ON attrelid = relation, aclexplode(attacl) WHERE privilege_type = privilege
+    UNION
+    SELECT oid FROM pg_roles WHERE rolcanlogin AND NOT rolsuper AND pg_has_role(oid, 'pg_write_all_data', 'USAGE') $$;
+
 -- What would be lost, or would silently mean the old key.
 CREATE FUNCTION from_uuid.obstacles(tbl regclass) RETURNS SETOF text LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp AS $$
@@ -63,11 +81,7 @@ CREATE FUNCTION from_uuid.obstacles(tbl regclass) RETURNS SETOF text LANGUAGE sq
     -- A default is evaluated as whoever inserts.
     SELECT format('%s may insert into %s, and not execute %s: GRANT EXECUTE ON FUNCTION %3$s TO %1$s',
         CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END, tbl, from_uuid.next())
-    FROM (
-        SELECT grantee FROM pg_class, aclexplode(coalesce(relacl, acldefault('r', relowner))) WHERE oid = tbl AND privilege_type = 'INSERT'
-        UNION
-        SELECT grantee FROM pg_attribute, aclexplode(attacl) WHERE attrelid = tbl AND privilege_type = 'INSERT'
-    ) writers
+    FROM from_uuid.writers(tbl) AS grantee
     WHERE NOT CASE grantee WHEN 0 THEN has_function_privilege('public', from_uuid.next(), 'EXECUTE')
         ELSE has_function_privilege(grantee, from_uuid.next(), 'EXECUTE') END
     UNION ALL
@@ -111,6 +125,10 @@ BEGIN
     SELECT string_agg(of::text, ', ' ORDER BY of::oid) INTO tables FROM (SELECT DISTINCT of FROM from_uuid.columns(tbl)) t;
     IF tables IS NOT NULL THEN
         EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', tables);
+    END IF;
+    -- Names are looked up again when the locks are granted.
+    IF tables IS DISTINCT FROM (SELECT string_agg(of::text, ', ' ORDER BY of::oid) FROM (SELECT DISTINCT of FROM from_uuid.columns(tbl)) t) THEN
+        RAISE serialization_failure USING MESSAGE = format('tables were changed by others meanwhile: %s', tables);
     END IF;
     SELECT string_agg(o, '; ') INTO problems FROM from_uuid.obstacles(tbl) o;
     IF problems IS NOT NULL THEN

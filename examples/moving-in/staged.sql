@@ -69,6 +69,20 @@ BEGIN
     END IF;
 END $$;
 
+-- The same, with the lock that a step needs. A name is looked up again when the lock is granted: where it stands for another table by then,
+-- nothing of that may run.
+CREATE PROCEDURE moving.lock(tbl regclass, mode text) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    name text := tbl::text;
+BEGIN
+    CALL moving.must_own(tbl);
+    EXECUTE format('LOCK TABLE %s IN %s MODE', name, mode);
+    IF to_regclass(name) IS DISTINCT FROM tbl THEN
+        RAISE serialization_failure USING MESSAGE = format('table %s was dropped or renamed by others meanwhile', name);
+    END IF;
+    CALL moving.must_own(tbl);
+END $$;
+
 -- A function of the extension, by its library: whoever may create functions in its schema could have made others of the same name.
 CREATE FUNCTION moving.of_extension(symbol text) RETURNS text LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -96,7 +110,7 @@ BEGIN
     IF EXISTS (SELECT FROM moving.columns c WHERE c.tbl = prepare.tbl AND c.col = prepare.col) THEN
         RETURN;
     END IF;
-    CALL moving.must_own(tbl);
+    CALL moving.lock(tbl, 'ACCESS EXCLUSIVE');
     -- What the swap will call.
     PERFORM moving.of_extension('snowflake_adopt');
     SELECT CASE
@@ -140,7 +154,7 @@ BEGIN
     LOOP
         SELECT * INTO c FROM moving.columns WHERE next_block < blocks ORDER BY tbl::text, col LIMIT 1 FOR UPDATE;
         EXIT WHEN NOT FOUND;
-        CALL moving.must_own(c.tbl);
+        CALL moving.lock(c.tbl, 'ROW EXCLUSIVE');
         IF c.filenode <> pg_relation_filenode(c.tbl) THEN
             -- VACUUM FULL or CLUSTER has moved the rows.
             UPDATE moving.columns SET filenode = pg_relation_filenode(c.tbl), next_block = 0,
@@ -217,14 +231,15 @@ DECLARE
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
-        CALL moving.must_own(c.tbl);
         IF NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.tbl AND conname = c.new) THEN
+            CALL moving.lock(c.tbl, 'ACCESS EXCLUSIVE');
             SELECT format(CASE WHEN attnotnull THEN '%1$I IS NOT NULL AND ' ELSE '' END || 'moving.same(%1$I, %2$I)', c.new, c.col)
             INTO condition FROM pg_attribute WHERE attrelid = c.tbl AND attname = c.col;
             EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (%s) NOT VALID', c.tbl, c.new, condition);
             COMMIT;
             PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
         END IF;
+        CALL moving.lock(c.tbl, 'SHARE UPDATE EXCLUSIVE');
         EXECUTE format('ALTER TABLE %s VALIDATE CONSTRAINT %I', c.tbl, c.new);
         COMMIT;
         PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
@@ -285,8 +300,7 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', (1000 * extract(epoch FROM longest_wait))::bigint || 'ms', true);
     FOR c IN SELECT * FROM moving.columns m WHERE NOT is_swapped ORDER BY m.tbl::oid, m.col LOOP
-        CALL moving.must_own(c.tbl);
-        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', c.tbl);
+        CALL moving.lock(c.tbl, 'ACCESS EXCLUSIVE');
     END LOOP;
 
     -- What is not ready. With all their arguments, nothing else is meant than the extension's functions.
@@ -419,7 +433,7 @@ DECLARE
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOR i IN SELECT * FROM moving.constraints LOOP
-        CALL moving.must_own(i.tbl);
+        CALL moving.lock(i.tbl, 'SHARE UPDATE EXCLUSIVE');
         DELETE FROM moving.constraints WHERE (tbl, name) = (i.tbl, i.name);
         IF i.was_valid THEN
             validation := format('ALTER TABLE %s VALIDATE CONSTRAINT %I', i.tbl, i.name);
@@ -442,7 +456,7 @@ BEGIN
         RAISE EXCEPTION 'CALL moving.swap() and moving.validate() first';
     END IF;
     FOR c IN SELECT * FROM moving.columns LOOP
-        CALL moving.must_own(c.tbl);
+        CALL moving.lock(c.tbl, 'ACCESS EXCLUSIVE');
         EXECUTE format('ALTER TABLE %s DROP COLUMN %I', c.tbl, c.new || '_old');
         DELETE FROM moving.columns WHERE (tbl, col) = (c.tbl, c.col);
         COMMIT;
@@ -458,7 +472,7 @@ DECLARE
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
-        CALL moving.must_own(c.tbl);
+        CALL moving.lock(c.tbl, 'ACCESS EXCLUSIVE');
         SELECT attnum INTO number FROM pg_attribute WHERE attrelid = c.tbl AND attname = c.col;
         -- The proof goes with the column, and first.
         EXECUTE format('ALTER TABLE %s DROP COLUMN %I', c.tbl, c.new);

@@ -34,6 +34,7 @@ const DONE: [&str; 4] = [
      CREATE SCHEMA snowflake_registry; CREATE TABLE snowflake_registry.namespaces (namespace text); \
      CREATE FUNCTION public.trap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
      CREATE TRIGGER trap BEFORE INSERT ON snowflake_registry.namespaces FOR EACH ROW EXECUTE FUNCTION public.trap(); \
+     CREATE FUNCTION public.format(text, regclass, name) RETURNS text LANGUAGE sql AS 'SELECT $1'; \
      CREATE FUNCTION public.snowflake_age(id bigint) RETURNS interval LANGUAGE sql AS 'SELECT NULL::interval'; \
      GRANT EXECUTE ON FUNCTION public.snowflake_age(bigint) TO PUBLIC",
     "ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO mallory",

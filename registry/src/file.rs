@@ -26,9 +26,14 @@ pub fn read_to_end(file: &File, longest: u64) -> Result<Vec<u8>> {
     let mut content = Vec::new();
     file.take(longest + 1).read_to_end(&mut content)?;
     match content.len() as u64 > longest {
-        true => Err(Error::new(ErrorKind::InvalidData, "it is too long")),
+        true => Err(too_long()),
         false => Ok(content),
     }
+}
+
+/// The error of a file that is longer than such a file may be.
+pub fn too_long() -> Error {
+    Error::new(ErrorKind::InvalidData, "it is too long")
 }
 
 #[cfg(test)]

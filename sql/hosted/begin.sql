@@ -10,6 +10,10 @@ DECLARE
     -- Types of variables are looked up by the caller's search_path, so their names have a schema.
     path CONSTANT pg_catalog.text := pg_catalog.current_setting('search_path');
     schemas CONSTANT pg_catalog.name[] := pg_catalog.current_schemas(false);
+    -- By these, PL/pgSQL would refuse what is meant, or texts would mean something else.
+    strings CONSTANT pg_catalog.text := pg_catalog.current_setting('standard_conforming_strings');
+    errors CONSTANT pg_catalog.text := pg_catalog.current_setting('plpgsql.extra_errors');
+    warnings CONSTANT pg_catalog.text := pg_catalog.current_setting('plpgsql.extra_warnings');
     -- What is made outside of _snowflake, with the comment by which an earlier run is known.
     known CONSTANT pg_catalog.text[] := ARRAY[
 @known@
@@ -30,6 +34,8 @@ DECLARE
     sequences pg_catalog.oid[];
 BEGIN
 PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+PERFORM set_config('standard_conforming_strings', 'on', true), set_config('plpgsql.extra_errors', 'none', true),
+    set_config('plpgsql.extra_warnings', 'none', true);
 
 -- In a database that has the extension, only the extension's own update may run this.
 BEGIN
@@ -136,6 +142,8 @@ END IF;
 
 IF owner IS NULL THEN
     CREATE SCHEMA _snowflake;
+    -- ALTER DEFAULT PRIVILEGES may have taken it from its own creator.
+    GRANT ALL ON SCHEMA _snowflake TO CURRENT_USER;
 END IF;
 -- Whoever else could create anything in _snowflake could be called from here.
 FOR statement IN

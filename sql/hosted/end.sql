@@ -45,5 +45,6 @@ FOR made IN SELECT oid FROM pg_proc WHERE pronamespace = '_snowflake'::regnamesp
     EXECUTE format('ALTER FUNCTION %s SET SCHEMA %I', made, target);
 END LOOP;
 EXECUTE format('ALTER TYPE snowflake_parts SET SCHEMA %I', target);
-PERFORM set_config('search_path', path, true);
+PERFORM set_config('standard_conforming_strings', strings, true), set_config('plpgsql.extra_errors', errors, true),
+    set_config('plpgsql.extra_warnings', warnings, true), set_config('search_path', path, true);
 END $pg_snowflake$;

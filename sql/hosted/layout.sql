@@ -169,7 +169,7 @@ CREATE FUNCTION _snowflake.read_epoch("text" text) RETURNS bigint
 DECLARE
     read bigint;
 BEGIN
-    IF "text" !~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6})?Z$' OR "text" < '1970' COLLATE "C" THEN
+    IF "text" !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{3}|[.][0-9]{6})?Z$' OR "text" < '1970' COLLATE "C" THEN
         RETURN NULL;
     END IF;
     read := _snowflake.micros(timezone('0'::interval, left("text", -1)::timestamp));
@@ -253,8 +253,8 @@ BEGIN
                     IF tick IS NOT NULL THEN
                         problem := 'tick is given twice';
                     ELSIF value ~ '^(0|[1-9][0-9]{0,18})(s|ms|us)$' THEN
-                        micros := substring(value FROM '^\d+')::numeric
-                            * CASE substring(value FROM '\D+') WHEN 's' THEN 1000000 WHEN 'ms' THEN 1000 ELSE 1 END;
+                        micros := substring(value FROM '^[0-9]+')::numeric
+                            * CASE substring(value FROM '[^0-9]+') WHEN 's' THEN 1000000 WHEN 'ms' THEN 1000 ELSE 1 END;
                         tick := CASE WHEN micros <= 9223372036854775807 THEN micros END;
                     END IF;
                     IF problem IS NULL AND tick IS NULL THEN

@@ -30,6 +30,21 @@ BEGIN
     END IF;
 END $$;
 
+-- Locks a table as strongly as CREATE TABLE ... PARTITION OF locks its parent. A name is looked up again when the lock is granted: where
+-- it stands for another table by then, or for one of another owner, nothing of that may run.
+CREATE FUNCTION _snowflake.lock(tbl regclass, quoted text, parent regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    EXECUTE format('LOCK TABLE %s%s IN ACCESS EXCLUSIVE MODE', CASE WHEN tbl = parent THEN 'ONLY ' END, quoted);
+    IF to_regclass(quoted) IS DISTINCT FROM tbl THEN
+        RAISE serialization_failure USING MESSAGE = format('table %s was changed by others meanwhile', quoted),
+            DETAIL = 'It was dropped or renamed while this call waited for it.',
+            HINT = 'Call it again.';
+    END IF;
+    PERFORM _snowflake.check_owners(parent);
+END $$;
+
 -- The instant k steps after another one, in microseconds since 1970, by the calendar of UTC; a number beyond all layouts where the
 -- year is too high.
 CREATE FUNCTION _snowflake.after(since bigint, months bigint, days bigint, micros bigint, k bigint) RETURNS numeric
@@ -54,8 +69,8 @@ CREATE FUNCTION _snowflake.range("from" text, "to" text, l bigint[]) RETURNS tex
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
-    RETURN format('from %s to before %s', "from" || CASE WHEN "from" ~ '^\d+$' THEN
-        format(' (%s)', _snowflake.time_of("from"::bigint, l)) ELSE '' END, "to" || CASE WHEN "to" ~ '^\d+$' THEN
+    RETURN format('from %s to before %s', "from" || CASE WHEN "from" ~ '^[0-9]+$' THEN
+        format(' (%s)', _snowflake.time_of("from"::bigint, l)) ELSE '' END, "to" || CASE WHEN "to" ~ '^[0-9]+$' THEN
         format(' (%s)', _snowflake.time_of("to"::bigint, l)) ELSE '' END);
 END $$;
 
@@ -88,7 +103,6 @@ DECLARE
     lowest bigint;
     statement text;
     locked boolean := false;
-    fallback regclass;
     made regclass;
 BEGIN
     IF parent IS NULL THEN
@@ -160,7 +174,7 @@ BEGIN
     SELECT coalesce(min(begins), first) INTO first FROM (
         SELECT b[1]::bigint AS begin_id, b[2]::bigint AS end_id, l[2] + (b[1]::bigint >> l[3]::integer) * l[1] AS begins
         FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid,
-            regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''?(\d+)''?\) TO \(''?(\d+)''?\)') AS b
+            regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM [(]''?([0-9]+)''?[)] TO [(]''?([0-9]+)''?[)]') AS b
         WHERE inhparent = parent AND b IS NOT NULL
     ) AS existing
     WHERE begins < first AND begin_id = ((begins - l[2]) / l[1]) << l[3]::integer
@@ -205,7 +219,7 @@ BEGIN
                 SELECT c.relname, CASE b[1] WHEN 'MINVALUE' THEN '-Infinity' ELSE b[1] END::numeric AS lower,
                     CASE b[2] WHEN 'MAXVALUE' THEN 'Infinity' ELSE b[2] END::numeric AS upper, b[1] AS "from", b[2] AS "to"
                 FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid,
-                    regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''?([^'')]*)''?\) TO \(''?([^'')]*)''?\)') AS b
+                    regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM [(]''?([^'')]*)''?[)] TO [(]''?([^'')]*)''?[)]') AS b
                 WHERE inhparent = parent AND b IS NOT NULL
             ) AS existing WHERE existing.lower < starts[i + 1] AND starts[i] < existing.upper ORDER BY existing.lower LIMIT 1;
             CONTINUE WHEN FOUND AND p.lower = lower AND p.upper = upper;
@@ -236,10 +250,8 @@ BEGIN
         END LOOP;
         EXIT WHEN locked OR missing = '{}';
         -- As strong as the lock of CREATE TABLE ... PARTITION OF. Two sessions that held a weaker one would deadlock.
-        EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', t.quoted);
+        PERFORM _snowflake.lock(parent, t.quoted, parent);
         locked := true;
-        -- An owner may have changed before the lock was granted.
-        PERFORM _snowflake.check_owners(parent);
     END LOOP;
     IF missing = '{}' THEN
         RETURN;
@@ -249,17 +261,15 @@ BEGIN
             DETAIL = format('Partitions belong to the owner of their table, %s, and are created as that role.', t.quoted),
             HINT = format('For example: GRANT CREATE ON SCHEMA %I TO %I;', t.nspname, pg_get_userbyid(t.relowner));
     END IF;
-    SELECT c.oid::regclass INTO fallback FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
+    SELECT c.oid AS tbl, c.relname, format('%I.%I', n.nspname, c.relname) AS quoted INTO p
+        FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
         WHERE inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT';
     IF FOUND THEN
-        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', fallback);
-        PERFORM _snowflake.check_owners(parent);
+        PERFORM _snowflake.lock(p.tbl, p.quoted, parent);
         FOREACH middle IN ARRAY missing LOOP
-            EXECUTE format('SELECT min(%1$I) FROM %2$s WHERE %1$I >= $1 AND %1$I < $2', col, fallback)
+            EXECUTE format('SELECT min(%1$I) FROM %2$s WHERE %1$I >= $1 AND %1$I < $2', col, p.quoted)
                 INTO lowest USING starts[middle], starts[middle + 1];
             CONTINUE WHEN lowest IS NULL;
-            SELECT c.relname, format('%I.%I', n.nspname, c.relname) AS quoted INTO p
-                FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = fallback;
             RAISE check_violation USING
                 MESSAGE = format('default partition "%s" has rows of a partition that is to be made', p.relname),
                 DETAIL = format('The first has the ID %s. It belongs to "%s", of IDs %s.', lowest, names[middle],

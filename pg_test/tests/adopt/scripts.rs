@@ -2,10 +2,11 @@
 //! privileges that give less or more than the usual, tables of other roles.
 
 use postgres::Client;
-use snowflake_test::check::refused;
+use snowflake_test::check::{refused, wait_for};
 use snowflake_test::programs::output;
 use snowflake_test::{Cluster, hostile, value};
 use std::path::Path;
+use std::thread;
 
 /// A server with a database `prey`, in which merchant owns tables, and clerk writes.
 fn server() -> Cluster {
@@ -160,6 +161,58 @@ fn tables_of_others_are_not_moved() {
     for step in ["backfill()", "check()", "swap('shop.own', 'id')", "abandon()"] {
         refused(&mut superuser, &format!("CALL moving.{step}"), "42501");
     }
+}
+
+/// A name may stand for another table when a lock is granted: whoever owns the schema can drop what is in it.
+#[test]
+fn tables_that_take_the_place_of_ones_own() {
+    let cluster = server();
+    let mut superuser = cluster.client_of("postgres", "prey");
+    let mut merchant = cluster.client_of("merchant", "prey");
+    call(
+        &mut merchant,
+        "CREATE FUNCTION shop.trap() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+            IF current_user <> 'merchant' THEN RAISE LOG 'sprung: as %', current_user; END IF; RETURN NEW; END $$",
+    );
+    for name in ["staged.sql", "from-uuid.sql"] {
+        assert_eq!(psql(&cluster, "postgres", &script(name)), "");
+    }
+    for step in ["backfill()", "check()", "swap('shop.own', 'id')", "abandon()"] {
+        call(
+            &mut superuser,
+            "DROP TABLE IF EXISTS shop.own; TRUNCATE moving.columns; CREATE TABLE shop.own (id serial PRIMARY KEY)",
+        );
+        call(&mut superuser, "INSERT INTO shop.own DEFAULT VALUES");
+        call(&mut superuser, "CALL moving.prepare('shop.own', 'id')");
+        let attack = "DROP TABLE shop.own; CREATE TABLE shop.own (id integer, id_moving bigint); INSERT INTO shop.own VALUES (1, NULL); \
+                      CREATE TRIGGER trap BEFORE UPDATE ON shop.own FOR EACH ROW EXECUTE FUNCTION shop.trap()";
+        takes_the_place(&cluster, attack, &format!("CALL moving.{step}"));
+        call(&mut superuser, "DROP FUNCTION IF EXISTS moving.same CASCADE; DROP SCHEMA moving CASCADE");
+        assert_eq!(psql(&cluster, "postgres", &script("staged.sql")), "");
+    }
+    call(&mut superuser, "CREATE TABLE shop.keys (id uuid PRIMARY KEY)");
+    let attack = "ALTER SCHEMA shop RENAME TO old; CREATE SCHEMA shop; CREATE TABLE shop.keys (id uuid PRIMARY KEY)";
+    let locked = format!("LOCK TABLE shop.keys; {attack}");
+    call(&mut superuser, "GRANT ALL ON shop.keys TO merchant");
+    takes_the_place(&cluster, &locked, "CALL from_uuid.move('shop.keys', keep_as => 'uuid')");
+}
+
+/// While a superuser's call waits for a table, merchant puts another one in its place.
+fn takes_the_place(cluster: &Cluster, attack: &str, step: &str) {
+    let mut onlooker = cluster.client();
+    let mut merchant = cluster.client_of("merchant", "prey");
+    let mut transaction = merchant.transaction().unwrap();
+    transaction.batch_execute(attack).unwrap();
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| cluster.client_of("postgres", "prey").batch_execute(step).unwrap_err());
+        let waiting = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        wait_for("the call waits", || value(&mut onlooker, waiting));
+        transaction.commit().unwrap();
+        let error = waits.join().unwrap();
+        let code = error.code().map(|code| code.code().to_owned());
+        assert!(["40001", "42P01"].map(str::to_owned).map(Some).contains(&code), "{step}: {error:?}");
+    });
+    assert!(hostile::sprung(cluster).is_empty(), "{step}: {:?}", hostile::sprung(cluster));
 }
 
 /// What a table's own triggers look for, they find on the session's `search_path`; and that is the same afterwards.

@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::stream::Stream;
 use crate::address::{Host, TlsOptions, Verify};
-use crate::file::{open_plain, read_to_end};
+use crate::file::{open_plain, read_to_end, too_long};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
@@ -87,6 +87,25 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     }
 }
 
+/// That the files which the environment names can be read in a moment: what reads them has no bound. Of a directory, it takes plain files only.
+fn check_system_roots() -> Result<(), String> {
+    let is_short = |path: &Path| {
+        let length = open_plain(path).and_then(|file| file.metadata()).map(|metadata| metadata.len())?;
+        if length > LONGEST_FILE { Err(too_long()) } else { Ok(()) }
+    };
+    if let Some(file) = env::var_os("SSL_CERT_FILE") {
+        let file = Path::new(&file);
+        is_short(file).map_err(|error| format!("SSL_CERT_FILE: {}", unreadable(file, &error)))?;
+    }
+    for folder in env::var_os("SSL_CERT_DIR").iter().flat_map(env::split_paths) {
+        let files = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        for file in files.filter(|file| file.is_file()) {
+            is_short(&file).map_err(|error| format!("SSL_CERT_DIR: {}", unreadable(&file, &error)))?;
+        }
+    }
+    Ok(())
+}
+
 fn roots(options: &TlsOptions) -> Result<RootCertStore, String> {
     let mut store = RootCertStore::empty();
     match &options.roots {
@@ -96,11 +115,7 @@ fn roots(options: &TlsOptions) -> Result<RootCertStore, String> {
             }
         }
         None => {
-            // Of a directory, the crate takes plain files only.
-            if let Some(file) = env::var_os("SSL_CERT_FILE") {
-                let file = Path::new(&file);
-                open_plain(file).map_err(|error| format!("SSL_CERT_FILE: {}", unreadable(file, &error)))?;
-            }
+            check_system_roots()?;
             // A system may have some that cannot be read.
             store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             if store.is_empty() {

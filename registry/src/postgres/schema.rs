@@ -8,10 +8,17 @@ use super::statements::{EQUAL, Part};
 use crate::net::Fault;
 use postgres_protocol::escape::{escape_identifier as identifier, escape_literal as literal};
 
-/// A role that may do whatever this one may: a superuser, the role itself, a member of it, one who makes members of it. Not the other
-/// way around: whoever may make roles can make the role that connects a member of one of his.
+/// A role that may do whatever this one may, or may become it: a superuser, the role itself, a member of it, one who makes members of it. Not
+/// the other way around: whoever may make roles can make the role that connects a member of one of his. The role `pg_database_owner` stands
+/// for the owner of the database.
 fn acts_as(owner: &str, role: &str) -> String {
-    format!("pg_catalog.pg_has_role({owner}, {role}, 'USAGE, MEMBER WITH ADMIN OPTION')")
+    // From 16 on, a member may be one that cannot become the role.
+    format!(
+        "pg_catalog.pg_has_role(CASE WHEN pg_catalog.pg_get_userbyid({owner}) {EQUAL} 'pg_database_owner' THEN \
+         (SELECT own.datdba FROM pg_catalog.pg_database AS own WHERE own.datname {EQUAL} pg_catalog.current_database()) ELSE {owner} END, \
+         {role}, CASE WHEN pg_catalog.current_setting('server_version_num')::pg_catalog.int4 OPERATOR(pg_catalog.<) 160000 \
+         THEN 'MEMBER' ELSE 'USAGE, SET, MEMBER WITH ADMIN OPTION' END)"
+    )
 }
 
 /// Whether this role is trusted with what the registry's role does: it may act as that anyway, or as the owner of the database. As a
@@ -26,11 +33,14 @@ fn is_trusted(owner: &str) -> String {
     )
 }
 
-/// Whether we are a superuser, or can become one.
+/// Whether we are a superuser, or can become one: as a member of such a role, or of one that may run programs or read or write files of the
+/// server.
 fn is_superuser() -> String {
+    let can_become = |role: &str| format!("pg_catalog.pg_has_role({role}, r.oid, 'MEMBER')");
+    let (current, session) = (can_become("CURRENT_USER"), can_become("SESSION_USER"));
     format!(
-        "EXISTS (SELECT FROM pg_catalog.pg_roles AS r \
-         WHERE r.rolsuper AND (r.rolname {EQUAL} CURRENT_USER OR r.rolname {EQUAL} SESSION_USER))"
+        "EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE (r.rolsuper OR r.rolname {EQUAL} ANY (ARRAY['pg_execute_server_program', \
+         'pg_write_server_files', 'pg_read_server_files']::pg_catalog.name[])) AND ({current} OR {session}))"
     )
 }
 
@@ -48,7 +58,7 @@ fn our_tables() -> String {
 pub(super) const LOOK_COUNT: usize = 5;
 
 /// Reads what there is: the server and the database; the schema; the tables that have our names; their columns; who but the owner may do
-/// what with them.
+/// what with them. What quotes names has none here, as the setting `quote_all_identifiers` decides on them.
 pub(super) fn look() -> String {
     let (of_schema, of_table, tables) = (is_trusted("n.nspowner"), is_trusted("c.relowner"), our_tables());
     let is_superuser = is_superuser();
@@ -65,13 +75,13 @@ pub(super) fn look() -> String {
            (SELECT pg_catalog.string_agg(a.attname::pg_catalog.text, ' ' ORDER BY a.attname) \
             FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_attribute AS a \
             ON a.attrelid {EQUAL} i.indrelid AND a.attnum {EQUAL} ANY (i.indkey) \
-            WHERE i.indrelid {EQUAL} c.oid AND i.indisprimary AND i.indisvalid AND i.indimmediate), {code}, {} \
+            WHERE i.indrelid {EQUAL} c.oid AND i.indisprimary AND i.indisvalid AND i.indimmediate), {code}, {}, {} \
          FROM {tables}; \
-         SELECT c.relname, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), \
+         SELECT c.relname, a.attname, pg_catalog.replace(pg_catalog.format_type(a.atttypid, a.atttypmod), '\"', ''), \
            (SELECT l.collname FROM pg_catalog.pg_collation AS l JOIN pg_catalog.pg_namespace AS s \
             ON s.oid {EQUAL} l.collnamespace AND s.nspname {EQUAL} 'pg_catalog' WHERE l.oid {EQUAL} a.attcollation), \
            a.attnotnull, \
-           (SELECT pg_catalog.left(pg_catalog.pg_get_expr(d.adbin, d.adrelid), 100) FROM pg_catalog.pg_attrdef AS d \
+           (SELECT pg_catalog.replace(pg_catalog.left(pg_catalog.pg_get_expr(d.adbin, d.adrelid), 100), '\"', '') FROM pg_catalog.pg_attrdef AS d \
             WHERE d.adrelid {EQUAL} a.attrelid AND d.adnum {EQUAL} a.attnum), \
            a.attidentity OPERATOR(pg_catalog.<>) '', \
            EXISTS (SELECT FROM pg_catalog.pg_type AS t JOIN pg_catalog.pg_namespace AS s ON s.oid {EQUAL} t.typnamespace \
@@ -79,7 +89,17 @@ pub(super) fn look() -> String {
          FROM {tables} JOIN pg_catalog.pg_attribute AS a ON a.attrelid {EQUAL} c.oid \
          WHERE a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped ORDER BY a.attnum LIMIT 500; {}",
         shape(),
+        triggers(),
         look_at_grants()
+    )
+}
+
+/// The triggers of a table, and the tables that have a foreign key to it.
+fn triggers() -> String {
+    format!(
+        "(SELECT pg_catalog.string_agg(DISTINCT CASE WHEN x.tgconstrrelid {EQUAL} 0 THEN pg_catalog.concat('trigger ', x.tgname) \
+         ELSE pg_catalog.concat('foreign key with ', CAST(x.tgconstrrelid AS pg_catalog.regclass)) END, ', ') \
+         FROM pg_catalog.pg_trigger AS x WHERE x.tgrelid {EQUAL} c.oid)"
     )
 }
 
@@ -87,18 +107,18 @@ pub(super) fn look() -> String {
 fn look_at_grants() -> String {
     let (is_trusted, tables) = (is_trusted("g.grantee"), our_tables());
     let may = |privilege: &str| format!("pg_catalog.bool_or(g.privilege_type {EQUAL} ANY (ARRAY[{privilege}]))");
-    let (triggers, reads) = (may("'TRIGGER'"), may("'SELECT'"));
-    let writes = may("'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE'");
+    let (triggers, creates) = (may("'TRIGGER', 'REFERENCES'"), may("'CREATE'"));
+    let (uses, deletes) = (may("'SELECT', 'INSERT', 'UPDATE'"), may("'DELETE', 'TRUNCATE'"));
     format!(
         "SELECT g.object, CASE WHEN NOT g.grantee {EQUAL} 0 THEN pg_catalog.pg_get_userbyid(g.grantee) END, \
-           CASE WHEN g.grantee {EQUAL} 0 THEN false ELSE {is_trusted} END, {triggers}, {reads}, {writes} FROM \
+           CASE WHEN g.grantee {EQUAL} 0 THEN false ELSE {is_trusted} END, {triggers}, {creates}, {uses}, {deletes} FROM \
            (SELECT '' AS object, x.grantee, x.privilege_type FROM pg_catalog.pg_namespace AS n \
             CROSS JOIN LATERAL pg_catalog.aclexplode(n.nspacl) AS x \
             WHERE n.nspname {EQUAL} 'snowflake_registry' AND NOT x.grantee {EQUAL} n.nspowner \
             UNION ALL SELECT c.relname, x.grantee, x.privilege_type FROM {tables} \
             CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) AS x WHERE NOT x.grantee {EQUAL} c.relowner \
             UNION ALL SELECT c.relname, x.grantee, x.privilege_type FROM {tables} \
-            JOIN pg_catalog.pg_attribute AS a ON a.attrelid {EQUAL} c.oid AND a.attname {EQUAL} 'token' \
+            JOIN pg_catalog.pg_attribute AS a ON a.attrelid {EQUAL} c.oid \
             CROSS JOIN LATERAL pg_catalog.aclexplode(a.attacl) AS x WHERE NOT x.grantee {EQUAL} c.relowner) AS g \
          GROUP BY g.object, g.grantee ORDER BY g.grantee, g.object LIMIT 500"
     )
@@ -111,8 +131,10 @@ fn shape() -> &'static str {
      c.relhastriggers, c.relhassubclass, c.relrowsecurity, c.relforcerowsecurity)"
 }
 
-/// The parameter that nobody has set, which an error of [`Found::guard`] names.
-pub(super) const CHANGED: &str = "snowflake_registry.has_changed";
+/// What stands in the error of [`Found::guard`], in the place of a number.
+pub(super) const CHANGED: &str = "snowflake_registry has changed";
+
+const TRIGGERS: &str = "has a trigger, or a foreign key";
 
 /// What a table may have that runs code, or that makes it another thing than a table, with the condition for it.
 const CODE: [(&str, &str); 8] = [
@@ -124,7 +146,7 @@ const CODE: [(&str, &str); 8] = [
         "has parents or children",
         "EXISTS (SELECT FROM pg_catalog.pg_inherits AS x WHERE x.inhrelid = c.oid OR x.inhparent = c.oid)",
     ),
-    ("has a trigger, or a foreign key", "EXISTS (SELECT FROM pg_catalog.pg_trigger AS x WHERE x.tgrelid = c.oid)"),
+    (TRIGGERS, "EXISTS (SELECT FROM pg_catalog.pg_trigger AS x WHERE x.tgrelid = c.oid)"),
     ("has a rule", "EXISTS (SELECT FROM pg_catalog.pg_rewrite AS x WHERE x.ev_class = c.oid)"),
     (
         "has row-level security",
@@ -252,11 +274,14 @@ struct Grant {
     /// The role; everybody, where there is none.
     to: Option<String>,
     is_trusted: bool,
-    /// Whether it may make triggers.
+    /// Whether it may make triggers, or foreign keys from elsewhere.
     triggers: bool,
-    /// Whether it may read all, or at least tokens.
-    reads: bool,
-    writes: bool,
+    /// Whether it may make tables in the schema.
+    creates: bool,
+    /// Whether it may read or write rows, or some of their columns.
+    uses: bool,
+    /// Whether it may take rows away.
+    deletes: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -274,6 +299,8 @@ struct Table {
     shape: String,
     /// Which of [`CODE`] it has.
     code: Vec<&'static str>,
+    /// Its triggers and foreign keys, in words.
+    triggers: Option<String>,
     columns: Vec<Column>,
 }
 
@@ -328,6 +355,7 @@ impl Found {
                 owner: owner(row, 1)?,
                 key: text(row, 3).unwrap_or_default(),
                 shape: name(row, 4 + CODE.len())?,
+                triggers: text(row, 5 + CODE.len()),
                 code,
                 columns: of_table.map(column).collect::<Result<_, _>>()?,
             })
@@ -338,8 +366,9 @@ impl Found {
                 to: text(row, 1),
                 is_trusted: is_true(row, 2)?,
                 triggers: is_true(row, 3)?,
-                reads: is_true(row, 4)?,
-                writes: is_true(row, 5)?,
+                creates: is_true(row, 4)?,
+                uses: is_true(row, 5)?,
+                deletes: is_true(row, 6)?,
             })
         };
         let database = database.first().ok_or_else(unclear)?;
@@ -363,7 +392,15 @@ impl Found {
             format!(" AND EXISTS (SELECT FROM {tables} WHERE c.relname {EQUAL} {name} AND {shape} {EQUAL} {of_table})")
         });
         let same: String = same.collect();
-        format!("SELECT pg_catalog.current_setting('{CHANGED}') WHERE NOT (true{same})")
+        format!("SELECT (CASE WHEN true{same} THEN '0' ELSE '{CHANGED}' END)::pg_catalog.int4")
+    }
+
+    /// A statement that locks those tables which these statements name, as writing them does: nobody can make a trigger from there on, and one
+    /// that is not committed yet is waited for. `None` where they name none that is there.
+    pub fn lock(&self, statements: &str) -> Option<String> {
+        let names = self.tables.iter().map(|table| format!("snowflake_registry.{}", table.name));
+        let named: Vec<String> = names.filter(|name| statements.contains(&format!("{name} "))).collect();
+        (!named.is_empty()).then(|| format!("LOCK TABLE {} IN ROW EXCLUSIVE MODE", named.join(", ")))
     }
 
     /// Whether the schema is there.
@@ -401,14 +438,17 @@ impl Found {
         }
         let remedy = match (owned.is_empty(), strange.is_empty()) {
             (true, true) => return Ok(()),
-            (true, false) => "take away what is said here, or drop the table".to_owned(),
-            (false, _) => {
-                let owner = identifier(if self.is_superuser { &self.role } else { &self.database_owner });
-                format!(
-                    "look at what it has; then drop it, or give it to who may be trusted with it: ALTER SCHEMA \
-                     snowflake_registry OWNER TO {owner}, and each of its tables"
-                )
-            }
+            (true, false) => "take away what is said here".to_owned(),
+            (false, _) if self.is_superuser => format!(
+                "connect as a role that is no superuser and cannot become one; or look at what it has, then ALTER SCHEMA \
+                 snowflake_registry OWNER TO {}, and each of its tables",
+                identifier(&self.role)
+            ),
+            (false, _) => format!(
+                "look at what it has; then ALTER SCHEMA snowflake_registry OWNER TO {}, and each of its tables, and GRANT to each role \
+                 that servers connect as USAGE on the schema, and SELECT, INSERT, UPDATE on the tables",
+                identifier(&self.database_owner)
+            ),
         };
         Err(Fault::Untrusted { what: few(owned.into_iter().chain(strange).collect()), remedy })
     }
@@ -434,7 +474,7 @@ impl Found {
         let mut found = Vec::new();
         if self.is_superuser {
             found.push(format!(
-                "The registry's role \"{role}\" is a superuser in the registry. It needs none of that: connect as a role that \
+                "The registry's role \"{role}\" is a superuser in the registry, or can become one. It needs none of that: connect as a role that \
                  owns the schema snowflake_registry, or that was granted its tables."
             ));
         }
@@ -442,16 +482,24 @@ impl Found {
             let who = grant.to.as_deref().map_or("Everybody".to_owned(), |role| format!("Role \"{role}\""));
             let from = grant.to.as_deref().map_or("PUBLIC".to_owned(), identifier);
             let object = grant.object();
-            if grant.triggers && !grant.is_trusted {
-                found.push(format!(
-                    "{who} may make triggers in the registry, whose code would run as \"{role}\": REVOKE TRIGGER ON \
-                     {object} FROM {from}."
-                ));
+            let mut expose = |what: &str, privileges: &str| {
+                found.push(format!("{who} may {what}: REVOKE {privileges} ON {object} FROM {from}."));
+            };
+            if grant.is_trusted {
+                continue;
             }
-            if grant.to.is_none() && (grant.writes || grant.reads) && !grant.object.is_empty() {
-                found.push(format!(
-                    "{who} may read or change leases in the registry: REVOKE ALL ON {object} FROM PUBLIC."
-                ));
+            if grant.triggers {
+                let what =
+                    format!("make triggers in the registry, whose code would run as \"{role}\", or foreign keys");
+                expose(&what, "TRIGGER, REFERENCES");
+            }
+            if grant.creates {
+                expose("make tables in the place of the registry's", "CREATE");
+            }
+            if grant.to.is_none() && (grant.uses || grant.deletes) && !grant.object.is_empty() {
+                expose("read or change leases in the registry", "ALL");
+            } else if grant.deletes {
+                expose("take leases out of the registry", "DELETE, TRUNCATE");
             }
         }
         found
@@ -471,7 +519,11 @@ impl Table {
     /// What it has, or lacks, that ours do not.
     fn strange(&self) -> Vec<String> {
         let Some(ours) = TABLES.iter().find(|ours| ours.name == self.name) else { return Vec::new() };
-        let mut strange: Vec<String> = self.code.iter().map(|what| (*what).to_owned()).collect();
+        let described = |what: &&str| match &self.triggers {
+            Some(triggers) if *what == TRIGGERS => format!("{what} ({triggers})"),
+            _ => (*what).to_owned(),
+        };
+        let mut strange: Vec<String> = self.code.iter().map(described).collect();
         if self.key != ours.key {
             strange.push(format!("has not the primary key ({})", ours.key.replace(' ', ", ")));
         }
@@ -521,8 +573,9 @@ pub(super) mod tests {
 
     /// What a client sees where it, `ids`, has made everything.
     pub fn ours() -> Vec<Vec<TextRow>> {
-        let table =
-            |table: &OurTable| row(&[&[table.name, "ids", "t", table.key][..], &["f"; CODE.len()], &["1"]].concat());
+        let table = |table: &OurTable| {
+            row(&[&[table.name, "ids", "t", table.key][..], &["f"; CODE.len()], &["1", ""]].concat())
+        };
         let column = |table: &'static str, (name, of_type, is_required): &(&str, &str, bool)| {
             let (of_type, collation) = match of_type.strip_prefix("text ") {
                 Some(collation) => ("text", collation),
@@ -572,12 +625,13 @@ pub(super) mod tests {
         let mut found = ours();
         found[1][0] = row(&["mallory", "f"]);
         found[2][1] =
-            row(&[&["workers", "mallory", "f", "namespace worker", "f", "f"][..], &["t"; 6], &["1"]].concat());
-        found[2][2] = row(&[&["segments", "eve", "f", "namespace tag"][..], &["f"; CODE.len()], &["1"]].concat());
+            row(&[&["workers", "mallory", "f", "namespace worker", "f", "f"][..], &["t"; 6], &["1", "trigger trap"]]
+                .concat());
+        found[2][2] = row(&[&["segments", "eve", "f", "namespace tag"][..], &["f"; CODE.len()], &["1", ""]].concat());
         assert_eq!(
             objection(&found),
             "schema snowflake_registry belongs to role \"mallory\"; table segments belongs to role \"eve\"; table workers has a \
-             trigger, or a foreign key; and 5 more"
+             trigger, or a foreign key (trigger trap); and 5 more"
         );
     }
 
@@ -617,7 +671,7 @@ pub(super) mod tests {
             assert!(matches!(Found::read(&found), Err(Fault::Unclear(_))));
             if let Some(row) = ours()[place].first() {
                 // A primary key, a collation and a default may be missing.
-                let may_be_empty = |column: usize| matches!((place, column), (2, 3) | (3, 3 | 5));
+                let may_be_empty = |column: usize| matches!((place, column), (2, 3 | 13) | (3, 3 | 5));
                 for column in (0..row.len()).filter(|column| !may_be_empty(*column)) {
                     let mut found = ours();
                     found[place][0][column] = None;

@@ -128,9 +128,12 @@ impl PostgresSession {
         let mut results = Vec::new();
         let mut rows = Vec::new();
         let guard = self.found.as_ref().map(Found::guard);
-        let start_count = 1 + begin.map_or(0, |_| BEGIN_COUNT) + usize::from(guard.is_some());
-        // What begins a transaction must come before anything that reads.
-        let start: Vec<&str> = [Some(PATH), begin, guard.as_deref()].into_iter().flatten().collect();
+        // What is read needs no lock: it runs no code of a trigger's.
+        let lock = self.found.as_ref().filter(|_| begin.is_some()).and_then(|found| found.lock(statements));
+        let start_count =
+            1 + begin.map_or(0, |_| BEGIN_COUNT) + usize::from(lock.is_some()) + usize::from(guard.is_some());
+        // What begins a transaction must come before anything that reads; and the lock before the look.
+        let start: Vec<&str> = [Some(PATH), begin, lock.as_deref(), guard.as_deref()].into_iter().flatten().collect();
         let messages = self.client.simple_query(&format!("{}; {statements}", start.join("; "))).await;
         for message in messages.map_err(|error| locked(&self.end).take().unwrap_or_else(|| of_request(error)))? {
             match message {
@@ -246,7 +249,7 @@ fn of_answer(said: &DbError) -> Fault {
     let is_end = matches!(said.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
     match code {
         &SqlState::READ_ONLY_SQL_TRANSACTION | &SqlState::CANNOT_CONNECT_NOW => Fault::NotHere(text),
-        &SqlState::UNDEFINED_OBJECT if said.message().contains(CHANGED) => {
+        &SqlState::INVALID_TEXT_REPRESENTATION if said.message().contains(CHANGED) => {
             Fault::Stale("its tables are not what they were".to_owned())
         }
         // The session ends, and may do so after the commit; or PgBouncer has lost its server.

@@ -138,7 +138,8 @@ fn of_look() -> Vec<u8> {
             ],
         ),
     ];
-    let table = |(name, key, _): &(&str, &str, _)| row(&[&[*name, "ids", "t", *key][..], &["f"; 8], &["1"]].concat());
+    let table =
+        |(name, key, _): &(&str, &str, _)| row(&[&[*name, "ids", "t", *key][..], &["f"; 8], &["1", NULL]].concat());
     let mut columns = Vec::new();
     for (table, _, kinds) in TABLES {
         for (kind, names) in kinds {

@@ -43,7 +43,7 @@ fn publish() {
     worker::publish(settings::layout(), &mut shared::transitions());
 }
 
-unsafe extern "C-unwind" fn on_exit(_code: i32, _argument: pg_sys::Datum) {
+extern "C-unwind" fn on_exit(_code: i32, _argument: pg_sys::Datum) {
     shared::set_has_keeper(false);
 }
 

@@ -1,5 +1,6 @@
 //! How background processes start, read a changed configuration and end: those that run as long as the server, connected to no database.
 
+use crate::postgres::flag::Flag;
 use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, SignalWakeFlags};
 use pgrx::pg_sys;
 use std::time::Duration;
@@ -18,10 +19,11 @@ pub fn register(name: &str, function: &str) {
 }
 
 /// What the function does first. `on_exit` is called at the end of the process, however it comes.
-pub fn begin(on_exit: unsafe extern "C-unwind" fn(i32, pg_sys::Datum)) {
+pub fn begin(on_exit: extern "C-unwind" fn(i32, pg_sys::Datum)) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
-    // SAFETY: as PostgreSQL's own processes do. Connected to no database; without this call, pg_stat_activity would not
-    // show the process. The callback lives as long as the process.
+    // Connected to no database; without this call, pg_stat_activity would not show the process.
+    // SAFETY: the first call in a background process, which was registered with access to shared memory. The callback lives as long as
+    // the process.
     unsafe {
         pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0);
         pg_sys::before_shmem_exit(Some(on_exit), pg_sys::Datum::from(0));
@@ -32,25 +34,22 @@ pub fn begin(on_exit: unsafe extern "C-unwind" fn(i32, pg_sys::Datum)) {
 pub fn reload() -> bool {
     let reload = BackgroundWorker::sighup_received();
     if reload {
-        // SAFETY: as PostgreSQL's own processes do.
-        unsafe {
-            pg_sys::ConfigReloadPending = 0;
-            pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
-        }
+        Flag::reload().set(false);
+        // SAFETY: in the main loop of a background process, where no value of a setting is being used.
+        unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
     }
     reload
 }
 
 /// Whether the process was asked to end. It was not where the postmaster has died.
 pub fn is_asked_to_end() -> bool {
-    // SAFETY: a flag of this process, which its signal handler sets.
-    unsafe { (&raw const pg_sys::ShutdownRequestPending).read_volatile() != 0 }
+    Flag::shutdown().is_set()
 }
 
 /// Ends the process. With this exit status the postmaster starts it again, unless the server stops: somebody may have terminated this
 /// process alone.
 pub fn end() -> ! {
-    // SAFETY: ends this process.
+    // SAFETY: PostgreSQL runs the callbacks of the process, which release what it holds; nothing of it runs afterwards.
     unsafe { pg_sys::proc_exit(1) };
     // From PostgreSQL 18 on, the declaration of proc_exit() does not say that it never returns.
     #[cfg(since_pg18)]

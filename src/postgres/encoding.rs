@@ -2,6 +2,7 @@
 //! In such a database, a `char` stands for each byte, so that nothing is lost on the way in and out, and what is ASCII is
 //! the same: in all encodings of servers, a byte below 128 is an ASCII character.
 
+use crate::postgres::process;
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::datum::{Datum, UnboxDatum};
 use pgrx::prelude::*;
@@ -12,8 +13,7 @@ use std::ffi::{CStr, CString};
 pub struct Text(pub String);
 
 fn is_utf8() -> bool {
-    // SAFETY: reads what this process knows of its database.
-    unsafe { pg_sys::GetDatabaseEncoding() == pg_sys::pg_enc::PG_UTF8 as i32 }
+    process::encoding() == pg_sys::pg_enc::PG_UTF8 as i32
 }
 
 /// Text of these bytes of the database.
@@ -92,7 +92,7 @@ unsafe impl UnboxDatum for Text {
 unsafe impl BoxRet for Text {
     unsafe fn box_into<'fcx>(self, call: &mut FcInfo<'fcx>) -> Datum<'fcx> {
         match self.into_datum() {
-            // SAFETY: as above.
+            // SAFETY: a text, as the declarations in SQL have it.
             Some(datum) => unsafe { call.return_raw_datum(datum) },
             None => call.return_null(),
         }

@@ -2,7 +2,6 @@
 
 use crate::postgres::encoding;
 use pgrx::callconv::{Arg, ArgAbi};
-use pgrx::nullable::Nullable;
 use pgrx::prelude::*;
 use pgrx::varlena;
 use snowflake_core::{notation, text};
@@ -31,29 +30,26 @@ impl<'a> Given<'a> {
     }
 }
 
-/// # Safety
-/// The pointer is to a text, wherever that is stored, which stays for as long as the result is used.
-#[inline]
-unsafe fn beginning<'a>(text: *mut pg_sys::varlena) -> &'a [u8] {
-    // SAFETY: as above. A slice of a stored text is made in the current memory context, which is that of the call.
-    unsafe {
-        let is_plain = match varlena::varatt_is_1b(text) {
-            true => !varlena::varatt_is_1b_e(text),
-            false => varlena::varatt_is_4b_u(text),
-        };
-        let text = if is_plain { text } else { pg_sys::pg_detoast_datum_slice(text, 0, BEGINNING as i32) };
-        let bytes = varlena::varlena_to_byte_slice(text);
-        &bytes[..bytes.len().min(BEGINNING)]
-    }
-}
-
 pgrx::impl_sql_translatable!(Given<'_>, "text");
 
 impl FromDatum for Given<'_> {
     #[inline]
     unsafe fn from_polymorphic_datum(datum: pg_sys::Datum, is_null: bool, _type: pg_sys::Oid) -> Option<Self> {
-        // SAFETY: the caller's promise is that this is a text.
-        (!is_null).then(|| Self(unsafe { beginning(datum.cast_mut_ptr()) }))
+        if is_null {
+            return None;
+        }
+        // SAFETY: the caller's promise is that this is a text, wherever that is stored, which stays for as long as the call. A slice of a
+        // stored text is made in the current memory context, which is that of the call.
+        unsafe {
+            let text: *mut pg_sys::varlena = datum.cast_mut_ptr();
+            let is_plain = match varlena::varatt_is_1b(text) {
+                true => !varlena::varatt_is_1b_e(text),
+                false => varlena::varatt_is_4b_u(text),
+            };
+            let text = if is_plain { text } else { pg_sys::pg_detoast_datum_slice(text, 0, BEGINNING as i32) };
+            let bytes = varlena::varlena_to_byte_slice(text);
+            Some(Self(&bytes[..bytes.len().min(BEGINNING)]))
+        }
     }
 }
 
@@ -63,11 +59,5 @@ unsafe impl<'call> ArgAbi<'call> for Given<'call> {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'call>) -> Self {
         // SAFETY: the caller's promise is that this is a text, and not NULL.
         unsafe { arg.unbox_arg_using_from_datum() }.unwrap_or(Self(&[]))
-    }
-
-    #[inline]
-    unsafe fn unbox_nullable_arg(arg: Arg<'_, 'call>) -> Nullable<Self> {
-        // SAFETY: the caller's promise is that this is a text, or NULL.
-        unsafe { arg.unbox_arg_using_from_datum() }.into()
     }
 }

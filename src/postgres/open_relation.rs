@@ -2,7 +2,6 @@
 
 use crate::postgres::abort;
 use pgrx::pg_sys;
-use std::ffi::CStr;
 
 /// A relation that is open until this is dropped.
 pub struct OpenRelation {
@@ -13,9 +12,11 @@ pub struct OpenRelation {
 
 impl OpenRelation {
     /// Locks and opens a relation; `None` where there is none. Waits for a lock that is in the way. The lock goes when this is dropped.
+    /// `lock` is one of PostgreSQL's modes, from `AccessShareLock` to `AccessExclusiveLock`.
     pub fn open(relation: pg_sys::Oid, lock: u32) -> Option<Self> {
+        assert!((pg_sys::AccessShareLock..=pg_sys::AccessExclusiveLock).contains(&lock));
         let lock = lock as pg_sys::LOCKMODE;
-        // SAFETY: a look-up, which returns NULL where the relation is gone.
+        // SAFETY: takes any OID, and returns NULL where there is no such relation.
         let relation = unsafe { pg_sys::try_relation_open(relation, lock) };
         (!relation.is_null()).then(|| Self { relation, lock })
     }
@@ -32,23 +33,34 @@ impl OpenRelation {
         self.relation
     }
 
+    /// Its row of pg_class.
+    fn row(&self) -> &pg_sys::FormData_pg_class {
+        // SAFETY: PostgreSQL's description of a relation has the row for as long as the relation is open.
+        unsafe { &*(*self.relation).rd_rel }
+    }
+
+    /// Its OID.
+    pub fn oid(&self) -> pg_sys::Oid {
+        self.row().oid
+    }
+
     /// One of `pg_sys::RELKIND_…`.
     pub fn kind(&self) -> u8 {
-        // SAFETY: a relation that is open has its description.
-        unsafe { (*(*self.relation).rd_rel).relkind as u8 }
+        self.row().relkind as u8
     }
 
     /// Its name, without its schema.
     pub fn name(&self) -> String {
-        // SAFETY: as above; the name is NUL-terminated.
-        unsafe { CStr::from_ptr((*(*self.relation).rd_rel).relname.data.as_ptr()) }.to_string_lossy().into_owned()
+        let bytes: Vec<u8> =
+            self.row().relname.data.iter().map(|&byte| byte as u8).take_while(|&byte| byte != 0).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
 impl Drop for OpenRelation {
     fn drop(&mut self) {
         if !abort::is_under_way() {
-            // SAFETY: opened, and locked so, by the two functions above.
+            // SAFETY: it is open, and locked so unless the lock is to stay.
             unsafe { pg_sys::relation_close(self.relation, self.lock) };
         }
     }

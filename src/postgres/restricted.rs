@@ -4,6 +4,7 @@
 //! nothing can be left behind for later, and with a `search_path` in which nobody's objects stand before PostgreSQL's. REINDEX
 //! and VACUUM do the same.
 
+use crate::postgres::catalog;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
@@ -25,22 +26,7 @@ pub struct Owner {
 impl Owner {
     /// The owner of a relation; `None` where there is no such relation.
     pub fn of(relation: pg_sys::Oid) -> Option<Self> {
-        // SAFETY: look-ups in the catalog, by the OID of a relation.
-        let (role, persistence) = unsafe {
-            let role = pg_sys::GetSysCacheOid(
-                pg_sys::SysCacheIdentifier::RELOID as _,
-                pg_sys::Anum_pg_class_relowner as _,
-                pg_sys::Datum::from(relation),
-                pg_sys::Datum::from(0),
-                pg_sys::Datum::from(0),
-                pg_sys::Datum::from(0),
-            );
-            if role == pg_sys::InvalidOid {
-                return None;
-            }
-            (role, pg_sys::get_rel_persistence(relation))
-        };
-        Some(Self { role, is_temporary: persistence as u8 == pg_sys::RELPERSISTENCE_TEMP })
+        catalog::relation(relation).map(|found| Self { role: found.owner, is_temporary: found.is_temporary })
     }
 
     /// Runs this as the owner. Row-level security does not concern him, even where it is forced: it would hide values from
@@ -53,19 +39,24 @@ impl Owner {
         } else {
             pg_sys::SECURITY_RESTRICTED_OPERATION
         };
-        let (mut caller, mut context) = (pg_sys::InvalidOid, 0);
-        // SAFETY: variables of this process. Where an error comes out of `work`, the end of the transaction or of the
-        // subtransaction sets both back.
-        unsafe {
-            pg_sys::GetUserIdAndSecContext(&raw mut caller, &raw mut context);
-            let restricted = context | (restriction | pg_sys::SECURITY_NOFORCE_RLS) as i32;
-            pg_sys::SetUserIdAndSecContext(self.role, restricted);
-        }
+        let restriction = (restriction | pg_sys::SECURITY_NOFORCE_RLS) as i32;
+        // Where an error comes out of `work`, the end of the transaction or of the subtransaction sets both back.
+        let (caller, context) = change_user(self.role, |context| context | restriction);
         let result = with(&[SAFE_PATH], work);
-        // SAFETY: as above.
-        unsafe { pg_sys::SetUserIdAndSecContext(caller, context) };
+        change_user(caller, |_| context);
         result
     }
+}
+
+/// Changes as whom statements run, and the flags that say what they may do. Returns both as they were.
+fn change_user(role: pg_sys::Oid, flags: impl FnOnce(i32) -> i32) -> (pg_sys::Oid, i32) {
+    let (mut before, mut flags_before) = (pg_sys::InvalidOid, 0);
+    // SAFETY: reads and writes variables of this process. Where no role has this OID, it has no privileges but those of PUBLIC.
+    unsafe {
+        pg_sys::GetUserIdAndSecContext(&raw mut before, &raw mut flags_before);
+        pg_sys::SetUserIdAndSecContext(role, flags(flags_before));
+    }
+    (before, flags_before)
 }
 
 /// Runs this with settings that any user may change. Afterwards, all settings are what they were.
@@ -92,18 +83,4 @@ pub fn with<T>(settings: &[Setting], work: impl FnOnce() -> T) -> T {
         pg_sys::AtEOXact_GUC(false, level);
         result
     }
-}
-
-/// Whether a role may create objects in a schema.
-pub fn may_create_in(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
-    let mode = pg_sys::ACL_CREATE as pg_sys::AclMode;
-    // SAFETY: a look-up in the catalog.
-    let result = unsafe {
-        #[cfg(not(since_pg16))]
-        let result = pg_sys::pg_namespace_aclcheck(schema, role, mode);
-        #[cfg(since_pg16)]
-        let result = pg_sys::object_aclcheck(pg_sys::NamespaceRelationId, schema, role, mode);
-        result
-    };
-    result == pg_sys::AclResult::ACLCHECK_OK
 }

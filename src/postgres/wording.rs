@@ -1,9 +1,8 @@
 //! Words for people, which more than one message needs: lengths of time, lists of choices, lines for `postgresql.conf`.
 
-use pgrx::pg_sys;
+use crate::postgres::process;
 use snowflake_core::Micros;
 use snowflake_core::notation::BUILT_IN;
-use std::ffi::CStr;
 
 /// A length of time: `250 ms`, `5 s`, `3600.250 s`.
 pub fn duration(length: Micros) -> String {
@@ -35,11 +34,7 @@ pub fn layout_hint() -> String {
 
 /// The line for `postgresql.conf` that adds this library to those that are preloaded now.
 pub fn preload_line() -> String {
-    // SAFETY: a global of this process, NULL or NUL-terminated.
-    let now = unsafe {
-        let libraries = pg_sys::shared_preload_libraries_string;
-        if libraries.is_null() { "".into() } else { CStr::from_ptr(libraries).to_string_lossy() }
-    };
+    let now = process::preload_libraries();
     let comma = if now.is_empty() { "" } else { ", " };
     format!("shared_preload_libraries = '{now}{comma}pg_snowflake'")
 }

@@ -12,12 +12,14 @@ use self::form::SequenceTuple;
 use self::page::Page;
 use crate::errors::Error;
 use crate::errors::record::RecordError;
+use crate::postgres::{catalog, process};
 use crate::settings;
 use crate::shared::admission;
 use pgrx::pg_sys;
 use snowflake_core::reservation::DatabaseCopy;
 use snowflake_core::{Layout, UnixMicros};
 use std::ffi::CStr;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Relaxed};
 
 /// The schema of internal objects.
@@ -29,17 +31,36 @@ const LAYOUT: &CStr = c"layout";
 /// The layout's epoch, in microseconds since 1970.
 const EPOCH: &CStr = c"epoch";
 
-/// The layout of this database; null until it is read in this transaction.
-static KNOWN: AtomicPtr<Layout> = AtomicPtr::new(std::ptr::null_mut());
+/// A place for a layout that is never freed, or for none. A process of PostgreSQL has one thread, so nothing orders the accesses: an atomic
+/// only because a static must be sound for threads.
+struct KeptLayout(AtomicPtr<Layout>);
 
-/// The sequences: reservation, layout, epoch. 0 until they are found, and again after one was dropped or changed.
+impl KeptLayout {
+    const fn none() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    #[inline]
+    fn get(&self) -> Option<&'static Layout> {
+        // SAFETY: null, or from the reference that `set` got, which is good for as long as the process lives.
+        unsafe { self.0.load(Relaxed).as_ref() }
+    }
+
+    fn set(&self, layout: Option<&'static Layout>) {
+        self.0.store(layout.map_or(ptr::null_mut(), |layout| ptr::from_ref(layout).cast_mut()), Relaxed);
+    }
+}
+
+/// The layout of this database; none until it is read in this transaction.
+static KNOWN: KeptLayout = KeptLayout::none();
+
+/// The sequences: reservation, layout, epoch. 0 until they are found, and again after one was dropped or changed. Of this process alone.
 static SEQUENCES: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
 
 /// The layout of this database's IDs. Ends the call with an error where it is not on record.
 #[inline]
 pub fn layout() -> &'static Layout {
-    // SAFETY: what is stored there stays as long as the process.
-    match unsafe { KNOWN.load(Relaxed).as_ref() } {
+    match KNOWN.get() {
         Some(layout) => layout,
         None => read_layout().unwrap_or_else(|error| error.raise()),
     }
@@ -47,8 +68,7 @@ pub fn layout() -> &'static Layout {
 
 /// The layout of this database's IDs; `None` where it is not on record, and so [`layout`] would end the call.
 pub fn layout_on_record() -> Option<&'static Layout> {
-    // SAFETY: as in `layout`.
-    unsafe { KNOWN.load(Relaxed).as_ref() }.or_else(|| read_layout().ok())
+    KNOWN.get().or_else(|| read_layout().ok())
 }
 
 /// The sequence that holds the layout: a plan that depends on it is made again when another layout is adopted.
@@ -102,14 +122,13 @@ pub fn has_ids() -> Result<bool, Error> {
 pub fn record_layout() -> Result<(), Error> {
     let (form, epoch) = settings::layout().to_numbers();
     // Only the commit of a transaction with an ID is flushed, and waits for synchronous standbys. `setval` takes one,
-    // too. SAFETY: in a transaction.
-    unsafe { pg_sys::GetTopTransactionId() };
+    // too.
+    process::assign_transaction();
     for (name, value) in [(LAYOUT, form), (EPOCH, epoch)] {
         let relation = find(name)?;
         let mut page = Page::open_to_write(relation).ok_or(RecordError::NotCreated)?;
         page.prepare().apply(|_| Some(SequenceTuple { last_value: value, log_cnt: 0, is_called: true }))?;
-        // SAFETY: the relation exists, as it is locked.
-        unsafe { pg_sys::CacheInvalidateRelcacheByRelid(relation) };
+        page.announce_change();
     }
     forget();
     Ok(())
@@ -117,7 +136,7 @@ pub fn record_layout() -> Result<(), Error> {
 
 /// Forgets the layout and the sequences, and withdraws this session's admission; so the next claim reads them again.
 pub fn forget() {
-    KNOWN.store(std::ptr::null_mut(), Relaxed);
+    KNOWN.set(None);
     SEQUENCES.iter().for_each(|sequence| sequence.store(0, Relaxed));
     admission::withdraw();
 }
@@ -141,20 +160,19 @@ pub fn read_layout() -> Result<&'static Layout, Error> {
     let (form, epoch) = (value(layout)?, value(epoch)?);
     let layout = Layout::from_numbers(form, epoch).ok_or(RecordError::NoRecord { form, epoch })?;
     let layout = kept(layout);
-    KNOWN.store(std::ptr::from_ref(layout).cast_mut(), Relaxed);
+    KNOWN.set(Some(layout));
     Ok(layout)
 }
 
 /// A copy of the layout that lives as long as the process. Where the last copy is of the same layout, it is used again,
 /// so that not every transaction takes memory.
 fn kept(layout: Layout) -> &'static Layout {
-    static LAST: AtomicPtr<Layout> = AtomicPtr::new(std::ptr::null_mut());
-    // SAFETY: what is stored there stays as long as the process.
-    match unsafe { LAST.load(Relaxed).as_ref() } {
+    static LAST: KeptLayout = KeptLayout::none();
+    match LAST.get() {
         Some(last) if *last == layout => last,
         _ => {
             let new = Box::leak(Box::new(layout));
-            LAST.store(new, Relaxed);
+            LAST.set(Some(new));
             new
         }
     }
@@ -166,14 +184,8 @@ fn read(relation: pg_sys::Oid) -> Result<SequenceTuple, Error> {
 }
 
 fn find(name: &CStr) -> Result<pg_sys::Oid, Error> {
-    // SAFETY: lookups by NUL-terminated names.
-    let found = unsafe {
-        match pg_sys::get_namespace_oid(SCHEMA.as_ptr(), true) {
-            pg_sys::InvalidOid => pg_sys::InvalidOid,
-            schema => pg_sys::get_relname_relid(name.as_ptr(), schema),
-        }
-    };
-    if found == pg_sys::InvalidOid { Err(RecordError::NotCreated.into()) } else { Ok(found) }
+    let found = catalog::schema_named(SCHEMA).and_then(|schema| catalog::relation_named(schema, name));
+    found.ok_or(RecordError::NotCreated.into())
 }
 
 /// Has PostgreSQL call [`forget`] when one of the sequences is dropped or altered, by whichever session; and at the end
@@ -184,18 +196,18 @@ fn watch() {
         // SAFETY: the callbacks live as long as the process, do nothing but store numbers, and cannot fail.
         unsafe {
             pg_sys::CacheRegisterRelcacheCallback(Some(on_change), pg_sys::Datum::from(0));
-            pg_sys::RegisterXactCallback(Some(on_transaction), std::ptr::null_mut());
+            pg_sys::RegisterXactCallback(Some(on_transaction), ptr::null_mut());
         }
     }
 }
 
-unsafe extern "C-unwind" fn on_change(_argument: pg_sys::Datum, relation: pg_sys::Oid) {
+extern "C-unwind" fn on_change(_argument: pg_sys::Datum, relation: pg_sys::Oid) {
     let ours = |known: &AtomicU32| relation == known.load(Relaxed).into();
     if relation == pg_sys::InvalidOid || SEQUENCES.iter().any(ours) {
         forget();
     }
 }
 
-unsafe extern "C-unwind" fn on_transaction(_event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
-    KNOWN.store(std::ptr::null_mut(), Relaxed);
+extern "C-unwind" fn on_transaction(_event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
+    KNOWN.set(None);
 }

@@ -31,7 +31,7 @@ impl Page {
     fn open(relation: pg_sys::Oid, lock: u32) -> Option<Self> {
         let sequence =
             OpenRelation::open(relation, lock).filter(|relation| relation.kind() == pg_sys::RELKIND_SEQUENCE)?;
-        // SAFETY: the relation is open; a sequence has a block 0.
+        // SAFETY: the relation is open, and is a sequence, which has a block 0.
         let buffer = unsafe { pg_sys::ReadBuffer(sequence.as_ptr(), 0) };
         Some(Self { sequence, buffer })
     }
@@ -43,7 +43,7 @@ impl Page {
     pub fn read(&self) -> Result<SequenceTuple, RecordError> {
         let mut copy: Bytes = [0; size_of::<Bytes>()];
         {
-            let _locked = ContentLock::shared(self);
+            let _locked = ContentLock::take(self, Mode::Shared);
             // SAFETY: the buffer is pinned, and locked while it is read; it has the length of a page.
             unsafe {
                 let page = pg_sys::BufferGetPage(self.buffer).cast::<u8>();
@@ -53,13 +53,19 @@ impl Page {
         Intact::of(&mut copy).map(|page| page.tuple()).ok_or_else(|| self.damaged())
     }
 
+    /// Has all sessions forget what they know of the sequence, at the end of the transaction.
+    pub fn announce_change(&self) {
+        // SAFETY: the relation exists, as it is open and locked.
+        unsafe { pg_sys::CacheInvalidateRelcacheByRelid(self.sequence.oid()) };
+    }
+
     fn damaged(&self) -> RecordError {
         RecordError::Damaged(self.sequence.name())
     }
 
     /// Prepares a change, and allocates the memory for it. Takes no lock yet.
     pub fn prepare(&mut self) -> Edit<'_> {
-        // SAFETY: the relation is open.
+        // SAFETY: the relation is open until this page is dropped, which the change does not outlive.
         let state = unsafe { pg_sys::GenericXLogStart(self.sequence.as_ptr()) };
         Edit { page: self, state }
     }
@@ -68,7 +74,7 @@ impl Page {
 impl Drop for Page {
     fn drop(&mut self) {
         if !abort::is_under_way() {
-            // SAFETY: pinned in `open`.
+            // SAFETY: `open` has pinned it, once, and nothing looks at it any more.
             unsafe { pg_sys::ReleaseBuffer(self.buffer) };
         }
     }
@@ -100,7 +106,7 @@ impl Edit<'_> {
     pub fn apply(mut self, decide: impl FnOnce(SequenceTuple) -> Option<SequenceTuple>) -> Result<(), RecordError> {
         let buffer = self.page.buffer;
         let is_intact = {
-            let _locked = ContentLock::exclusive(self.page);
+            let _locked = ContentLock::take(self.page, Mode::Exclusive);
             // SAFETY: the buffer is pinned, and locked until the change is made. Generic WAL gives out a copy of the page, which nobody else
             // has, and which stays until the change is finished.
             unsafe {
@@ -126,71 +132,45 @@ impl Drop for Edit<'_> {
 }
 
 /// The lock on what a page holds, until this is dropped. The page stays pinned for longer.
-struct ContentLock {
-    buffer: pg_sys::Buffer,
-}
+struct ContentLock<'a>(&'a Page);
 
-impl ContentLock {
-    fn shared(page: &Page) -> Self {
-        // SAFETY: the buffer is pinned, and this process does not hold its lock.
-        unsafe { lock(page.buffer, pg_sys::BUFFER_LOCK_SHARE) };
-        Self { buffer: page.buffer }
-    }
-
-    fn exclusive(page: &Page) -> Self {
-        // SAFETY: as above.
-        unsafe { lock(page.buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE) };
-        Self { buffer: page.buffer }
+impl<'a> ContentLock<'a> {
+    /// Waits for the lock, which this process must not hold yet: it would wait for itself.
+    fn take(page: &'a Page, mode: Mode) -> Self {
+        lock(page, Some(mode));
+        Self(page)
     }
 }
 
-impl Drop for ContentLock {
+impl Drop for ContentLock<'_> {
     fn drop(&mut self) {
         if !abort::is_under_way() {
-            // SAFETY: locked since this was made.
-            unsafe { unlock(self.buffer) };
+            lock(self.0, None);
         }
     }
 }
 
-/// Locks a buffer that is pinned.
-///
-/// # Safety
-/// The mode is share or exclusive, and the lock is not held.
-#[cfg(not(since_pg19))]
-unsafe fn lock(buffer: pg_sys::Buffer, mode: u32) {
-    // SAFETY: as above.
-    unsafe { pg_sys::LockBuffer(buffer, mode as i32) };
+/// How what a page holds is locked.
+#[derive(Clone, Copy)]
+enum Mode {
+    Shared,
+    Exclusive,
 }
 
-/// Unlocks it.
-///
-/// # Safety
-/// The lock is held.
-#[cfg(not(since_pg19))]
-unsafe fn unlock(buffer: pg_sys::Buffer) {
-    // SAFETY: as above.
-    unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
-}
-
-// In 19, LockBuffer() is inline in bufmgr.h, and calls these.
-
-/// Locks a buffer that is pinned.
-///
-/// # Safety
-/// The mode is share or exclusive, and the lock is not held.
-#[cfg(since_pg19)]
-unsafe fn lock(buffer: pg_sys::Buffer, mode: pg_sys::BufferLockMode::Type) {
-    // SAFETY: as above.
-    unsafe { pg_sys::LockBufferInternal(buffer, mode) };
-}
-
-/// Unlocks it.
-///
-/// # Safety
-/// The lock is held.
-#[cfg(since_pg19)]
-unsafe fn unlock(buffer: pg_sys::Buffer) {
-    // SAFETY: as above.
-    unsafe { pg_sys::UnlockBuffer(buffer) };
+/// Locks what a page holds, or with `None` lets go of it. In PostgreSQL 19, `LockBuffer()` is inline in bufmgr.h, and calls these.
+fn lock(page: &Page, mode: Option<Mode>) {
+    let mode = mode.map(|mode| match mode {
+        Mode::Shared => pg_sys::BUFFER_LOCK_SHARE,
+        Mode::Exclusive => pg_sys::BUFFER_LOCK_EXCLUSIVE,
+    });
+    // SAFETY: the buffer is pinned for as long as there is the page. Only `ContentLock` calls this, which locks once and unlocks once.
+    unsafe {
+        #[cfg(not(since_pg19))]
+        pg_sys::LockBuffer(page.buffer, mode.unwrap_or(pg_sys::BUFFER_LOCK_UNLOCK) as i32);
+        #[cfg(since_pg19)]
+        match mode {
+            Some(mode) => pg_sys::LockBufferInternal(page.buffer, mode),
+            None => pg_sys::UnlockBuffer(page.buffer),
+        }
+    }
 }

@@ -56,7 +56,7 @@ pub extern "C-unwind" fn pg_snowflake_lease(_argument: pg_sys::Datum) {
     background::end();
 }
 
-unsafe extern "C-unwind" fn on_exit(_code: i32, _argument: pg_sys::Datum) {
+extern "C-unwind" fn on_exit(_code: i32, _argument: pg_sys::Datum) {
     counters().lessee.store(0, Relaxed);
 }
 

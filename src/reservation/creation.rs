@@ -5,6 +5,7 @@ use super::register::{self, NAME, Register};
 use crate::errors::Error;
 use crate::errors::reservation::ReservationError::{NoOrigin, NoProgress, NoWorkerSlot};
 use crate::postgres::time::{clock, wait};
+use crate::postgres::{process, wal};
 use crate::shared;
 use pgrx::bgworkers::BackgroundWorkerBuilder;
 use pgrx::prelude::*;
@@ -66,15 +67,13 @@ fn has_value() -> Result<(), Error> {
 
 /// Starts the process and waits for its end.
 fn run_process(other_than: i64) -> Result<(), Error> {
-    // SAFETY: numbers of this process.
-    let (me, database) = unsafe { (pg_sys::MyProcPid, pg_sys::MyDatabaseId.to_u32()) };
     let other_than = u16::try_from(other_than).unwrap_or(0);
     let worker = BackgroundWorkerBuilder::new("pg_snowflake: create origin")
         .set_library("pg_snowflake")
         .set_function("pg_snowflake_create_origin")
         .enable_spi_access()
-        .set_argument(Some(pg_sys::Datum::from(u64::from(other_than) << 32 | u64::from(database))))
-        .set_notify_pid(me)
+        .set_argument(Some(pg_sys::Datum::from(u64::from(other_than) << 32 | u64::from(process::database().to_u32()))))
+        .set_notify_pid(process::pid())
         .load_dynamic();
     let Ok(worker) = worker else { return Err(NoWorkerSlot.into()) };
     // This wait can be cancelled; the process ends by itself then.
@@ -88,7 +87,8 @@ fn run_process(other_than: i64) -> Result<(), Error> {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pg_snowflake_create_origin(argument: pg_sys::Datum) {
     let (database, other_than) = (argument.value() as u32, (argument.value() >> 32) as u16);
-    // SAFETY: as PostgreSQL's own workers do.
+    // SAFETY: the calls of a background process that connects to a database, in the order of PostgreSQL's own; each text is NUL-terminated.
+    // In a transaction of its own, it looks the origin up and creates it behind the lock that PostgreSQL's own functions take.
     unsafe {
         pg_sys::BackgroundWorkerUnblockSignals();
         pg_sys::BackgroundWorkerInitializeConnectionByOid(
@@ -96,19 +96,13 @@ pub extern "C-unwind" fn pg_snowflake_create_origin(argument: pg_sys::Datum) {
             pg_sys::InvalidOid,
             pg_sys::BGWORKER_BYPASS_ALLOWCONN,
         );
-        pg_sys::SetConfigOption(
-            c"lock_timeout".as_ptr(),
-            LOCK_TIMEOUT.as_ptr(),
-            pg_sys::GucContext::PGC_SUSET,
-            pg_sys::GucSource::PGC_S_OVERRIDE,
-        );
+        let set = |name: &CStr, value: &CStr| {
+            let (context, source) = (pg_sys::GucContext::PGC_SUSET, pg_sys::GucSource::PGC_S_OVERRIDE);
+            pg_sys::SetConfigOption(name.as_ptr(), value.as_ptr(), context, source);
+        };
+        set(c"lock_timeout", LOCK_TIMEOUT);
         // It waits for no standby: the session does, at its own level, for what comes later in the WAL.
-        pg_sys::SetConfigOption(
-            c"synchronous_commit".as_ptr(),
-            c"local".as_ptr(),
-            pg_sys::GucContext::PGC_SUSET,
-            pg_sys::GucSource::PGC_S_OVERRIDE,
-        );
+        set(c"synchronous_commit", c"local");
         pg_sys::StartTransactionCommand();
         let lock = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
         pg_sys::LockRelationOid(pg_sys::ReplicationOriginRelationId, lock);
@@ -133,7 +127,7 @@ pub extern "C-unwind" fn pg_snowflake_create_origin(argument: pg_sys::Datum) {
                 let first = transitions.reserved.map_or(first, |held| held.reserved);
                 register.write(first)
             };
-            pg_sys::XLogFlush(position);
+            wal::flush(position);
         }
         pg_sys::CommitTransactionCommand();
     }

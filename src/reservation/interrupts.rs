@@ -7,12 +7,15 @@
 //! have left an interrupt pending, it sets the flag of a cancel, which ends the wait, and remembers whether there was a
 //! real one.
 
-use pgrx::pg_sys;
+use crate::postgres::flag::Flag;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// Cancel and statement timeout; other timeouts; all that other processes ask for.
 const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGALRM, libc::SIGUSR1];
+
+// The statics below are of this process alone, which has one thread, and are accessed by it and by the handler that interrupts it. Each is
+// written before the handler that reads it can run, or read after it has run. So nothing else orders the accesses: all are relaxed.
 
 /// PostgreSQL's handlers of these, and whether they are told where the signal came from, as from PostgreSQL 19 on.
 static HANDLERS: [Handler; 3] =
@@ -41,31 +44,27 @@ pub fn during(wait: impl FnOnce()) -> bool {
     MADE_UP.store(false, Relaxed);
     let watch = Watch::begin();
     // An interrupt that came before the handlers were installed would not end the wait.
-    // SAFETY: a flag of this process, which signal handlers set.
-    let early = unsafe { (&raw const pg_sys::InterruptPending).read_volatile() != 0 };
+    let early = Flag::interrupt().is_set();
     if !early {
         wait();
     }
     drop(watch);
     let made_up = MADE_UP.load(Relaxed);
-    // SAFETY: flags of this process, which signal handlers set: PostgreSQL's own alone from here on.
-    unsafe {
-        let cancel = &raw mut pg_sys::QueryCancelPending;
-        if made_up {
-            cancel.write_volatile(0);
-        }
-        // In this order, or a real cancel that came at the same time would be lost.
-        let cancelled = CANCELLED.load(Relaxed);
-        if cancelled {
-            cancel.write_volatile(1);
-        }
-        let interrupted = early || made_up || cancelled || (&raw const pg_sys::ProcDiePending).read_volatile() != 0;
-        if interrupted {
-            // Not set where the postmaster has died.
-            (&raw mut pg_sys::InterruptPending).write_volatile(1);
-        }
-        interrupted
+    // From here on, only PostgreSQL's own handlers set the flags.
+    if made_up {
+        Flag::cancel().set(false);
     }
+    // In this order, or a real cancel that came at the same time would be lost.
+    let cancelled = CANCELLED.load(Relaxed);
+    if cancelled {
+        Flag::cancel().set(true);
+    }
+    let interrupted = early || made_up || cancelled || Flag::termination().is_set();
+    if interrupted {
+        // Not set where the postmaster has died.
+        Flag::interrupt().set(true);
+    }
+    interrupted
 }
 
 /// The time in which [`handle`] runs after PostgreSQL's handlers.
@@ -78,19 +77,15 @@ impl Watch {
     fn begin() -> Self {
         let mut replaced = [None; 3];
         for ((signal, handler), replaced) in SIGNALS.into_iter().zip(&HANDLERS).zip(&mut replaced) {
-            // SAFETY: zeros are a valid value, and are overwritten; the new action is the old one but for its handler.
-            unsafe {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                libc::sigaction(signal, std::ptr::null(), &raw mut action);
-                // A signal that is ignored stays ignored.
-                if action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN {
-                    *replaced = Some(action);
-                    handler.address.store(action.sa_sigaction, Relaxed);
-                    handler.wants_info.store(action.sa_flags & libc::SA_SIGINFO != 0, Relaxed);
-                    action.sa_sigaction = handle as HandlerWithInfo as usize;
-                    action.sa_flags |= libc::SA_SIGINFO;
-                    libc::sigaction(signal, &raw const action, std::ptr::null_mut());
-                }
+            let mut action = change_action(signal, None);
+            // A signal that is ignored stays ignored.
+            if action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN {
+                *replaced = Some(action);
+                handler.address.store(action.sa_sigaction, Relaxed);
+                handler.wants_info.store(action.sa_flags & libc::SA_SIGINFO != 0, Relaxed);
+                action.sa_sigaction = handle as HandlerWithInfo as usize;
+                action.sa_flags |= libc::SA_SIGINFO;
+                change_action(signal, Some(&action));
             }
         }
         Self { replaced }
@@ -101,10 +96,19 @@ impl Drop for Watch {
     fn drop(&mut self) {
         for (signal, replaced) in SIGNALS.into_iter().zip(&self.replaced) {
             if let Some(action) = replaced {
-                // SAFETY: the action that was there before.
-                unsafe { libc::sigaction(signal, action, std::ptr::null_mut()) };
+                change_action(signal, Some(action));
             }
         }
+    }
+}
+
+/// What is done on a signal, and with `Some`, what is to be done from now on: what was done before, or [`handle`].
+fn change_action(signal: c_int, new: Option<&libc::sigaction>) -> libc::sigaction {
+    // SAFETY: zeros are a valid value, and are overwritten. The handler of the new action is one that may run as such at any time.
+    unsafe {
+        let mut before: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, new.map_or(std::ptr::null(), std::ptr::from_ref), &raw mut before);
+        before
     }
 }
 
@@ -113,7 +117,8 @@ extern "C-unwind" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     for (watched, handler) in SIGNALS.into_iter().zip(&HANDLERS) {
         if watched == signal {
             let address = handler.address.load(Relaxed);
-            // SAFETY: the address of the handler that was there, which is of the type that its flag says.
+            // SAFETY: the address of the handler that was there, which is of the type that its flag says. `begin` has noted both before this
+            // could run.
             unsafe {
                 if handler.wants_info.load(Relaxed) {
                     let before: HandlerWithInfo = std::mem::transmute(address);
@@ -125,17 +130,13 @@ extern "C-unwind" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
             }
         }
     }
-    // SAFETY: flags of this process, which signal handlers may set.
-    unsafe {
-        let cancel = &raw mut pg_sys::QueryCancelPending;
-        let pending = (&raw const pg_sys::InterruptPending).read_volatile() != 0;
-        if cancel.read_volatile() != 0 {
-            if signal == libc::SIGINT {
-                CANCELLED.store(true, Relaxed);
-            }
-        } else if pending {
-            MADE_UP.store(true, Relaxed);
-            cancel.write_volatile(1);
+    let pending = Flag::interrupt().is_set();
+    if Flag::cancel().is_set() {
+        if signal == libc::SIGINT {
+            CANCELLED.store(true, Relaxed);
         }
+    } else if pending {
+        MADE_UP.store(true, Relaxed);
+        Flag::cancel().set(true);
     }
 }

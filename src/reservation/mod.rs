@@ -19,6 +19,7 @@ use self::register::Register;
 use crate::errors::Error;
 use crate::errors::reservation::ReservationError;
 use crate::postgres::time::{clock, timestamptz, wait};
+use crate::postgres::wal;
 use crate::postgres::wording::duration;
 use crate::record::page::Page;
 use crate::server::believed;
@@ -194,8 +195,8 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
             }
             prepared => prepared?,
         };
-        // SAFETY: waits for the disk; all locks are released.
-        unsafe { pg_sys::XLogFlush(held.logged_at) };
+        // All locks are released.
+        wal::flush(held.logged_at);
         let confirmed = standby::confirm(held.logged_at);
         // The extension may have been dropped, and created again, while the log was flushed.
         if copied && record::reservation(layout)? == relation {
@@ -229,7 +230,7 @@ fn log_start(until: UnixMicros) {
     let ahead = until - believed::now();
     let place = match ahead.0 {
         1.. => {
-            let instant = timestamptz::display(timestamptz::to_datum(until));
+            let instant = timestamptz::display_instant(until);
             format!("from {instant}, {} ahead of the clock", duration(ahead))
         }
         _ => format!("from the clock, {} above all that may have been made before", duration(-ahead)),

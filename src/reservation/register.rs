@@ -8,7 +8,7 @@
 
 use crate::errors::Error;
 use crate::errors::reservation::ReservationError;
-use crate::postgres::abort;
+use crate::postgres::{abort, process, random};
 use pgrx::PgTryBuilder;
 use pgrx::prelude::*;
 use snowflake_core::reservation::Reserved;
@@ -20,12 +20,7 @@ pub const NAME: &CStr = c"snowflake";
 /// Whether the server has slots for replication origins. Without them PostgreSQL neither loads nor saves progress, and
 /// it reads as 0.
 fn has_slots() -> bool {
-    #[cfg(since_pg18)]
-    use pg_sys::max_active_replication_origins as slots;
-    #[cfg(not(since_pg18))]
-    use pg_sys::max_replication_slots as slots;
-    // SAFETY: a number that only the postmaster sets.
-    unsafe { slots > 0 }
+    process::origin_slots() > 0
 }
 
 /// The origin, found by its name. From PostgreSQL 16 on, nobody can drop it until this is dropped. Before 16, that holds
@@ -100,7 +95,7 @@ impl Drop for Register {
         if abort::is_under_way() {
             return;
         }
-        // SAFETY: taken in `open`.
+        // SAFETY: lets go of the locks that `open` has taken and this has noted.
         unsafe {
             #[cfg(since_pg16)]
             if self.origin != 0 {
@@ -119,14 +114,15 @@ const OBJECT_LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMOD
 
 /// As [`Register::read`], by the origin's number.
 pub fn read(origin: u16) -> Option<Reserved> {
-    // SAFETY: takes two LWLocks for reading.
+    // SAFETY: any number may be asked for, under two LWLocks, which are released; 0 where there is no progress.
     Reserved::from_register(unsafe { pg_sys::replorigin_get_progress(origin, false) })
 }
 
 /// As [`Register::write`], by the origin's number.
 pub fn write(origin: u16, new: Reserved) -> pg_sys::XLogRecPtr {
     let advance = || {
-        // SAFETY: PostgreSQL takes its locks, logs, and sets XactLastRecEnd to the end of the record.
+        // SAFETY: takes any number but 0, which no register has. PostgreSQL takes its locks, logs, and sets XactLastRecEnd to the end of the
+        // record.
         unsafe {
             pg_sys::replorigin_advance(origin, new.to_register(), 0, true, true);
             pg_sys::XactLastRecEnd
@@ -144,16 +140,11 @@ pub fn write(origin: u16, new: Reserved) -> pg_sys::XLogRecPtr {
 
 /// A random generation for a register, other than this one, and not 0.
 pub fn draw_generation(other: u16) -> u16 {
-    let mut bytes = [0_u8; 2];
     loop {
-        // SAFETY: the buffer has the length given.
-        let drawn = unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) };
+        let Some(bytes) = random::bytes() else { Error::from(ReservationError::NoRandomNumber).raise() };
         let generation = u16::from_ne_bytes(bytes);
-        if drawn && generation != 0 && generation != other {
+        if generation != 0 && generation != other {
             return generation;
-        }
-        if !drawn {
-            Error::from(ReservationError::NoRandomNumber).raise();
         }
     }
 }

@@ -9,10 +9,10 @@ use crate::errors::generator::GeneratorError;
 use crate::errors::record::RecordError;
 use crate::errors::reservation::ReservationError;
 use crate::postgres::encoding::{self, Text};
-use crate::postgres::own;
 use crate::postgres::restricted::{self, Owner};
 use crate::postgres::time::timestamptz;
 use crate::postgres::wording::duration;
+use crate::postgres::{own, process, wal};
 use crate::record::page::Page;
 use crate::server::believed;
 use crate::shared::{self, Held};
@@ -50,12 +50,10 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     if !shared::exists() {
         return Err(GeneratorError::NotPreloaded.into());
     }
-    // SAFETY: reads the session's role, and shared memory that exists.
-    let (superuser, recovering) = unsafe { (pg_sys::superuser(), pg_sys::RecoveryInProgress()) };
-    if !superuser {
+    if !process::is_superuser() {
         return Err(ReservationError::NotSuperuser.into());
     }
-    if recovering {
+    if process::is_in_recovery() {
         return Err(GeneratorError::InRecovery("snowflake_rewind").into());
     }
     let relation = record::reservation(layout)?;
@@ -103,8 +101,8 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
         }
     };
     let Some((logged_at, last, before)) = done else { return Err(ReservationError::NothingToRewind(last_id).into()) };
-    // SAFETY: waits for the disk; all locks are released.
-    unsafe { pg_sys::XLogFlush(logged_at) };
+    // All locks are released.
+    wal::flush(logged_at);
     let from = layout.start_of(first).max(now);
     log(layout, last_id, last, before, from);
     Ok(from)
@@ -140,17 +138,17 @@ fn check_rows(last_id: i64) -> Result<(), Error> {
 }
 
 fn log(layout: &Layout, last_id: i64, last: Tick, before: Option<Reserved>, from: UnixMicros) {
-    let display = |instant| timestamptz::display(timestamptz::to_datum(instant));
-    let mut detail = format!("They were at {}", display(layout.start_of(last)));
+    let mut detail = format!("They were at {}", timestamptz::display_instant(layout.start_of(last)));
     if let Some(before) = before {
-        detail.push_str(&format!(", and reserved up to {}", display(before.until)));
+        detail.push_str(&format!(", and reserved up to {}", timestamptz::display_instant(before.until)));
     }
     let back = layout.start_of(last).max(before.map_or(UnixMicros(0), |before| before.until)) - from;
     if back > Micros(0) {
         detail.push_str(&format!(": {} ahead of that", duration(back)));
     }
     detail.push('.');
-    let message = format!("snowflake IDs were taken back to {last_id}, and go on from {}", display(from));
+    let message =
+        format!("snowflake IDs were taken back to {last_id}, and go on from {}", timestamptz::display_instant(from));
     ErrorReport::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message, "")
         .set_detail(detail)
         .report(PgLogLevel::LOG);

@@ -7,6 +7,8 @@
 //! statement ends.
 
 use super::interrupts;
+#[cfg(since_pg19)]
+use crate::postgres::process;
 use crate::shared::confirmed::{Confirmed, HERE, asked};
 use pgrx::check_for_interrupts;
 use pgrx::pg_sys::{self, XLogRecPtr};
@@ -54,36 +56,48 @@ fn wait(position: XLogRecPtr) {
 /// A wait that is cancelled warns that "the transaction has already committed locally", and where the session is
 /// terminated, it ends all output to the client. Both are wrong here. While this lives, warnings are suppressed, and at
 /// its end, output goes to the client again. Other messages, such as that of an immediate shutdown, are not affected.
-struct Quiet {
-    log_min_messages: i32,
-    client_min_messages: i32,
-    output: pg_sys::CommandDest::Type,
-}
+struct Quiet(Output);
 
 impl Quiet {
     fn begin() -> Self {
-        // SAFETY: globals of this process.
-        unsafe {
-            let before = Self {
-                log_min_messages: *log_min_messages(),
-                client_min_messages: pg_sys::client_min_messages,
-                output: pg_sys::whereToSendOutput,
-            };
-            let above_warning = pg_sys::WARNING_CLIENT_ONLY as i32;
-            *log_min_messages() = before.log_min_messages.max(above_warning);
-            pg_sys::client_min_messages = before.client_min_messages.max(above_warning);
-            before
-        }
+        let above_warning = pg_sys::WARNING_CLIENT_ONLY as i32;
+        Self(Output::change(|before| Output {
+            log_min_messages: before.log_min_messages.max(above_warning),
+            client_min_messages: before.client_min_messages.max(above_warning),
+            ..before
+        }))
     }
 }
 
 impl Drop for Quiet {
     fn drop(&mut self) {
-        // SAFETY: as above; the values that were there.
+        Output::change(|_| self.0);
+    }
+}
+
+/// Which messages this process writes, and where its output goes.
+#[derive(Clone, Copy)]
+struct Output {
+    log_min_messages: i32,
+    client_min_messages: i32,
+    to: pg_sys::CommandDest::Type,
+}
+
+impl Output {
+    /// Changes it. Returns what it was.
+    fn change(decide: impl FnOnce(Self) -> Self) -> Self {
+        // SAFETY: variables that any code of this process may write, with levels of messages, or what was there before.
         unsafe {
-            *log_min_messages() = self.log_min_messages;
-            pg_sys::client_min_messages = self.client_min_messages;
-            pg_sys::whereToSendOutput = self.output;
+            let before = Self {
+                log_min_messages: *log_min_messages(),
+                client_min_messages: pg_sys::client_min_messages,
+                to: pg_sys::whereToSendOutput,
+            };
+            let new = decide(before);
+            *log_min_messages() = new.log_min_messages;
+            pg_sys::client_min_messages = new.client_min_messages;
+            pg_sys::whereToSendOutput = new.to;
+            before
         }
     }
 }
@@ -92,9 +106,8 @@ impl Drop for Quiet {
 fn log_min_messages() -> *mut i32 {
     let first = (&raw mut pg_sys::log_min_messages).cast::<i32>();
     // From 19 on, there is one for each type of process.
-    // SAFETY: a global of this process; the array has a place for each type.
     #[cfg(since_pg19)]
-    return unsafe { first.add(pg_sys::MyBackendType as usize) };
+    return first.wrapping_add(process::backend_type() as usize);
     #[cfg(not(since_pg19))]
     first
 }

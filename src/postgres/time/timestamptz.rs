@@ -48,28 +48,22 @@ pub const fn to_unix(timestamptz: i64) -> UnixMicros {
 /// PostgreSQL's comparisons of the two types convert so.
 pub fn from_timestamp(timestamp: i64) -> i64 {
     // SAFETY: takes any timestamp, and raises no error, as the second argument receives what is wrong.
-    #[cfg(not(since_pg19))]
     unsafe {
-        pg_sys::timestamp2timestamptz_opt_overflow(timestamp, &mut 0)
-    }
-    #[cfg(since_pg19)]
-    // SAFETY: as above.
-    unsafe {
-        pg_sys::timestamp2timestamptz_safe(timestamp, ptr::from_mut(&mut soft_errors()).cast())
+        #[cfg(not(since_pg19))]
+        return pg_sys::timestamp2timestamptz_opt_overflow(timestamp, &mut 0);
+        #[cfg(since_pg19)]
+        return pg_sys::timestamp2timestamptz_safe(timestamp, ptr::from_mut(&mut soft_errors()).cast());
     }
 }
 
-/// The `timestamptz` at which a `date` begins, likewise.
+/// The `timestamptz` at which a `date` begins, by the session's time zone; an infinite one where a finite one would overflow.
 pub fn from_date(date: i32) -> i64 {
     // SAFETY: takes any date, and raises no error, as the second argument receives what is wrong.
-    #[cfg(not(since_pg19))]
     unsafe {
-        pg_sys::date2timestamptz_opt_overflow(date, &mut 0)
-    }
-    #[cfg(since_pg19)]
-    // SAFETY: as above.
-    unsafe {
-        pg_sys::date2timestamptz_safe(date, ptr::from_mut(&mut soft_errors()).cast())
+        #[cfg(not(since_pg19))]
+        return pg_sys::date2timestamptz_opt_overflow(date, &mut 0);
+        #[cfg(since_pg19)]
+        return pg_sys::date2timestamptz_safe(date, ptr::from_mut(&mut soft_errors()).cast());
     }
 }
 
@@ -77,6 +71,11 @@ pub fn from_date(date: i32) -> i64 {
 #[cfg(since_pg19)]
 fn soft_errors() -> pg_sys::ErrorSaveContext {
     pg_sys::ErrorSaveContext { type_: pg_sys::NodeTag::T_ErrorSaveContext, ..Default::default() }
+}
+
+/// An instant, as the session's `timezone` and `datestyle` write it.
+pub fn display_instant(instant: UnixMicros) -> String {
+    display(to_datum(instant))
 }
 
 /// A `timestamptz` as the session's `timezone` and `datestyle` write it.

@@ -1,7 +1,8 @@
 //! Partitions that are older than rows are kept: whether they may go, and by which statement.
 
-use super::names::{c_string, names, quoted};
+use super::names::{c_string, quoted};
 use super::table::Table;
+use crate::postgres::catalog;
 use crate::postgres::encoding::Text;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
@@ -106,7 +107,7 @@ pub fn look(
     age: Age,
     leaving: Leaving,
 ) -> Result<Option<Old>, spi::Error> {
-    let Some((schema, name)) = names(partition) else { return Ok(None) };
+    let Some((schema, name)) = catalog::qualified_name(partition) else { return Ok(None) };
     let stays = |schema, name, ids, note, is_obstructed| {
         Ok(Some(Old { schema, name, ids, action: "keep", statement: None, note: Some(note), is_obstructed }))
     };

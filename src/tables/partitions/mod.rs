@@ -4,6 +4,7 @@
 //! expressions, is that owner's code.
 
 mod failure;
+mod key;
 mod leaving;
 mod names;
 mod privileges;
@@ -12,26 +13,18 @@ pub mod upkeep;
 
 pub use failure::Failure;
 
-use self::names::{owned, shown};
+use self::key::RangeKey;
+use self::names::shown;
 use self::table::{Table, check_owner};
 use crate::errors::partitions::PartitionError;
 use crate::postgres::time::timestamptz::Instant;
+use crate::postgres::{catalog, read_only};
 use pgrx::datum::Interval;
-use pgrx::direct_function_call_as_datum;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::pieces::{Edge, Piece, PieceLength, PiecesError, continued, pieces};
 use snowflake_core::{Layout, Micros, UnixMicros};
-use std::ffi::{CString, c_char};
 use std::ops::Range;
-
-/// The number of the column of a table's partition key, if it is partitioned by range of one column with the default
-/// operator class.
-const KEY: &str = "
-    SELECT partattrs[0] FROM pg_catalog.pg_partitioned_table
-    JOIN pg_catalog.pg_opclass o ON o.oid OPERATOR(pg_catalog.=) partclass[0]
-    WHERE partrelid OPERATOR(pg_catalog.=) $1 AND partattrs[0] OPERATOR(pg_catalog.>) 0 AND opcdefault
-      AND partstrat OPERATOR(pg_catalog.=) 'r'::pg_catalog.\"char\" AND partnatts OPERATOR(pg_catalog.=) 1";
 
 /// Creates the partitions of a table that are missing, one for each piece of a range of time: a call of
 /// `snowflake_create_partitions()`. Returns them.
@@ -59,54 +52,25 @@ fn create_by(
     let parent = parent.ok_or(PartitionError::Null("parent"))?;
     // First, so that nobody else can lock the table or learn anything about it.
     check_owner(parent)?;
-    // SAFETY: raises an error, or does nothing.
-    unsafe { pg_sys::PreventCommandIfReadOnly(c"snowflake_create_partitions()".as_ptr()) };
-    let column = key_column(client, parent)?;
+    read_only::refuse_in_transaction(c"snowflake_create_partitions()");
+    let key = RangeKey::of(client, parent)?;
     let times = Times::of(layout, every, since, until)?;
 
     // First with a weak lock that is released at once: usually all partitions exist, or one overlaps.
-    let table = Table::look(parent, pg_sys::AccessShareLock)?;
+    let table = Table::look(&key, pg_sys::AccessShareLock)?;
     if table.missing(&times.wanted(layout, &table)?)?.is_empty() {
         return Ok(Vec::new());
     }
     // As strong as the lock that CREATE TABLE ... PARTITION OF takes. Two sessions that held a weaker one and upgraded
     // it would deadlock.
-    let table = Table::look(parent, pg_sys::AccessExclusiveLock)?;
+    let table = Table::look(&key, pg_sys::AccessExclusiveLock)?;
     let wanted = times.wanted(layout, &table)?;
     let missing = table.missing(&wanted)?;
     if missing.is_empty() {
         return Ok(Vec::new());
     }
     table.check_may_create()?;
-    table.owner.run(|| table.fill_gaps(client, parent, &column, &wanted, missing))
-}
-
-/// The column of the partition key, quoted. Its type is `bigint`, a domain over it, or `snowflake_id`.
-fn key_column(client: &SpiClient, table: pg_sys::Oid) -> Result<CString, Failure> {
-    let found = client.select(KEY, Some(1), &[table.into()])?;
-    let number = if found.is_empty() { None } else { found.first().get_one::<i16>()? };
-    // SAFETY: lookups by the number of a column that exists, and quoting of a name that is NUL-terminated.
-    unsafe {
-        let column_type = number.map(|number| pg_sys::get_atttype(table, number));
-        match number {
-            Some(number) if column_type.is_some_and(|of| pg_sys::IsBinaryCoercible(of, pg_sys::INT8OID)) => {
-                let name = pg_sys::get_attname(table, number, false);
-                Ok(owned(pg_sys::quote_identifier(name)).unwrap_or_default())
-            }
-            _ => {
-                let name = owned(pg_sys::get_rel_name(table)).unwrap_or_default();
-                let key = direct_function_call_as_datum(pg_sys::pg_get_partkeydef, &[table.into_datum()])
-                    .and_then(|key| owned(pg_sys::text_to_cstring(key.cast_mut_ptr())));
-                let of_type = column_type.and_then(|of| owned(pg_sys::format_type_be(of)));
-                let detail = match (key, of_type) {
-                    (None, _) => "It is not partitioned.".to_owned(),
-                    (Some(key), None) => format!("Its partition key is {}.", shown(&key)),
-                    (Some(key), Some(of)) => format!("Its partition key is {}, of type {}.", shown(&key), shown(&of)),
-                };
-                Err(PartitionError::Key(shown(&name), detail).into())
-            }
-        }
-    }
+    table.owner.run(|| table.fill_gaps(client, &key, &wanted, missing))
 }
 
 /// What the caller of `snowflake_create_partitions()` asks for.
@@ -155,12 +119,7 @@ fn step(every: Interval) -> Result<PieceLength, PartitionError> {
 }
 
 fn interval_text(interval: Interval) -> String {
-    // SAFETY: interval_out takes an interval and returns a NUL-terminated string.
-    let text = unsafe {
-        direct_function_call_as_datum(pg_sys::interval_out, &[interval.into_datum()])
-            .and_then(|text| owned(text.cast_mut_ptr::<c_char>()))
-    };
-    shown(&text.unwrap_or_default())
+    shown(&catalog::interval(interval).unwrap_or_default())
 }
 
 fn finite(timestamptz: i64, argument: &'static str) -> Result<UnixMicros, PartitionError> {

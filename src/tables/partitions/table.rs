@@ -1,11 +1,13 @@
 //! A table that is partitioned by ranges of IDs: what the catalog says of it, and the statements that add to it.
 
 use super::failure::Failure;
-use super::names::{c_string, identifier, names, owned, quoted, shown};
+use super::key::RangeKey;
+use super::names::{c_string, identifier, quoted, shown};
 use super::privileges;
 use crate::errors::partitions::{DefaultRows, Partition, PartitionError};
+use crate::postgres::catalog;
 use crate::postgres::open_relation::OpenRelation;
-use crate::postgres::restricted::{Owner, may_create_in};
+use crate::postgres::restricted::Owner;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::pieces::{Edge, Overlap, Piece, missing};
@@ -17,17 +19,8 @@ const LONGEST_NAME: usize = pg_sys::NAMEDATALEN as usize - 1;
 
 /// Checks that the caller owns the table, or is a member of the role that does.
 pub fn check_owner(table: pg_sys::Oid) -> Result<(), PartitionError> {
-    // SAFETY: a lookup, which returns NULL if there is no such relation.
-    let name = unsafe { owned(pg_sys::get_rel_name(table)) }.ok_or(PartitionError::NoSuchTable(table.to_u32()))?;
-    // SAFETY: lookups; they raise an error if the table was dropped meanwhile.
-    let owner = unsafe {
-        #[cfg(not(since_pg16))]
-        let owner = pg_sys::pg_class_ownercheck(table, pg_sys::GetUserId());
-        #[cfg(since_pg16)]
-        let owner = pg_sys::object_ownercheck(pg_sys::RelationRelationId, table, pg_sys::GetUserId());
-        owner
-    };
-    if owner { Ok(()) } else { Err(PartitionError::NotOwner(shown(&name))) }
+    let name = catalog::relation_name(table).ok_or(PartitionError::NoSuchTable(table.to_u32()))?;
+    if catalog::owns(table) { Ok(()) } else { Err(PartitionError::NotOwner(shown(&name))) }
 }
 
 /// A partition that exists, and its bounds.
@@ -48,7 +41,8 @@ impl Table {
     /// Locks a table and reads its partitions. The lock is kept until the end of the transaction, unless it is an
     /// ACCESS SHARE lock. The partitions are read from the relation cache: the snapshot of a REPEATABLE READ
     /// transaction might not show the latest.
-    pub fn look(table: pg_sys::Oid, lock: u32) -> Result<Self, PartitionError> {
+    pub fn look(key: &RangeKey, lock: u32) -> Result<Self, PartitionError> {
+        let table = key.table();
         let gone = || PartitionError::NoSuchTable(table.to_u32());
         let relation = match lock {
             pg_sys::AccessShareLock => OpenRelation::open(table, lock),
@@ -57,28 +51,9 @@ impl Table {
         let relation = relation.ok_or_else(gone)?;
         // The owner may have changed before the lock was granted.
         check_owner(table)?;
-        let (mut existing, mut default) = (Vec::new(), None);
-        // SAFETY: the relation is open while its description is read. For ranges of one bigint, the bounds are in
-        // ascending order: bound i is `datums[i]` if `kind[i]` says that it has a value. The partition from bound i - 1
-        // to bound i is number `indexes[i]`, or -1 if there is none.
-        unsafe {
-            let partitions = &*pg_sys::RelationGetPartitionDesc(relation.as_ptr(), false);
-            if let Some(bounds) = partitions.boundinfo.as_ref() {
-                let oid = |index: i32| usize::try_from(index).ok().map(|index| *partitions.oids.add(index));
-                let edge = |i: usize| match **bounds.kind.add(i) {
-                    pg_sys::PartitionRangeDatumKind::PARTITION_RANGE_DATUM_MINVALUE => Edge::Lowest,
-                    pg_sys::PartitionRangeDatumKind::PARTITION_RANGE_DATUM_MAXVALUE => Edge::Highest,
-                    _ => Edge::Id((**bounds.datums.add(i)).value() as i64),
-                };
-                existing = (1..bounds.ndatums as usize)
-                    .filter_map(|i| Some((oid(*bounds.indexes.add(i))?, edge(i - 1)..edge(i))))
-                    .collect();
-                default = oid(bounds.default_index);
-            }
-        }
-        // SAFETY: a look-up, which returns 0 where there is no such relation.
-        let schema_oid = unsafe { pg_sys::get_rel_namespace(table) };
-        let (schema, name) = names(table).ok_or_else(gone)?;
+        let (existing, default) = partitions(key, &relation);
+        let catalog::RelationFacts { name, schema: schema_oid, .. } = catalog::relation(table).ok_or_else(gone)?;
+        let schema = catalog::schema_name(schema_oid).ok_or_else(gone)?;
         drop(relation);
         let owner = Owner::of(table).ok_or_else(gone)?;
         Ok(Self { owner, schema_oid, schema, name, existing, default })
@@ -86,11 +61,10 @@ impl Table {
 
     /// Checks that the owner may create tables beside this one.
     pub fn check_may_create(&self) -> Result<(), PartitionError> {
-        if self.owner.is_temporary || may_create_in(self.schema_oid, self.owner.role) {
+        if self.owner.is_temporary || catalog::may_create_in(self.schema_oid, self.owner.role) {
             return Ok(());
         }
-        // SAFETY: a look-up, which returns NULL if there is no such role.
-        let role = unsafe { owned(pg_sys::GetUserNameFromId(self.owner.role, true)) }.unwrap_or_default();
+        let role = catalog::role_name(self.owner.role).unwrap_or_default();
         Err(PartitionError::MayNotCreate {
             table: shown(&self.quoted()),
             role: shown(&identifier(&role)),
@@ -102,18 +76,17 @@ impl Table {
     pub fn fill_gaps(
         &self,
         client: &mut SpiClient,
-        parent: pg_sys::Oid,
-        column: &CStr,
+        key: &RangeKey,
         wanted: &[Piece],
         missing: Vec<usize>,
     ) -> Result<Vec<pg_sys::Oid>, Failure> {
         // The lock that CREATE TABLE would take, so that no row comes in after the check.
-        self.check_default(client, column, wanted, &missing, pg_sys::AccessExclusiveLock)?;
+        self.check_default(client, key, wanted, &missing, pg_sys::AccessExclusiveLock)?;
         let mut created = Vec::with_capacity(missing.len());
         for piece in missing {
             client.update(&*self.statement(&wanted[piece]), None, &[])?;
-            let partition = self.find(&wanted[piece]);
-            privileges::inherit(client, parent, partition)?;
+            let partition = self.find(&wanted[piece]).unwrap_or(pg_sys::InvalidOid);
+            privileges::inherit(client, key.table(), partition)?;
             created.push(partition);
         }
         Ok(created)
@@ -132,8 +105,7 @@ impl Table {
     /// The same, for an error message.
     pub fn existing(&self, partition: usize) -> Partition {
         let (oid, ids) = self.existing[partition].clone();
-        // SAFETY: a lookup, which returns NULL if it was dropped.
-        let name = unsafe { owned(pg_sys::get_rel_name(oid)) }.unwrap_or_default();
+        let name = catalog::relation_name(oid).unwrap_or_default();
         Partition { parent: shown(&self.quoted()), name: shown(&name), ids }
     }
 
@@ -158,9 +130,8 @@ impl Table {
     }
 
     /// The relation with the name of a partition, in the table's schema.
-    fn find(&self, piece: &Piece) -> pg_sys::Oid {
-        // SAFETY: a lookup by a NUL-terminated name.
-        unsafe { pg_sys::get_relname_relid(self.name_of(piece).as_ptr(), self.schema_oid) }
+    fn find(&self, piece: &Piece) -> Option<pg_sys::Oid> {
+        catalog::relation_named(self.schema_oid, &self.name_of(piece))
     }
 
     /// A partition that is to be created, for an error message.
@@ -184,7 +155,7 @@ impl Table {
             if self.name_of(piece).as_bytes().len() > LONGEST_NAME {
                 return Err(PartitionError::Name(Box::new(self.wanted(piece))));
             }
-            if self.find(piece) != pg_sys::InvalidOid {
+            if self.find(piece).is_some() {
                 return Err(PartitionError::NameTaken(Box::new(self.wanted(piece))));
             }
         }
@@ -198,26 +169,26 @@ impl Table {
     pub fn check_default(
         &self,
         client: &mut SpiClient,
-        column: &CStr,
+        key: &RangeKey,
         wanted: &[Piece],
         missing: &[usize],
         lock: u32,
     ) -> Result<(), Failure> {
         let Some(default) = self.default else { return Ok(()) };
-        // SAFETY: takes a lock, which is released at the end of the transaction.
-        unsafe { pg_sys::LockRelationOid(default, lock as pg_sys::LOCKMODE) };
+        // Whoever may detach or drop it has waited for the lock on the table.
+        let Some(default) = OpenRelation::open_and_keep_locked(default, lock) else { return Ok(()) };
         // One query for each run of adjacent pieces.
         for run in missing.chunk_by(|piece, next| piece + 1 == *next) {
             let ids = wanted[run[0]].ids.start..wanted[run[run.len() - 1]].ids.end;
-            let Some(id) = lowest_in(client, default, &ids, column)? else { continue };
+            let Some(id) = lowest_in(client, &default, &ids, key.column())? else { continue };
             let piece = run.iter().map(|&piece| &wanted[piece]).find(|piece| piece.ids.contains(&id));
-            let (schema, name) = names(default).unwrap_or_default();
+            let (schema, name) = catalog::qualified_name(default.oid()).unwrap_or_default();
             return Err(PartitionError::DefaultRows(Box::new(DefaultRows {
                 wanted: self.wanted(piece.unwrap_or(&wanted[run[0]])),
                 id,
                 name: shown(&name),
                 quoted: shown(&quoted(&schema, &name)),
-                column: shown(column),
+                column: shown(key.column()),
                 all: wanted[0].ids.start..wanted[wanted.len() - 1].ids.end,
             }))
             .into());
@@ -240,19 +211,43 @@ impl Table {
     }
 }
 
+/// The partitions of a table with this key, in ascending order, and the default partition.
+fn partitions(key: &RangeKey, table: &OpenRelation) -> (Vec<Existing>, Option<pg_sys::Oid>) {
+    assert_eq!(key.table(), table.oid());
+    // SAFETY: the relation is open while its description is read. By its key, it is partitioned by ranges of one bigint. Then bounds are in
+    // ascending order: bound i is `datums[i]` if `kind[i]` says that it has a value. The partition from bound i - 1 to bound i is number
+    // `indexes[i]`, or -1 if there is none.
+    unsafe {
+        let partitions = &*pg_sys::RelationGetPartitionDesc(table.as_ptr(), false);
+        let Some(bounds) = partitions.boundinfo.as_ref() else { return (Vec::new(), None) };
+        let oid = |index: i32| usize::try_from(index).ok().map(|index| *partitions.oids.add(index));
+        let edge = |i: usize| match **bounds.kind.add(i) {
+            pg_sys::PartitionRangeDatumKind::PARTITION_RANGE_DATUM_MINVALUE => Edge::Lowest,
+            pg_sys::PartitionRangeDatumKind::PARTITION_RANGE_DATUM_MAXVALUE => Edge::Highest,
+            _ => Edge::Id((**bounds.datums.add(i)).value() as i64),
+        };
+        let existing = (1..bounds.ndatums as usize)
+            .filter_map(|i| Some((oid(*bounds.indexes.add(i))?, edge(i - 1)..edge(i))))
+            .collect();
+        (existing, oid(bounds.default_index))
+    }
+}
+
 /// The lowest of these IDs in a table and its partitions. Each is read by itself, as its owner: whoever read all of them at
 /// once would run code of all owners.
 fn lowest_in(
     client: &mut SpiClient,
-    table: pg_sys::Oid,
+    table: &OpenRelation,
     ids: &Range<i64>,
     column: &CStr,
 ) -> Result<Option<i64>, spi::Error> {
     let mut lowest = None;
     for table in with_partitions(table) {
-        // SAFETY: a look-up in the catalog.
-        let has_rows = unsafe { pg_sys::get_rel_relkind(table) } as u8 == pg_sys::RELKIND_RELATION;
-        let (Some(owner), Some((schema, name)), true) = (Owner::of(table), names(table), has_rows) else { continue };
+        let has_rows = catalog::relation(table).is_some_and(|relation| relation.kind == pg_sys::RELKIND_RELATION);
+        let (Some(owner), Some((schema, name)), true) = (Owner::of(table), catalog::qualified_name(table), has_rows)
+        else {
+            continue;
+        };
         let query = first_in(ids, column, &quoted(&schema, &name));
         // `update` takes a new snapshot, after the lock was granted.
         let rows = owner.run(|| client.update(&*query, Some(1), &[]))?;
@@ -262,11 +257,11 @@ fn lowest_in(
     Ok(lowest)
 }
 
-/// A table that is locked, and so gets and loses no partition, and its partitions down to the last.
-fn with_partitions(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    // SAFETY: the list is of OIDs, as many as it says, and at least one.
+/// A table that is open and so locked, and its partitions down to the last.
+fn with_partitions(table: &OpenRelation) -> Vec<pg_sys::Oid> {
+    // SAFETY: the list is of OIDs, as many as it says, and at least one: that of the table, which exists.
     unsafe {
-        let list = pg_sys::find_all_inheritors(table, pg_sys::NoLock as pg_sys::LOCKMODE, std::ptr::null_mut());
+        let list = pg_sys::find_all_inheritors(table.oid(), pg_sys::NoLock as pg_sys::LOCKMODE, std::ptr::null_mut());
         let cells = std::slice::from_raw_parts((*list).elements, (*list).length as usize);
         cells.iter().map(|cell| cell.oid_value).collect()
     }

@@ -3,15 +3,17 @@
 //! table, which is the first: two jobs do not meet in another order, and the second finds nothing left to do.
 
 use super::failure::Failure;
+use super::key::RangeKey;
 use super::leaving::{self, Leaving};
-use super::names::{owned, quoted, shown};
+use super::names::{quoted, shown};
 use super::table::{Table, check_owner};
-use super::{interval_text, key_column, step};
+use super::{interval_text, step};
 use crate::errors::Error;
 use crate::errors::partitions::{Kept, PartitionError};
 use crate::postgres::encoding::{self, Text};
 use crate::postgres::given::Given;
 use crate::postgres::time::{clock, timestamptz};
+use crate::postgres::{catalog, read_only};
 use crate::server::believed;
 use crate::{settings, shared};
 use pgrx::PgTryBuilder;
@@ -94,36 +96,32 @@ fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Re
     // First, so that nobody else can lock the table or learn anything about it.
     check_owner(parent)?;
     if !wish.dry_run {
-        // SAFETY: each raises an error, or does nothing.
-        unsafe {
-            pg_sys::PreventCommandDuringRecovery(FUNCTION.as_ptr());
-            pg_sys::PreventCommandIfReadOnly(FUNCTION.as_ptr());
-        }
+        read_only::refuse_in_recovery(FUNCTION);
+        read_only::refuse_in_transaction(FUNCTION);
     }
     let terms = understood(wish)?;
-    let column = key_column(client, parent)?;
+    let key = RangeKey::of(client, parent)?;
 
     // First with a weak lock that is released at once: usually there is nothing to do.
-    let plan = draw(client, layout, parent, &terms, pg_sys::AccessShareLock)?;
+    let plan = draw(client, layout, &key, &terms, pg_sys::AccessShareLock)?;
     if wish.dry_run {
-        plan.check(client, &column)?;
+        plan.check(client, &key)?;
     }
     if wish.dry_run || plan.is_idle() {
         plan.warn();
         return Ok(plan.steps());
     }
-    // SAFETY: a look-up, which returns NULL if there is no such relation.
-    let name = unsafe { owned(pg_sys::get_rel_name(parent)) }.unwrap_or_default();
+    let name = catalog::relation_name(parent).unwrap_or_default();
     PgTryBuilder::new(AssertUnwindSafe(|| {
         // As strong as the locks that the statements take, so that no other session is in between.
-        let plan = draw(client, layout, parent, &terms, pg_sys::AccessExclusiveLock)?;
+        let plan = draw(client, layout, &key, &terms, pg_sys::AccessExclusiveLock)?;
         plan.warn();
         let steps = plan.steps();
         let Plan { table, pieces, old } = plan;
         if !pieces.is_empty() {
             table.check_may_create()?;
             let all = (0..pieces.len()).collect();
-            table.owner.run(|| table.fill_gaps(client, parent, &column, &pieces, all))?;
+            table.owner.run(|| table.fill_gaps(client, &key, &pieces, all))?;
         }
         for statement in old.iter().filter(|old| old.is_carried_out()).filter_map(|old| old.statement.as_ref()) {
             table.owner.run(|| client.update(&**statement, None, &[]))?;
@@ -162,14 +160,8 @@ fn times() -> (UnixMicros, UnixMicros, UnixMicros) {
     (believed, believed.max(last), believed.min(now))
 }
 
-fn draw(
-    client: &mut SpiClient,
-    layout: &Layout,
-    parent: pg_sys::Oid,
-    terms: &Terms,
-    lock: u32,
-) -> Result<Plan, Failure> {
-    let table = Table::look(parent, lock)?;
+fn draw(client: &mut SpiClient, layout: &Layout, key: &RangeKey, terms: &Terms, lock: u32) -> Result<Plan, Failure> {
+    let table = Table::look(key, lock)?;
     let (now, latest, passed) = times();
     let until = terms.ahead.later(latest);
     let bounds: Vec<Range<Edge>> = table.bounds().cloned().collect();
@@ -200,13 +192,13 @@ fn draw(
 
 impl Plan {
     /// For a dry run: the errors that the call itself would end with, as far as names and bounds do not show them.
-    fn check(&self, client: &mut SpiClient, column: &CStr) -> Result<(), Failure> {
+    fn check(&self, client: &mut SpiClient, key: &RangeKey) -> Result<(), Failure> {
         if self.pieces.is_empty() {
             return Ok(());
         }
         self.table.check_may_create()?;
         let all: Vec<usize> = (0..self.pieces.len()).collect();
-        self.table.check_default(client, column, &self.pieces, &all, pg_sys::AccessShareLock)
+        self.table.check_default(client, key, &self.pieces, &all, pg_sys::AccessShareLock)
     }
 
     fn steps(&self) -> Vec<Step> {

@@ -95,7 +95,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
                 let new = DatabaseCopy { until, generation: generation.into(), used: true };
                 Some(record::copy_to(new))
             });
-            shared::withdraw_admissions();
+            shared::withdraw_admissions(&mut transitions);
             copied?;
             (now, Some((logged_at, last, before)))
         }

@@ -72,7 +72,7 @@ pub fn publish(layout: &Layout, transitions: &mut Transitions) {
         }
     }
     replace(layout, worker, last, transitions);
-    shared::withdraw_admissions();
+    shared::withdraw_admissions(transitions);
 }
 
 /// Notes that a lease has put this worker beside the line.

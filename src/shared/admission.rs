@@ -18,8 +18,8 @@ const LONGEST_WITHOUT_CLOCK: Micros = Micros::from_millis(1);
 /// The limit while the session is not admitted.
 const NOTHING: i64 = i64::MIN;
 
-/// A backend has one thread. The fields are atomics, with relaxed access, only because a static must be sound for
-/// threads.
+/// What this process keeps for itself. It has one thread, and no signal handler looks here: so nothing needs to order the accesses. The fields
+/// are atomics, with relaxed access, only because a static must be sound for threads.
 #[repr(C, align(64))]
 struct Admission {
     /// The counter when the clock was last read.

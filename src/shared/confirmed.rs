@@ -1,6 +1,7 @@
 //! How safe a reservation is on synchronous standbys, and how safe a session wants it.
 
-use pgrx::pg_sys::{self, SyncCommitLevel, TimestampTz};
+use crate::postgres::process::{self, names_standbys};
+use pgrx::pg_sys::{SyncCommitLevel, TimestampTz};
 
 // How safe a session wants its reservations to be: levels of `synchronous_commit`. PostgreSQL's indexes for what
 // standbys have confirmed are one lower.
@@ -33,7 +34,7 @@ impl Confirmed {
 
     /// No standby is named, in the configuration that the session has read. A later one may name some.
     pub fn while_none_is_named(level: i64) -> Self {
-        Self { level, configuration: configuration_read_at() }
+        Self { level, configuration: process::configuration_read_at() }
     }
 
     /// From the numbers that [`Self::to_numbers`] gave.
@@ -51,7 +52,7 @@ impl Confirmed {
     /// `synchronous_standby_names`, which is cheap. It may be out of date; [`crate::reservation`] asks the server for each
     /// reservation.
     pub fn is_enough(self) -> bool {
-        let holds = |configuration| configuration == ANY || configuration == configuration_read_at();
+        let holds = |configuration| configuration == ANY || configuration == process::configuration_read_at();
         !names_standbys() || (asked() <= self.level && holds(self.configuration))
     }
 
@@ -63,22 +64,9 @@ impl Confirmed {
 
 /// The level that this session's `synchronous_commit` asks for.
 pub fn asked() -> i64 {
-    // SAFETY: a global of this process.
-    match unsafe { pg_sys::synchronous_commit } as SyncCommitLevel::Type {
+    match process::synchronous_commit() as SyncCommitLevel::Type {
         SyncCommitLevel::SYNCHRONOUS_COMMIT_OFF | SyncCommitLevel::SYNCHRONOUS_COMMIT_LOCAL_FLUSH => HERE,
         SyncCommitLevel::SYNCHRONOUS_COMMIT_REMOTE_WRITE => WRITTEN,
         _ => FLUSHED,
     }
-}
-
-/// Whether `synchronous_standby_names` names any, in the configuration that this session has read.
-fn names_standbys() -> bool {
-    // SAFETY: NULL or a NUL-terminated string of this process.
-    unsafe { !pg_sys::SyncRepStandbyNames.is_null() && *pg_sys::SyncRepStandbyNames != 0 }
-}
-
-/// When this session last read the configuration.
-fn configuration_read_at() -> TimestampTz {
-    // SAFETY: a global of this process.
-    unsafe { pg_sys::PgReloadTime }
 }

@@ -2,6 +2,30 @@
 //! every start of the server, and again after the crash of a session. Beside it, what a process keeps of its own:
 //! [`admission`], [`confirmed`], [`waits`].
 
+/// Defines pieces of shared memory: `PgAtomic`, which is used without a lock, and `PgLwLock`, behind a lock of its own. Each has the name by
+/// which PostgreSQL knows it, and is made by [`init`].
+macro_rules! in_shared_memory {
+    ($($(#[$doc:meta])* static $piece:ident: $access:ident<$type:ident> = $name:expr;)*) => {$(
+        $(#[$doc])*
+        static $piece: $access<$type> = {
+            const NAME: &std::ffi::CStr = $name;
+            // SAFETY: the names begin with that of this extension, and no two pieces have the same one.
+            unsafe { $access::new(NAME) }
+        };
+
+        const _: () = {
+            const fn owns_nothing<T: Send + Sync + 'static>() -> bool {
+                !std::mem::needs_drop::<T>()
+            }
+            assert!(owns_nothing::<$type>());
+        };
+
+        // SAFETY: several processes may use a value at once as several threads may, since it is `Sync`. It refers to no memory of one process:
+        // a type with a pointer is not `Sync`, one with a box needs to be dropped, and no type here has a reference.
+        unsafe impl PGRXSharedMemory for $type {}
+    )*};
+}
+
 pub mod admission;
 pub mod confirmed;
 mod fixed_text;
@@ -12,6 +36,7 @@ pub mod waits;
 pub use fixed_text::FixedText;
 pub use start::Start;
 
+use crate::postgres::process;
 use crate::postgres::time::clock;
 use pgrx::lwlock::PgLwLockExclusiveGuard;
 use pgrx::prelude::*;
@@ -25,29 +50,26 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
-/// Read and moved without a lock; see [`Line`] for which of its methods need the lock of [`transitions`].
-// SAFETY: the names are this extension's own.
-static LINE: PgAtomic<SharedLine> = unsafe { PgAtomic::new(c"pg_snowflake line") };
-
 /// The name of the lock for transitions is also the wait event that pg_stat_activity shows.
 const LOCK: &CStr = c"pg_snowflake";
 
-// SAFETY: as above.
-static TRANSITIONS: PgLwLock<Transitions> = unsafe { PgLwLock::new(LOCK) };
+in_shared_memory! {
+    /// Read and moved without a lock; see [`Line`] for what orders its atomics, and which of its methods need the lock of [`transitions`].
+    static LINE: PgAtomic<SharedLine> = c"pg_snowflake line";
 
-// SAFETY: as above.
-static LEASE_NEWS: PgLwLock<LeaseNews> = unsafe { PgLwLock::new(c"pg_snowflake lease") };
+    static TRANSITIONS: PgLwLock<Transitions> = LOCK;
 
-// SAFETY: as above.
-static COUNTERS: PgAtomic<Counters> = unsafe { PgAtomic::new(c"pg_snowflake counters") };
+    static LEASE_NEWS: PgLwLock<LeaseNews> = c"pg_snowflake lease";
 
-// SAFETY: as above.
-static NOTICES: PgAtomic<Notices> = unsafe { PgAtomic::new(c"pg_snowflake notices") };
+    static COUNTERS: PgAtomic<Counters> = c"pg_snowflake counters";
 
-// SAFETY: as above.
-static LEASE_KEPT: PgAtomic<LeaseKept> = unsafe { PgAtomic::new(c"pg_snowflake lease kept") };
+    static NOTICES: PgAtomic<Notices> = c"pg_snowflake notices";
 
-/// Whether the library was preloaded, so that the six above exist.
+    static LEASE_KEPT: PgAtomic<LeaseKept> = c"pg_snowflake lease kept";
+}
+
+/// Whether the library was preloaded, so that the six above exist. Set in the postmaster before it starts other processes; nothing else
+/// orders it.
 static EXISTS: AtomicBool = AtomicBool::new(false);
 
 /// On cache lines of its own, so that no session loses the line's word from its cache because something beside it is
@@ -55,9 +77,6 @@ static EXISTS: AtomicBool = AtomicBool::new(false);
 #[derive(Default)]
 #[repr(C, align(128))]
 struct SharedLine(Line);
-
-// SAFETY: atomics only, no pointers.
-unsafe impl PGRXSharedMemory for SharedLine {}
 
 /// The state that transitions change. Under the lock, there is only arithmetic, and writing of the register and of the page of
 /// its copy: nothing that waits, and no memory allocation.
@@ -93,7 +112,7 @@ pub struct Held {
     pub origin: u16,
 }
 
-/// Whether this postmaster has made shared memory before: it does so again after the crash of a session.
+/// Whether this postmaster has made shared memory before: it does so again after the crash of a session. Of the postmaster alone.
 static RAN_BEFORE: AtomicBool = AtomicBool::new(false);
 
 impl Transitions {
@@ -112,18 +131,25 @@ impl Transitions {
     }
 }
 
-/// The numbers that every session that claims reads about once a millisecond, without a lock. Written under the lock for
-/// transitions.
+/// The numbers that every session that claims reads about once a millisecond, without a lock. All are relaxed.
 #[repr(C, align(128))]
 struct Notices {
-    /// Counted up when all sessions must be admitted again.
+    /// Counted up when all sessions must be admitted again. That is sound only because it is done under the lock for transitions, together
+    /// with the changes that it tells of. A session reads the number before it takes that lock to be admitted. So where it has read the new
+    /// number, the lock has it see the changes, too; and where it has read the old one, it finds later that the number is another.
     admissions: AtomicU64,
-    /// [`BelievedClock`], each number in an atomic of its own. A reader that finds one number changed and the next not
-    /// yet sees a clock that was stepped or has leapt, and then looks again under the lock.
+    /// [`BelievedClock`], each number in an atomic of its own; written under the lock for transitions, read without it. A reader may find
+    /// one number changed and the next not yet, in any order where the processor orders memory weakly: a new `leap_since`, say, with an
+    /// old `leap_offset`. Then [`BelievedClock::peek`] either finds that the clock was stepped or has leapt, and the caller looks again under the
+    /// lock; or it goes by an offset that was believed shortly before. That concerns the time of IDs for a moment, and not that they are
+    /// distinct, which rests on the line alone.
     clock_offset: AtomicI64,
+    /// See `clock_offset`.
     leap_offset: AtomicI64,
-    /// [`NO_LEAP`] where there is none.
+    /// See `clock_offset`. [`NO_LEAP`] where there is none.
     leap_since: AtomicI64,
+    /// Nothing orders it: a session that sees it late publishes the worker itself, or waits for a keeper that is gone until it looks again.
+    /// Either way, the lock for transitions decides which configuration is the latest.
     has_keeper: AtomicBool,
 }
 
@@ -145,7 +171,7 @@ impl Notices {
         };
         new.set_clock(&clock);
         // SAFETY: in the postmaster, which calls this when it makes shared memory, and the callback before it lets go
-        // of it.
+        // of it. The callback lives as long as the process.
         unsafe { pg_sys::on_shmem_exit(Some(remember), pg_sys::Datum::from(0)) };
         new
     }
@@ -168,9 +194,9 @@ impl Notices {
 /// belongs to.
 static REMEMBERED_LEASE: Mutex<Option<Grant>> = Mutex::new(None);
 
-unsafe extern "C-unwind" fn remember(_code: i32, _argument: pg_sys::Datum) {
-    // SAFETY: a flag of this process. A child of the postmaster inherits the callback, and has nothing to remember.
-    if unsafe { pg_sys::IsUnderPostmaster } {
+extern "C-unwind" fn remember(_code: i32, _argument: pg_sys::Datum) {
+    // A child of the postmaster inherits the callback, and has nothing to remember.
+    if process::is_child_of_postmaster() {
         return;
     }
     if let Ok(mut remembered) = REMEMBERED.lock() {
@@ -183,6 +209,9 @@ unsafe extern "C-unwind" fn remember(_code: i32, _argument: pg_sys::Datum) {
 
 /// The grant that sessions claim of, for after a session's crash. It says nothing of what the crash may have spoilt: it is about what
 /// the registry has stored. In numbers of its own, as the lock for transitions may be held by the session that crashed.
+///
+/// Written under the lock for transitions, so by one process at a time; read by the postmaster when all its children have ended. `SeqCst`
+/// keeps the four stores in their order for whoever reads them after a crash in between.
 #[derive(Default)]
 struct LeaseKept {
     worker: AtomicU64,
@@ -219,9 +248,6 @@ impl LeaseKept {
     }
 }
 
-// SAFETY: atomics only, no pointers.
-unsafe impl PGRXSharedMemory for LeaseKept {}
-
 /// Notes the grant that sessions claim of, for after a session's crash; or that they claim no more. The second argument proves that the
 /// caller holds the lock.
 pub fn keep_lease(grant: Option<Grant>, _lock: &mut Transitions) {
@@ -236,7 +262,8 @@ pub fn kept_lease() -> Option<Grant> {
 /// How many kinds of waits have names.
 pub const WAITS: usize = 5;
 
-/// Counts since the start of the run, for `snowflake_status`. Microseconds where they count time.
+/// Counts since the start of the run, for `snowflake_status`. Microseconds where they count time. Those of which nothing else is said are
+/// relaxed: nothing is decided by them, and no other number must fit them.
 #[derive(Default)]
 pub struct Counters {
     /// Reservations written.
@@ -252,28 +279,24 @@ pub struct Counters {
     /// Leaps forward that were not believed at once.
     pub clock_leaps: AtomicI64,
     /// Processes that may claim. An atomic, as processes subtract themselves at their exit, where they can take no
-    /// lock.
+    /// lock. `SeqCst`: a session counts itself before it takes the lock for transitions to read the reservation, and the keeper looks
+    /// here before it takes that lock to give the reservation back. So one of them sees the other.
     pub sessions: AtomicI64,
     /// Calls that ended with an error of this extension.
     pub errors: AtomicI64,
     /// The number of the process that leases the worker, in PostgreSQL's array of processes, plus 1; 0 while it does not run.
+    /// Relaxed: whoever reads an old number wakes up another process, which sleeps again.
     pub lessee: AtomicI64,
     /// The numbers of the wait events that have names, in the order in which `waits` has them; 0 without.
+    /// Relaxed: a session that does not see one yet shows its wait without a name.
     pub wait_events: [AtomicU32; WAITS],
-    /// How many listings of the registry were asked for, and up to which of them they were made: of workers, and of segments.
+    /// How many listings of the registry were asked for: of workers, and of segments. Relaxed: each number is taken by one session, and the
+    /// process that makes listings looks again when it is woken up.
     pub listings_wanted: [AtomicI64; 2],
-    /// See `listings_wanted`.
+    /// Up to which of those they were made. Relaxed: counted up after the errors are in the news of the lease, behind whose lock the session
+    /// reads them, and after the listing is in a file.
     pub listings_made: [AtomicI64; 2],
 }
-
-// SAFETY: atomics only, no pointers.
-unsafe impl PGRXSharedMemory for Counters {}
-
-// SAFETY: as above.
-unsafe impl PGRXSharedMemory for Notices {}
-
-// SAFETY: plain numbers, no pointers.
-unsafe impl PGRXSharedMemory for Transitions {}
 
 /// News from the process that leases the worker.
 #[derive(Default)]
@@ -285,9 +308,6 @@ pub struct LeaseNews {
     /// Why the last listing failed, of workers and of segments; empty where it did not.
     pub listing_errors: [FixedText; 2],
 }
-
-// SAFETY: plain numbers, no pointers.
-unsafe impl PGRXSharedMemory for LeaseNews {}
 
 /// Requests the shared memory. Called while the library is preloaded.
 pub fn init() {
@@ -320,7 +340,7 @@ pub fn transitions() -> PgLwLockExclusiveGuard<'static, Transitions> {
 
 /// Whether this session holds the lock for transitions.
 fn holds_transitions() -> bool {
-    // SAFETY: the lock of that name was requested together with the shared memory.
+    // SAFETY: the lock of that name was requested together with the shared memory; without that, PostgreSQL raises an error.
     unsafe { pg_sys::LWLockHeldByMe(&raw mut (*pg_sys::GetNamedLWLockTranche(LOCK.as_ptr())).lock) }
 }
 
@@ -335,14 +355,15 @@ pub fn counters() -> &'static Counters {
 }
 
 /// The number of the server's last withdrawal of all admissions. A session that was admitted before it must be admitted
-/// again.
+/// again. See [`Notices`] for what orders it.
 #[inline]
 pub fn admissions() -> u64 {
     NOTICES.get().admissions.load(Relaxed)
 }
 
-/// Withdraws the admissions of all sessions. They notice it within a millisecond of claiming.
-pub fn withdraw_admissions() {
+/// Withdraws the admissions of all sessions. They notice it within a millisecond of claiming. The argument proves that the caller holds the
+/// lock, under which it has made the changes that sessions are to see.
+pub fn withdraw_admissions(_lock: &mut Transitions) {
     NOTICES.get().admissions.fetch_add(1, Relaxed);
 }
 

@@ -1,20 +1,21 @@
 //! The segments of the server: for each tag that is used, the range that sessions take numbers from, and the one that comes after;
 //! and what sessions want the process to do that talks to the registry.
 
+use super::FixedText;
 use pgrx::lwlock::PgLwLockExclusiveGuard;
 use pgrx::{PGRXSharedMemory, PgAtomic, PgLwLock, pg_shmem_init};
 use snowflake_core::Micros;
 use snowflake_core::segment::{Bounds, Counter, Held, Plan, Range, Slot, Tag, TagRecord, TagRefusal, TagStanding};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
-/// The most tags for which there can be a place.
+/// The most tags for which there can be a place: the highest `pg_snowflake.max_segments`. A place beyond it would be a panic under the lock.
 pub const MOST: usize = 1024;
 
-// SAFETY: the names are this extension's own.
-static PLACES: PgAtomic<Places> = unsafe { PgAtomic::new(c"pg_snowflake segments' counters") };
+in_shared_memory! {
+    static PLACES: PgAtomic<Places> = c"pg_snowflake segments' counters";
 
-// SAFETY: as above.
-static SEGMENTS: PgLwLock<Segments> = unsafe { PgLwLock::new(c"pg_snowflake segments") };
+    static SEGMENTS: PgLwLock<Segments> = c"pg_snowflake segments";
+}
 
 /// Requests the shared memory. Called while the library is preloaded.
 pub fn init() {
@@ -25,10 +26,12 @@ pub fn init() {
 /// The place of a tag: what sessions look at without a lock. On cache lines of its own.
 #[repr(C, align(128))]
 pub struct TagPlace {
-    /// The range in use.
+    /// The range in use. [`Counter`] says what orders its atomics.
     pub counter: Counter,
-    /// How many bytes the tag has; 0: the place is free. It is written last, once.
+    /// How many bytes the tag has; 0: the place is free. It is written last, once, under the lock: with release, and read with acquire, so
+    /// that whoever finds a length finds the tag.
     length: AtomicUsize,
+    /// Written before the length, and never again. Relaxed, as the length orders them.
     tag: [AtomicU8; Tag::LONGEST],
 }
 
@@ -41,7 +44,6 @@ impl Default for TagPlace {
 impl TagPlace {
     /// Its tag; `None` where it is free.
     pub fn tag(&self) -> Option<Tag> {
-        // Acquire: the bytes were written before.
         let length = self.length.load(Acquire);
         let bytes: Vec<u8> = self.tag[..length].iter().map(|byte| byte.load(Relaxed)).collect();
         Tag::new(str::from_utf8(&bytes).ok()?).ok()
@@ -62,9 +64,6 @@ impl Default for Places {
         Self(std::array::from_fn(|_| TagPlace::default()))
     }
 }
-
-// SAFETY: atomics only, no pointers.
-unsafe impl PGRXSharedMemory for Places {}
 
 /// The place of a slot.
 pub fn place(slot: Slot) -> &'static TagPlace {
@@ -170,9 +169,6 @@ impl Segments {
     }
 }
 
-// SAFETY: plain numbers, no pointers.
-unsafe impl PGRXSharedMemory for Segments {}
-
 /// Takes the lock.
 pub fn lock() -> PgLwLockExclusiveGuard<'static, Segments> {
     SEGMENTS.exclusive()
@@ -192,35 +188,9 @@ pub struct Orders {
 #[derive(Clone, Copy, Default)]
 struct Entry {
     number: u64,
-    tag: SharedTag,
+    tag: FixedText<{ Tag::LONGEST }>,
     kind: Kind,
     outcome: Outcome,
-}
-
-/// A tag in shared memory.
-#[derive(Clone, Copy)]
-struct SharedTag {
-    length: usize,
-    bytes: [u8; Tag::LONGEST],
-}
-
-impl Default for SharedTag {
-    fn default() -> Self {
-        Self { length: 0, bytes: [0; Tag::LONGEST] }
-    }
-}
-
-impl SharedTag {
-    fn new(tag: &Tag) -> Self {
-        let text = tag.as_str().as_bytes();
-        let mut shared = Self { length: text.len(), ..Self::default() };
-        shared.bytes[..text.len()].copy_from_slice(text);
-        shared
-    }
-
-    fn read(&self) -> Option<Tag> {
-        Tag::new(str::from_utf8(&self.bytes[..self.length]).ok()?).ok()
-    }
 }
 
 /// What is wanted.
@@ -260,7 +230,8 @@ impl Orders {
             return None;
         }
         self.placed += 1;
-        let entry = Entry { number: self.placed, tag: SharedTag::new(tag), kind, outcome: Outcome::default() };
+        let mut entry = Entry { number: self.placed, kind, ..Entry::default() };
+        entry.tag.set(tag.as_str());
         self.ring[self.placed as usize % RING] = entry;
         Some(self.placed)
     }
@@ -277,7 +248,7 @@ impl Orders {
     /// The first order that was not answered.
     pub fn first(&self) -> Option<(Tag, Kind)> {
         let entry = &self.ring[(self.answered + 1) as usize % RING];
-        (self.answered < self.placed).then(|| Some((entry.tag.read()?, entry.kind)))?
+        (self.answered < self.placed).then(|| Some((Tag::new(&entry.tag.to_string()).ok()?, entry.kind)))?
     }
 
     /// Answers it.

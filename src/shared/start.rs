@@ -45,7 +45,7 @@ impl Start {
         if Path::new("recovery.signal").exists() || Path::new("backup_label").exists() {
             return Self::Recovery;
         }
-        // SAFETY: the file was read by the postmaster before; both pointers are valid.
+        // SAFETY: the file is there, as the postmaster has read it before, and what is returned is a copy of it. Both pointers are valid.
         let state = unsafe {
             let mut intact = false;
             (*pg_sys::get_controlfile(pg_sys::DataDir, &raw mut intact)).state

@@ -1,6 +1,7 @@
 //! What waits are called in `pg_stat_activity`, and how long a statement has waited. PostgreSQL 17 and later let an extension name
 //! its wait events; before, all are called `Extension`.
 
+use crate::postgres::process;
 use crate::postgres::time::{clock, wait};
 use crate::shared::{WAITS, counters};
 use pgrx::prelude::*;
@@ -55,8 +56,7 @@ thread_local! {
 
 /// Of the statement that runs now.
 fn waited() -> Waited {
-    // SAFETY: reads a variable of this process.
-    let statement = unsafe { pg_sys::GetCurrentStatementStartTimestamp() };
+    let statement = process::statement_began_at();
     match WAITED.get() {
         waited if waited.statement == statement => waited,
         _ => Waited { statement, ..Waited::default() },

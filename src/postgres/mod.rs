@@ -9,6 +9,7 @@ pub mod catalog;
 pub mod encoding;
 pub mod flag;
 pub mod given;
+pub mod guc;
 pub mod open_relation;
 pub mod own;
 pub mod process;

@@ -5,62 +5,23 @@
 
 mod checks;
 pub mod definitions;
+mod fixed;
+mod parameter;
 pub mod registry;
 mod secrecy;
+mod url;
 
-use crate::postgres::time::{clock, tsc};
-use once_cell::sync::OnceCell;
-use pgrx::{GucSetting, PostgresGucEnum};
+pub use self::checks::mark_worker_read;
+pub use self::fixed::layout;
+
+use self::definitions::{
+    CLOCK_SOURCE, DATACENTER_ID, MAX_BURST, MAX_JUMP, MAX_LEAD, MAX_SEGMENTS, MAX_WAIT, PLAN_BY_TIME, RESERVE_AHEAD,
+    SEGMENT_DURATION, SEQUENCE_SPREAD, WORKER_ID,
+};
+use self::parameter::{ClockSource, Parameter};
+use crate::postgres::time::tsc;
 use snowflake_core::lease::{Wanted, WorkerNumber};
-use snowflake_core::{FieldError, Layout, Micros, WorkerBits, notation};
-use std::ffi::CString;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-
-/// The value of an integer parameter that is not set.
-const UNSET: i32 = -1;
-
-/// The longest lead and the longest jump, in milliseconds: a hundred years.
-const CENTURY: f64 = 36_525.0 * 86_400_000.0;
-
-static LAYOUT_TEXT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"default"));
-static EPOCH_TEXT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
-static WORKER_ID: GucSetting<i32> = GucSetting::<i32>::new(UNSET);
-static DATACENTER_ID: GucSetting<i32> = GucSetting::<i32>::new(UNSET);
-static MAX_BURST: GucSetting<i32> = GucSetting::<i32>::new(100);
-static MAX_LEAD: GucSetting<f64> = GucSetting::<f64>::new(600_000.0);
-static MAX_JUMP: GucSetting<f64> = GucSetting::<f64>::new(10_000.0);
-static MAX_WAIT: GucSetting<i32> = GucSetting::<i32>::new(5_000);
-static RESERVE_AHEAD: GucSetting<i32> = GucSetting::<i32>::new(1_000);
-static SEQUENCE_SPREAD: GucSetting<i32> = GucSetting::<i32>::new(64);
-
-static PLAN_BY_TIME: GucSetting<bool> = GucSetting::<bool>::new(true);
-
-static REGISTRY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
-static REGISTRY_NAMESPACE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"default"));
-static REGISTRY_PASSWORD_FILE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
-static REGISTRY_TRUSTED: GucSetting<bool> = GucSetting::<bool>::new(false);
-static REGISTRY_WINDOW: GucSetting<i32> = GucSetting::<i32>::new(60_000);
-
-static MAX_SEGMENTS: GucSetting<i32> = GucSetting::<i32>::new(64);
-static SEGMENT_DURATION: GucSetting<i32> = GucSetting::<i32>::new(600);
-
-static CLOCK_SOURCE: GucSetting<ClockSource> = GucSetting::<ClockSource>::new(ClockSource::Auto);
-
-static LAYOUT: OnceCell<Layout> = OnceCell::new();
-
-/// When this process last read the worker's parameters, by the monotonic clock.
-static WORKER_READ_AT: AtomicI64 = AtomicI64::new(0);
-
-/// How a session finds out that a tick of the clock is over.
-#[derive(Clone, Copy, Debug, PostgresGucEnum)]
-enum ClockSource {
-    /// By the processor's counter where that can be used ([`tsc::usable`]), else by the clock.
-    #[name = c"auto"]
-    Auto,
-    /// By the clock, for each claim.
-    #[name = c"system"]
-    System,
-}
+use snowflake_core::{FieldError, Micros, WorkerBits};
 
 /// The worker as this process knows it. After a reload, processes read the configuration one after the other, so that
 /// for a while two of them may know different workers: the one with the later `read_at` is right.
@@ -71,22 +32,15 @@ pub struct Worker {
     pub read_at: i64,
 }
 
-/// The layout of this server's IDs.
-#[inline]
-pub fn layout() -> &'static Layout {
-    // `init` has set it before anything else can run.
-    LAYOUT.get_or_init(notation::default_layout)
-}
-
 /// The worker that the configuration names.
 pub fn worker() -> Worker {
     let (datacenter, worker) = worker_ids();
-    Worker { bits: layout().place_worker(datacenter, worker), read_at: WORKER_READ_AT.load(Relaxed) }
+    Worker { bits: layout().place_worker(datacenter, worker), read_at: checks::worker_read_at() }
 }
 
 /// The datacenter and the worker that the configuration names.
 pub fn worker_ids() -> (Option<u32>, Option<u32>) {
-    let id = |setting: &GucSetting<i32>| u32::try_from(setting.get()).ok();
+    let id = |parameter: &Parameter<i32>| u32::try_from(parameter.get()).ok();
     (id(&DATACENTER_ID), id(&WORKER_ID))
 }
 
@@ -104,12 +58,6 @@ pub fn wanted() -> Wanted {
 pub fn unused_worker() -> Option<i32> {
     let worker = WORKER_ID.get();
     (worker >= 0 && !matches!(wanted(), Wanted::One(_))).then_some(worker)
-}
-
-/// Notes that this process knows the newest configuration. For a process that the postmaster has just started, and that
-/// has its configuration from there.
-pub fn mark_worker_read() {
-    WORKER_READ_AT.store(clock::monotonic_nanos(), Relaxed);
 }
 
 /// `pg_snowflake.max_burst`.

@@ -1,20 +1,13 @@
 //! The parameters of the registry.
 
-use super::{REGISTRY, REGISTRY_NAMESPACE, REGISTRY_PASSWORD_FILE, REGISTRY_TRUSTED, REGISTRY_WINDOW};
-use pgrx::GucSetting;
+use super::definitions::{REGISTRY, REGISTRY_NAMESPACE, REGISTRY_PASSWORD_FILE, REGISTRY_TRUSTED, REGISTRY_WINDOW};
+use super::url;
 use snowflake_core::Micros;
 use snowflake_registry::file::{open_plain, read_to_end};
-use snowflake_registry::{Password, Url, UrlError};
-use std::ffi::{CStr, CString, c_char};
+use snowflake_registry::{Password, Url};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
-
-fn text(setting: &GucSetting<Option<CString>>) -> String {
-    setting.get().map_or_else(String::new, |text| text.to_string_lossy().into_owned())
-}
 
 /// Whether `pg_snowflake.registry` is set.
 pub fn is_set() -> bool {
@@ -23,43 +16,7 @@ pub fn is_set() -> bool {
 
 /// `pg_snowflake.registry` without its password; `None` where it is not set.
 pub fn without_password() -> Option<String> {
-    is_set().then(|| text(&REGISTRY))
-}
-
-/// The URL with the password that it may have, as [`assign`] got it; null where none is set.
-static WHOLE: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
-
-/// Whether the parameter keeps its value until the server is started again.
-static FIXED: AtomicBool = AtomicBool::new(false);
-
-/// Takes the whole URL over.
-///
-/// # Safety
-/// It is NUL-terminated, or null, and stays until the next one is assigned.
-pub unsafe fn assign(whole: *mut c_char) {
-    WHOLE.store(whole, Relaxed);
-}
-
-/// From now on, the parameter has the value that the server was started with.
-pub fn fix() {
-    FIXED.store(true, Relaxed);
-}
-
-/// The value of the parameter that is shown: the URL without its password.
-///
-/// Where only the password in the configuration has changed since the start, PostgreSQL must see another value, to say that a restart is
-/// needed. It does not keep that value.
-pub fn shown(url: &Url) -> String {
-    let shown = url.without_password();
-    let is_new = FIXED.load(Relaxed) && whole().is_ok_and(|used| used.without_password() == shown && used != *url);
-    if is_new { format!("{shown} with another password") } else { shown }
-}
-
-fn whole() -> Result<Url, UrlError> {
-    let whole = WHOLE.load(Relaxed);
-    // SAFETY: as `assign` has promised.
-    let text = if whole.is_null() { c"" } else { unsafe { CStr::from_ptr(whole) } };
-    text.to_string_lossy().parse()
+    is_set().then(|| REGISTRY.text())
 }
 
 /// The registry, with the password of the file where one is named.
@@ -67,8 +24,8 @@ fn whole() -> Result<Url, UrlError> {
 /// # Errors
 /// Where the file cannot be read, or others may read it.
 pub fn url_with_password() -> Result<Url, String> {
-    let url = whole().map_err(|error| error.to_string())?;
-    match text(&REGISTRY_PASSWORD_FILE).as_str() {
+    let url = url::whole().map_err(|error| error.to_string())?;
+    match REGISTRY_PASSWORD_FILE.text().as_str() {
         "" => Ok(url),
         file => Ok(url.with_password(password(file)?)),
     }
@@ -98,7 +55,7 @@ fn password(file: &str) -> Result<Password, String> {
 
 /// `pg_snowflake.registry_namespace`.
 pub fn namespace() -> String {
-    text(&REGISTRY_NAMESPACE)
+    REGISTRY_NAMESPACE.text()
 }
 
 /// `pg_snowflake.registry_trusted`.

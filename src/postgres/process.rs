@@ -10,8 +10,8 @@ macro_rules! readings {
         #[inline]
         pub fn $name() -> $type {
             // SAFETY: a line names a plain variable that only this process writes, or a function that may be called wherever a process
-            // is connected to shared memory. `is_superuser` and `assign_transaction` need a transaction, without which PostgreSQL raises
-            // an error.
+            // is connected to shared memory. `is_superuser` and `assign_transaction` are for a transaction: only functions of SQL call them,
+            // which run in one.
             unsafe { pg_sys::$item $(($($nothing)*))? }
         }
     )*};

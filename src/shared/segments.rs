@@ -1,7 +1,7 @@
 //! The segments of the server: for each tag that is used, the range that sessions take numbers from, and the one that comes after;
 //! and what sessions want the process to do that talks to the registry.
 
-use super::FixedText;
+use super::fixed_text::FixedText;
 use pgrx::lwlock::PgLwLockExclusiveGuard;
 use pgrx::{PGRXSharedMemory, PgAtomic, PgLwLock, pg_shmem_init};
 use snowflake_core::Micros;

@@ -2,7 +2,8 @@
 
 use crate::record::{self, Record};
 use crate::{
-    Before, Column, Facts, ForeignKey, Oid, Plan, Source, Step, Values, Width, literal, sequences, views, writers,
+    Before, Column, Facts, ForeignKey, MovePlan, MoveStep, Oid, Source, Values, Width, literal, sequences, views,
+    writers,
 };
 
 /// How columns are to get snowflake IDs.
@@ -23,14 +24,14 @@ pub fn is_done(facts: &Facts) -> bool {
 }
 
 /// How a column gets snowflake IDs. Where the plan has no steps and no obstacles, it has them already.
-pub fn adopt(facts: &Facts, wish: &Adoption) -> Plan {
+pub fn adopt(facts: &Facts, wish: &Adoption) -> MovePlan {
     adopt_all(facts, std::slice::from_ref(facts), wish)
 }
 
 /// How several columns get them, by one plan: it locks and rewrites each table once. `all` is what is known of [all of
 /// them](Facts::of_all). Those that have IDs already are left alone.
-pub fn adopt_all(all: &Facts, keys: &[Facts], wish: &Adoption) -> Plan {
-    let mut plan = Plan::default();
+pub fn adopt_all(all: &Facts, keys: &[Facts], wish: &Adoption) -> MovePlan {
+    let mut plan = MovePlan::default();
     let (open, done): (Vec<_>, Vec<_>) = keys.iter().zip(&wish.markers).partition(|(key, _)| !is_done(key));
     let names = done.iter().map(|(key, _)| key.column_name(key.key()));
     plan.notes.extend(names.map(|name| format!("{name} makes snowflake IDs already")));
@@ -136,7 +137,7 @@ fn by_hand<'a>(facts: &'a Facts, columns: &[&Column]) -> Vec<&'a ForeignKey> {
     keys.iter().copied().filter(is_by_hand).collect()
 }
 
-fn drop_foreign_key(facts: &Facts, key: &ForeignKey) -> Step {
+fn drop_foreign_key(facts: &Facts, key: &ForeignKey) -> MoveStep {
     let table = facts.name(key.from);
     let to_partition = facts.relation(key.to).is_some_and(|to| to.is_partition);
     let why = match key {
@@ -145,25 +146,25 @@ fn drop_foreign_key(facts: &Facts, key: &ForeignKey) -> Step {
         _ => "it refers to a partitioned table, and the table has others",
     };
     let note = &format!("PostgreSQL would not make it again by itself, as {why}");
-    let step = Step::on(table, format!("ALTER TABLE {table} DROP CONSTRAINT {}", key.name), note);
-    Step { locks: with_partitions(facts, &[key.from, key.to]), ..step }
+    let step = MoveStep::on(table, format!("ALTER TABLE {table} DROP CONSTRAINT {}", key.name), note);
+    MoveStep { locks: with_partitions(facts, &[key.from, key.to]), ..step }
 }
 
-fn add_foreign_key(facts: &Facts, key: &ForeignKey) -> Vec<Step> {
+fn add_foreign_key(facts: &Facts, key: &ForeignKey) -> Vec<MoveStep> {
     let table = facts.name(key.from);
     let statement = format!("ALTER TABLE {table} ADD CONSTRAINT {} {}", key.name, key.definition);
-    let step = Step::on(table, statement, "makes it again and checks it");
-    let mut steps = vec![Step { locks: with_partitions(facts, &[key.from, key.to]), ..step }];
+    let step = MoveStep::on(table, statement, "makes it again and checks it");
+    let mut steps = vec![MoveStep { locks: with_partitions(facts, &[key.from, key.to]), ..step }];
     steps.extend(key.comment.as_ref().map(|comment| {
         let statement = format!("COMMENT ON CONSTRAINT {} ON {table} IS {}", key.name, literal(comment));
-        Step { locks: Vec::new(), ..Step::on(table, statement, "") }
+        MoveStep { locks: Vec::new(), ..MoveStep::on(table, statement, "") }
     }));
     steps
 }
 
 /// A statistics target, of an index or of extended statistics.
-fn left_out(statement: &str) -> Step {
-    Step { locks: Vec::new(), ..Step::on("", statement.to_owned(), "PostgreSQL makes it again without") }
+fn left_out(statement: &str) -> MoveStep {
+    MoveStep { locks: Vec::new(), ..MoveStep::on("", statement.to_owned(), "PostgreSQL makes it again without") }
 }
 
 /// The tables that change: those of the keys, their partitions and heirs, and those with columns that become wider.
@@ -197,7 +198,7 @@ fn not_owned(facts: &Facts, changed: &[Oid]) -> Vec<String> {
     changed.iter().filter(foreign).map(|&oid| facts.name(oid).to_owned()).collect()
 }
 
-fn find_obstacles(plan: &mut Plan, facts: &Facts, widened: &[&Column], wish: &Adoption) {
+fn find_obstacles(plan: &mut MovePlan, facts: &Facts, widened: &[&Column], wish: &Adoption) {
     let recreate_views = wish.recreate_views;
     let is_view = |text: &String| facts.views.iter().any(|view| view.description == *text);
     for column in widened {
@@ -241,7 +242,7 @@ fn find_obstacles(plan: &mut Plan, facts: &Facts, widened: &[&Column], wish: &Ad
 }
 
 /// All values must be below the new IDs.
-fn check_values(plan: &mut Plan, facts: &Facts, first_id: i64) {
+fn check_values(plan: &mut MovePlan, facts: &Facts, first_id: i64) {
     if let Some(values) = facts.values.filter(|values| values.highest >= first_id) {
         let (name, highest) = (facts.column_name(facts.key()), values.highest);
         plan.hinder(
@@ -253,7 +254,7 @@ fn check_values(plan: &mut Plan, facts: &Facts, first_id: i64) {
 }
 
 /// One statement for each table that has a column to be widened and inherits it from none.
-fn widenings(facts: &Facts, widened: &[&Column]) -> Vec<Step> {
+fn widenings(facts: &Facts, widened: &[&Column]) -> Vec<MoveStep> {
     let mut roots: Vec<(Oid, Vec<&Column>)> = Vec::new();
     for &column in widened {
         for top in tops(facts, column) {
@@ -279,7 +280,7 @@ fn with_partitions(facts: &Facts, tables: &[Oid]) -> Vec<String> {
 }
 
 /// The statement for one table, with these columns of it and of those that inherit from it.
-fn widening(facts: &Facts, root: Oid, columns: &[&Column]) -> Step {
+fn widening(facts: &Facts, root: Oid, columns: &[&Column]) -> MoveStep {
     let table = facts.name(root);
     let mut names: Vec<&str> = Vec::new();
     let mut rewritten = vec![root];
@@ -310,20 +311,20 @@ fn widening(facts: &Facts, root: Oid, columns: &[&Column]) -> Step {
         }
     };
     let shown = |tables: &[Oid]| tables.iter().map(|&oid| facts.name(oid).to_owned()).collect();
-    Step {
+    MoveStep {
         locks: with_partitions(facts, &locks),
         bytes: rewritten.iter().filter_map(|&oid| facts.relation(oid)).map(|relation| relation.bytes).sum(),
         rewrites: shown(&rewritten),
-        ..Step::on(table, format!("ALTER TABLE {table} {}", types.join(", ")), &note)
+        ..MoveStep::on(table, format!("ALTER TABLE {table} {}", types.join(", ")), &note)
     }
 }
 
 /// The sequence of an identity goes with it, and is made again as it was, without the identity.
-fn end_identity(plan: &mut Plan, facts: &Facts) {
+fn end_identity(plan: &mut MovePlan, facts: &Facts) {
     let (Source::Identity { .. }, Some(table)) = (&facts.source, facts.table()) else { return };
     let key = &facts.key().name;
     let statement = format!("ALTER TABLE {} ALTER COLUMN {key} DROP IDENTITY", table.name);
-    let mut step = Step::on(&table.name, statement, "the identity's sequence goes with it, and is made again");
+    let mut step = MoveStep::on(&table.name, statement, "the identity's sequence goes with it, and is made again");
     let own: Vec<_> = facts.sequences.iter().filter(|sequence| sequence.is_identity).collect();
     step.locks.extend(own.iter().map(|sequence| sequence.name.clone()));
     plan.steps.push(step);
@@ -342,7 +343,7 @@ fn end_identity(plan: &mut Plan, facts: &Facts) {
 }
 
 /// The default of the table, and of those that inherit from it and have the same. Others keep theirs.
-fn replace_default(plan: &mut Plan, facts: &Facts) {
+fn replace_default(plan: &mut MovePlan, facts: &Facts) {
     let keys = facts.key_columns();
     let (same, others): (Vec<&Column>, Vec<&Column>) = keys.iter().partition(|it| it.default == facts.key().default);
     let note = match &facts.source {
@@ -361,7 +362,7 @@ fn replace_default(plan: &mut Plan, facts: &Facts) {
 }
 
 /// Writes down what [`crate::release`] is to put back, where a sequence that belongs to the column does not say it by being there.
-fn put_on_record(plan: &mut Plan, facts: &Facts, marker: &str) {
+fn put_on_record(plan: &mut MovePlan, facts: &Facts, marker: &str) {
     let Some(table) = facts.table() else { return };
     let mut owned: Vec<_> = facts.sequences.iter().filter(|sequence| sequence.is_owned_by_key).collect();
     let has_identity = matches!(facts.source, Source::Identity { .. });
@@ -378,9 +379,9 @@ fn put_on_record(plan: &mut Plan, facts: &Facts, marker: &str) {
         let (name, column) = (marker, &facts.key().name);
         let note = "for the way back: its comment says what was before, and it goes with the column";
         plan.steps.extend(sequences::new(name, &format!("CREATE SEQUENCE {name}"), note, table));
-        plan.steps.push(Step::on(name, format!("ALTER SEQUENCE {name} OWNED BY {}.{column}", table.name), ""));
+        plan.steps.push(MoveStep::on(name, format!("ALTER SEQUENCE {name} OWNED BY {}.{column}", table.name), ""));
         let statement = format!("COMMENT ON SEQUENCE {name} IS {}", literal(&record.write()));
-        plan.steps.push(Step::on(name, statement, "for snowflake_release()"));
+        plan.steps.push(MoveStep::on(name, statement, "for snowflake_release()"));
         return;
     };
     let is_marker = sequence.comment.as_deref().and_then(Record::read).is_some_and(|record| record.is_marker);
@@ -396,7 +397,7 @@ fn put_on_record(plan: &mut Plan, facts: &Facts, marker: &str) {
 }
 
 /// What becomes of the sequences that the column has or uses.
-fn note_sequences(plan: &mut Plan, facts: &Facts) {
+fn note_sequences(plan: &mut MovePlan, facts: &Facts) {
     for sequence in &facts.sequences {
         let name = &sequence.name;
         let others = match sequence.others() {

@@ -1,5 +1,5 @@
 //! Which statements give an existing table snowflake IDs ([`adopt`]), and take them away again ([`release`]). Pure: what
-//! the catalogue says comes in as [`Facts`], and a [`Plan`] comes out, which is shown or carried out. Knows no PostgreSQL
+//! the catalogue says comes in as [`Facts`], and a [`MovePlan`] comes out, which is shown or carried out. Knows no PostgreSQL
 //! but its SQL.
 //!
 //! 1. [`target::choose`] finds the column, or says why the table cannot be adopted
@@ -18,7 +18,7 @@ mod writers;
 
 pub use adopt::{Adoption, adopt, adopt_all, is_done};
 pub use facts::{Column, Facts, ForeignKey, Oid, Relation, Role, Source, Values, Width};
-pub use plan::{Actor, Plan, Step, literal};
+pub use plan::{Actor, MovePlan, MoveStep, literal};
 pub use record::Before;
 pub use release::{Release, ReleaseError, begins_at, put_back, release};
 pub use sequences::{Options, Position, Sequence};

@@ -4,7 +4,7 @@ use crate::{Column, Facts, Oid, Sequence};
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct MoveStep {
     /// The statement, without a semicolon.
     pub statement: String,
     /// The tables that it locks, in ACCESS EXCLUSIVE mode.
@@ -35,7 +35,7 @@ pub enum Actor {
     Role(Oid),
 }
 
-impl Step {
+impl MoveStep {
     /// A statement that locks one table, rewrites none, and is run as the owner of the key's table.
     pub(crate) fn on(table: &str, statement: String, note: &str) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Step {
 
 /// What is to be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct MovePlan {
     /// What stands in the way. Where this is not empty, nothing must be done.
     pub obstacles: Vec<String>,
     /// What to do about these.
@@ -68,12 +68,12 @@ pub struct Plan {
     /// The tables to lock before the facts are read on which the statements depend, in this order.
     pub locks: Vec<Oid>,
     /// The statements, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<MoveStep>,
     /// What one should know beside.
     pub notes: Vec<String>,
 }
 
-impl Plan {
+impl MovePlan {
     /// Something in the way, and what to do about it.
     pub(crate) fn hinder(&mut self, obstacle: String, hint: &'static str) {
         self.obstacles.push(obstacle);
@@ -89,8 +89,8 @@ impl Plan {
         let names: Vec<String> = tables.iter().map(|(_, name)| name.clone()).collect();
         self.locks = tables.into_iter().map(|(oid, _)| oid).collect();
         let statement = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", names.join(", "));
-        let step = Step::on("", statement, "takes all locks first, in the order of the tables' OIDs");
-        self.steps.push(Step { locks: names, ..step.by(Actor::Caller) });
+        let step = MoveStep::on("", statement, "takes all locks first, in the order of the tables' OIDs");
+        self.steps.push(MoveStep { locks: names, ..step.by(Actor::Caller) });
     }
 
     /// One statement for the default of these columns of a table and of those that inherit from it, where these are all of them; else
@@ -101,7 +101,7 @@ impl Plan {
         let step = |only: &str, tables: &[&str]| {
             let statement = format!("ALTER TABLE {only}{} ALTER COLUMN {} {action}", tables[0], facts.key().name);
             let locks = tables.iter().map(|&table| table.to_owned()).collect();
-            Step { locks, ..Step::on("", statement, note) }
+            MoveStep { locks, ..MoveStep::on("", statement, note) }
         };
         if is_all {
             self.steps.push(step("", &tables));

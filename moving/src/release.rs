@@ -2,7 +2,8 @@
 
 use crate::record::{self, Record};
 use crate::{
-    Before, Column, Facts, Oid, Options, Plan, Sequence, Source, Step, Values, Width, literal, sequences, writers,
+    Before, Column, Facts, MovePlan, MoveStep, Oid, Options, Sequence, Source, Values, Width, literal, sequences,
+    writers,
 };
 
 /// What the column is to get instead.
@@ -110,7 +111,7 @@ pub fn begins_at(facts: &Facts, start: Option<i64>, identity: bool) -> Option<i6
 ///
 /// # Errors
 /// Where it has no snowflake IDs, or the wishes cannot be met.
-pub fn release(facts: &Facts, wish: &Release) -> Result<(Plan, Option<i64>), ReleaseError> {
+pub fn release(facts: &Facts, wish: &Release) -> Result<(MovePlan, Option<i64>), ReleaseError> {
     if facts.source != Source::Snowflake {
         return Err(ReleaseError::NotAdopted);
     }
@@ -129,7 +130,7 @@ pub fn release(facts: &Facts, wish: &Release) -> Result<(Plan, Option<i64>), Rel
     if let Back::Identity(sequence, _) = back {
         check_identity(facts, wish, sequence)?;
     }
-    let mut plan = Plan::default();
+    let mut plan = MovePlan::default();
     let tables = facts.key_columns();
     plan.lock(tables.iter().map(|column| (column.relation, facts.name(column.relation).to_owned())).collect());
     let is_foreign = |name: &&str| facts.relations.iter().any(|relation| relation.name == *name && !relation.is_owned);
@@ -179,7 +180,13 @@ fn check_identity(facts: &Facts, wish: &Release, sequence: Option<&Sequence>) ->
     Ok(())
 }
 
-fn put_default_back(plan: &mut Plan, facts: &Facts, columns: &[&Column], default: Option<&str>, first: Option<i64>) {
+fn put_default_back(
+    plan: &mut MovePlan,
+    facts: &Facts,
+    columns: &[&Column],
+    default: Option<&str>,
+    first: Option<i64>,
+) {
     const NOTE: &str = "as it was before snowflake_adopt()";
     match default {
         Some(default) => plan.alter_defaults(facts, columns, &format!("SET DEFAULT {default}"), NOTE),
@@ -200,7 +207,7 @@ fn put_default_back(plan: &mut Plan, facts: &Facts, columns: &[&Column], default
 }
 
 /// Has a sequence go on with a value. Its limits and its type stay, where they have room for it.
-fn restart(plan: &mut Plan, sequence: &Sequence, first: Option<i64>) {
+fn restart(plan: &mut MovePlan, sequence: &Sequence, first: Option<i64>) {
     let name = &sequence.name;
     if is_shared(sequence) {
         let others = sequence.others().join(", ");
@@ -231,23 +238,23 @@ fn restart(plan: &mut Plan, sequence: &Sequence, first: Option<i64>) {
     plan.steps.push(sequence.step(format!("ALTER SEQUENCE {name} {}", clauses.join(" ")), "it was kept"));
 }
 
-fn set_default(plan: &mut Plan, facts: &Facts, columns: &[&Column], sequence: &str) {
+fn set_default(plan: &mut MovePlan, facts: &Facts, columns: &[&Column], sequence: &str) {
     let action = format!("SET DEFAULT pg_catalog.nextval({}::pg_catalog.regclass)", literal(sequence));
     plan.alter_defaults(facts, columns, &action, "the default was snowflake_next()");
 }
 
-fn make_sequence(plan: &mut Plan, facts: &Facts, columns: &[&Column], name: &str, start: i64) {
+fn make_sequence(plan: &mut MovePlan, facts: &Facts, columns: &[&Column], name: &str, start: i64) {
     let Some(table) = facts.table() else { return };
     let statement = format!("CREATE SEQUENCE {name} AS bigint MINVALUE {} START WITH {start}", start.min(1));
     plan.steps.extend(sequences::new(name, &statement, "", table));
     let statement = format!("ALTER SEQUENCE {name} OWNED BY {}.{}", table.name, facts.key().name);
-    plan.steps.push(Step::on(name, statement, ""));
+    plan.steps.push(MoveStep::on(name, statement, ""));
     plan.steps.extend(writers::open(facts, name));
     set_default(plan, facts, columns, name);
 }
 
 fn make_identity(
-    plan: &mut Plan,
+    plan: &mut MovePlan,
     facts: &Facts,
     columns: &[&Column],
     (sequence, is_always, first): (Option<&Sequence>, bool, i64),
@@ -276,7 +283,7 @@ fn make_identity(
     kept.iter().for_each(|sequence| plan.check_position(sequence));
     let Some(kept) = kept else {
         let statement = format!("{add} (START WITH {first} MINVALUE {})", first.min(1));
-        plan.steps.push(Step::on(name, statement, ""));
+        plan.steps.push(MoveStep::on(name, statement, ""));
         return;
     };
     for user in &kept.users {
@@ -297,7 +304,7 @@ fn make_identity(
         options = Options { start, ..options.with_room_for(first) };
     }
     let statement = format!("{add} (SEQUENCE NAME {} {})", kept.name, options.clauses());
-    plan.steps.push(Step::on(name, statement, "as it was"));
+    plan.steps.push(MoveStep::on(name, statement, "as it was"));
     let goes_on = kept.next() == Some(first);
     let restart = || kept.step(format!("ALTER SEQUENCE {} RESTART WITH {first}", kept.name), "");
     plan.steps.extend(kept.continuation().filter(|_| goes_on).or_else(|| Some(restart())));
@@ -315,7 +322,7 @@ fn make_identity(
 }
 
 /// A sequence that was there for the record only.
-fn drop_marker(plan: &mut Plan, facts: &Facts) {
+fn drop_marker(plan: &mut MovePlan, facts: &Facts) {
     let Some((sequence, Some(Record { is_marker: true, .. }))) = kept(facts) else { return };
     if sequence.users.is_empty() {
         let statement = format!("DROP SEQUENCE {}", sequence.name);

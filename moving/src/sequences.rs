@@ -1,6 +1,6 @@
 //! Sequences: their options as SQL writes them, and what makes one again as it was.
 
-use crate::{Actor, Oid, Relation, Step, Width, literal};
+use crate::{Actor, MoveStep, Oid, Relation, Width, literal};
 
 /// A sequence that the column has or uses.
 #[derive(Clone, Debug)]
@@ -145,17 +145,17 @@ impl Sequence {
     }
 
     /// A statement on it.
-    pub(crate) fn step(&self, statement: String, note: &str) -> Step {
-        Step::on(&self.name, statement, note)
+    pub(crate) fn step(&self, statement: String, note: &str) -> MoveStep {
+        MoveStep::on(&self.name, statement, note)
     }
 
     /// A statement on it that locks nobody out.
-    fn free(&self, statement: String, note: &str) -> Step {
-        Step { locks: Vec::new(), ..self.step(statement, note) }
+    fn free(&self, statement: String, note: &str) -> MoveStep {
+        MoveStep { locks: Vec::new(), ..self.step(statement, note) }
     }
 
     /// It goes on where it was.
-    pub(crate) fn continuation(&self) -> Option<Step> {
+    pub(crate) fn continuation(&self) -> Option<MoveStep> {
         let Position { last, is_called } = self.position?;
         let statement =
             format!("SELECT pg_catalog.setval({}::pg_catalog.regclass, {last}, {is_called})", literal(&self.name));
@@ -163,13 +163,13 @@ impl Sequence {
     }
 
     /// A statement for its comment.
-    pub(crate) fn comment_step(&self, comment: Option<&str>, note: &str) -> Step {
+    pub(crate) fn comment_step(&self, comment: Option<&str>, note: &str) -> MoveStep {
         let comment = comment.map_or_else(|| "NULL".to_owned(), literal);
         self.free(format!("COMMENT ON SEQUENCE {} IS {comment}", self.name), note)
     }
 
     /// Its privileges.
-    pub(crate) fn grant_steps(&self, table: &Relation) -> Vec<Step> {
+    pub(crate) fn grant_steps(&self, table: &Relation) -> Vec<MoveStep> {
         let step = |(statement, grantor): &(String, Oid)| {
             let actor = if *grantor == table.owner.oid { Actor::Owner } else { Actor::Role(*grantor) };
             self.free(statement.clone(), "").by(actor)
@@ -178,7 +178,7 @@ impl Sequence {
     }
 
     /// What makes it again as a sequence of its own, that belongs to a column. The comment is left to the caller.
-    pub(crate) fn creation(&self, table: &Relation, column: &str) -> Vec<Step> {
+    pub(crate) fn creation(&self, table: &Relation, column: &str) -> Vec<MoveStep> {
         let kind = if self.is_unlogged { "UNLOGGED SEQUENCE" } else { "SEQUENCE" };
         let Options { width, .. } = self.options;
         let statement = format!("CREATE {kind} {} AS {} {}", self.name, width.name(), self.options.clauses());
@@ -191,13 +191,13 @@ impl Sequence {
 }
 
 /// The statements that create a sequence which belongs to the owner of a table.
-pub fn new(name: &str, statement: &str, note: &str, table: &Relation) -> Vec<Step> {
+pub fn new(name: &str, statement: &str, note: &str, table: &Relation) -> Vec<MoveStep> {
     // Where the owner of the table may not create objects in its schema, the caller does: these run no code of his.
     let creator = if table.owner.may_create { Actor::Owner } else { Actor::Caller };
-    let mut steps = vec![Step { locks: Vec::new(), ..Step::on("", statement.to_owned(), note).by(creator) }];
+    let mut steps = vec![MoveStep { locks: Vec::new(), ..MoveStep::on("", statement.to_owned(), note).by(creator) }];
     if !table.owner.is_caller {
         let statement = format!("ALTER SEQUENCE {name} OWNER TO {}", table.owner.name);
-        steps.push(Step::on(name, statement, "the owner of the table").by(creator));
+        steps.push(MoveStep::on(name, statement, "the owner of the table").by(creator));
     }
     steps
 }

@@ -1,6 +1,6 @@
 //! Views that depend on columns that become wider: dropped before, and created again afterwards.
 
-use crate::{Actor, Facts, Oid, Plan, Step};
+use crate::{Actor, Facts, MovePlan, MoveStep, Oid};
 
 /// A view, materialized or not, that depends on a column that becomes wider, or on such a view.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ fn ordered(views: &[View]) -> Option<Vec<&View>> {
 }
 
 /// Lists what stands in the way of making the views again. Nothing, where there are none.
-pub fn find_obstacles(plan: &mut Plan, facts: &Facts) {
+pub fn find_obstacles(plan: &mut MovePlan, facts: &Facts) {
     const HINT: &str =
         "Save the definitions of such views, drop them, call this again, and create them again, in one transaction.";
     for view in &facts.views {
@@ -76,40 +76,41 @@ pub fn locked(facts: &Facts) -> Vec<Oid> {
 }
 
 /// What drops the views: those first that nothing reads.
-pub fn drops(facts: &Facts) -> Vec<Step> {
+pub fn drops(facts: &Facts) -> Vec<MoveStep> {
     let views = ordered(&facts.views).unwrap_or_default();
     let drop = |view: &&View| {
         let statement = format!("DROP {} {}", view.kind(), view.name);
-        Step::on(&view.name, statement, "it is created again below").by(Actor::Role(view.owner))
+        MoveStep::on(&view.name, statement, "it is created again below").by(Actor::Role(view.owner))
     };
     views.iter().rev().map(drop).collect()
 }
 
 /// What creates them again, without rows.
-pub fn creations(facts: &Facts) -> Vec<Step> {
+pub fn creations(facts: &Facts) -> Vec<MoveStep> {
     ordered(&facts.views).unwrap_or_default().into_iter().flat_map(creation).collect()
 }
 
 /// What fills them, at the very end: before that, what they call is compared with what they called before.
-pub fn fillings(facts: &Facts) -> Vec<Step> {
+pub fn fillings(facts: &Facts) -> Vec<MoveStep> {
     ordered(&facts.views).unwrap_or_default().into_iter().filter_map(filling).collect()
 }
 
-fn creation(view: &View) -> Vec<Step> {
-    let by_definition = |statement: &String, note: &str| Step {
+fn creation(view: &View) -> Vec<MoveStep> {
+    let by_definition = |statement: &String, note: &str| MoveStep {
         locks: Vec::new(),
         by_definition: true,
-        ..Step::on("", statement.clone(), note).by(Actor::Role(view.owner))
+        ..MoveStep::on("", statement.clone(), note).by(Actor::Role(view.owner))
     };
     let mut steps = vec![by_definition(&view.definition, "with search_path = pg_catalog")];
     steps.extend(view.details.iter().map(|detail| by_definition(detail, "")));
     steps
 }
 
-fn filling(view: &View) -> Option<Step> {
+fn filling(view: &View) -> Option<MoveStep> {
     let refresh = format!("REFRESH MATERIALIZED VIEW {}", view.name);
-    let step = Step::on("", refresh, "its rows are those of now, not of the last refresh").by(Actor::Role(view.owner));
-    view.is_populated.then(|| Step {
+    let step =
+        MoveStep::on("", refresh, "its rows are those of now, not of the last refresh").by(Actor::Role(view.owner));
+    view.is_populated.then(|| MoveStep {
         locks: Vec::new(),
         rewrites: vec![view.name.clone()],
         bytes: view.bytes,

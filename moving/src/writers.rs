@@ -1,7 +1,7 @@
 //! Who inserts rows. A default is evaluated as whoever does, so this role needs EXECUTE on `snowflake_next()`, or a privilege on the
 //! sequence.
 
-use crate::{Facts, Plan, Sequence, Step};
+use crate::{Facts, MovePlan, MoveStep, Sequence};
 
 /// A role that may insert rows of the table, or `PUBLIC`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub fn shut_out(facts: &Facts) -> Option<String> {
 }
 
 /// Roles that could not insert rows any more are in the way.
-pub fn check(plan: &mut Plan, facts: &Facts) {
+pub fn check(plan: &mut MovePlan, facts: &Facts) {
     if let Some(obstacle) = shut_out(facts) {
         plan.hinder(
             obstacle,
@@ -35,19 +35,20 @@ pub fn check(plan: &mut Plan, facts: &Facts) {
 }
 
 /// All who insert may use a sequence that is new.
-pub fn open(facts: &Facts, sequence: &str) -> Option<Step> {
+pub fn open(facts: &Facts, sequence: &str) -> Option<MoveStep> {
     let owner = facts.table().map(|table| &table.owner.name);
     let roles = facts.writers.iter().map(|writer| &writer.name).filter(|name| Some(*name) != owner);
     grant(sequence, &roles.cloned().collect::<Vec<_>>())
 }
 
 /// All who insert may use a sequence that was kept: some may have come since.
-pub fn open_kept(sequence: &Sequence) -> Option<Step> {
+pub fn open_kept(sequence: &Sequence) -> Option<MoveStep> {
     grant(&sequence.name, &sequence.closed_to)
 }
 
-fn grant(sequence: &str, roles: &[String]) -> Option<Step> {
+fn grant(sequence: &str, roles: &[String]) -> Option<MoveStep> {
     let statement = format!("GRANT USAGE ON SEQUENCE {sequence} TO {}", roles.join(", "));
-    let step = Step::on(sequence, statement, "they may insert rows, which took no privilege on a sequence meanwhile");
-    (!roles.is_empty()).then(|| Step { locks: Vec::new(), ..step })
+    let step =
+        MoveStep::on(sequence, statement, "they may insert rows, which took no privilege on a sequence meanwhile");
+    (!roles.is_empty()).then(|| MoveStep { locks: Vec::new(), ..step })
 }

@@ -1,13 +1,13 @@
 //! Plans of made-up tables: which statements there are, in which order, and what they lock and rewrite.
 
 use snowflake_moving::{
-    Actor, Adoption, Column, Facts, ForeignKey, Oid, Options, Plan, Position, Relation, Release, ReleaseError, Role,
-    Sequence, Source, Values, View, Width, Writer, begins_at, is_done, literal, put_back, release,
+    Actor, Adoption, Column, Facts, ForeignKey, MovePlan, Oid, Options, Position, Relation, Release, ReleaseError,
+    Role, Sequence, Source, Values, View, Width, Writer, begins_at, is_done, literal, put_back, release,
 };
 
 const FIRST: i64 = 1 << 60;
 
-fn adopt(facts: &Facts, first_id: i64) -> Plan {
+fn adopt(facts: &Facts, first_id: i64) -> MovePlan {
     snowflake_moving::adopt(facts, &Adoption { first_id, markers: vec!["m".to_owned()], recreate_views: false })
 }
 
@@ -107,7 +107,7 @@ fn serial(width: Width, other: Width) -> Facts {
     }
 }
 
-fn statements(plan: &Plan) -> Vec<&str> {
+fn statements(plan: &MovePlan) -> Vec<&str> {
     plan.steps.iter().map(|step| &*step.statement).collect()
 }
 
@@ -620,7 +620,7 @@ fn with_views(views: Vec<View>) -> Facts {
     Facts { views, ..facts }
 }
 
-fn recreating(facts: &Facts) -> Plan {
+fn recreating(facts: &Facts) -> MovePlan {
     snowflake_moving::adopt(facts, &Adoption { first_id: FIRST, markers: vec!["m".to_owned()], recreate_views: true })
 }
 
@@ -684,7 +684,7 @@ fn what_cannot_be_made_again_is_in_the_way() {
 
 // Whose rights a statement is run with.
 
-fn actors(plan: &Plan) -> Vec<Actor> {
+fn actors(plan: &MovePlan) -> Vec<Actor> {
     plan.steps.iter().map(|step| step.actor).collect()
 }
 
@@ -804,7 +804,7 @@ fn two() -> [Facts; 2] {
     [first, second]
 }
 
-fn adopt_all(keys: &[Facts]) -> Plan {
+fn adopt_all(keys: &[Facts]) -> MovePlan {
     let markers = vec!["m".to_owned(); keys.len()];
     let wish = Adoption { first_id: FIRST, markers, recreate_views: false };
     snowflake_moving::adopt_all(&Facts::of_all(keys).unwrap(), keys, &wish)

@@ -72,6 +72,6 @@ pub fn count_session() {
     }
 }
 
-unsafe extern "C-unwind" fn uncount_session(_code: i32, _argument: pg_sys::Datum) {
+extern "C-unwind" fn uncount_session(_code: i32, _argument: pg_sys::Datum) {
     shared::counters().sessions.fetch_sub(1, SeqCst);
 }

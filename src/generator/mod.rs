@@ -14,17 +14,14 @@ pub mod segments;
 use self::patience::Patience;
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
-use crate::errors::leases::LeaseError;
-use crate::errors::reservation::ReservationError;
 use crate::postgres::time::{clock, tsc};
 use crate::registry_process::lease;
 use crate::server::{believed, worker};
-use crate::shared::confirmed::Confirmed;
 use crate::shared::waits::Wait;
 use crate::shared::{self, admission};
 use crate::{reservation, settings};
 use pgrx::pg_sys;
-use snowflake_core::{Claim, Field, Layout, OpenRange, Policy, Refusal, Tick, Ticks, UnixMicros};
+use snowflake_core::{Claim, Field, Layout, OpenRange, Policy, Reach, Refusal, Tick, Ticks, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Claims the next positions: at least one, at most `want` (at least 1). Waits where the settings say so.
@@ -84,71 +81,75 @@ fn claim_or_wait(want: u64) -> Result<Claim, Error> {
         }
         let now = read_now();
         let Some(reach) = admission::reach(layout.tick_at(now)) else {
-            match admit(layout) {
-                Err(Error::Reservation(ReservationError::CopyTooFar { ahead, wait })) => {
-                    patience.wait_for_copy(ahead, wait)?
-                }
-                Err(error @ Error::Lease(LeaseError::NoLease { .. })) => patience.wait_for_lease(error)?,
-                admitted => admitted?,
-            }
+            admit(layout).or_else(|error| patience.wait_out(error))?;
             continue;
         };
-        let line = shared::line();
-        let refusal = match line.claim(layout, &reach, want) {
+        match take(layout, &reach, want) {
             Ok(claim) => return Ok(claim),
-            Err(Refusal::Behind) => {
-                let mut transitions = shared::transitions();
-                match line.open(layout, &reach, want, &mut transitions.pace, clock::monotonic_micros()) {
-                    Ok(claim) => return Ok(claim),
-                    Err(refusal) => refusal,
-                }
-            }
-            Err(refusal) => refusal,
-        };
-        match refusal {
-            Refusal::Full { until } => {
-                patience.check_that_clock_moves(now)?;
-                // An eighth of the burst longer than necessary: fewer wake-ups, and no position is lost by it.
-                let extra = layout.length_of(reach.policy.max_burst) / 8;
-                patience.sleep(layout.start_of(until) - now + extra, Wait::Ceiling);
-            }
-            Refusal::TooEarly { wait } => patience.sleep(wait, Wait::Clock),
-            // Where the process was interrupted since it read the clock, others may have claimed meanwhile.
-            Refusal::TooFarAhead { lead }
-                if lead - (layout.tick_at(read_now()) - reach.now) <= reach.policy.max_lead => {}
-            Refusal::TooFarAhead { lead } => {
-                let behind = layout.length_of(lead);
-                let left = patience.time_left(behind)?;
-                patience.sleep(left.min(behind), Wait::Clock);
-            }
-            Refusal::Limit { needs } => match reserve(layout, needs) {
-                Ok((limit, confirmed)) => {
-                    // While the counter is used, claims do not look at the level of `synchronous_commit` either. Where
-                    // standbys are named for the first time, that is noticed within a millisecond.
-                    let counts = settings::uses_tsc() && !confirmed.may_be_exceeded();
-                    admission::set_limit(limit, confirmed, if counts { tsc::per_micro() } else { 0 });
-                }
-                Err(Error::Reservation(ReservationError::CopyTooFar { ahead, wait })) => {
-                    patience.wait_for_copy(ahead, wait)?
-                }
-                Err(error @ Error::Lease(LeaseError::NoLease { .. })) => patience.wait_for_lease(error)?,
-                Err(error) => return Err(error),
-            },
-            Refusal::Behind => {}
-            Refusal::Exhausted => return Err(GeneratorError::Exhausted { now }.into()),
+            Err(refusal) => overcome(refusal, layout, &reach, now, &mut patience)?,
         }
     }
+}
+
+/// Claims from the line, and opens its next tick where the line is so far ahead of the clock that only a transition does.
+fn take(layout: &Layout, reach: &Reach, want: u64) -> Result<Claim, Refusal> {
+    let line = shared::line();
+    line.claim(layout, reach, want).or_else(|refusal| match refusal {
+        Refusal::Behind => {
+            let mut transitions = shared::transitions();
+            line.open(layout, reach, want, &mut transitions.pace, clock::monotonic_micros())
+        }
+        refusal => Err(refusal),
+    })
+}
+
+/// Waits, or reserves more, so that the next attempt may succeed. `now` is the time of the refused one.
+///
+/// # Errors
+/// Where no attempt will succeed, or not before the patience is at its end.
+fn overcome(
+    refusal: Refusal,
+    layout: &Layout,
+    reach: &Reach,
+    now: UnixMicros,
+    patience: &mut Patience,
+) -> Result<(), Error> {
+    match refusal {
+        Refusal::Full { until } => {
+            patience.check_that_clock_moves(now)?;
+            // An eighth of the burst longer than necessary: fewer wake-ups, and no position is lost by it.
+            let extra = layout.length_of(reach.policy.max_burst) / 8;
+            patience.sleep(layout.start_of(until) - now + extra, Wait::Ceiling);
+        }
+        Refusal::TooEarly { wait } => patience.sleep(wait, Wait::Clock),
+        // Where the process was interrupted since it read the clock, others may have claimed meanwhile.
+        Refusal::TooFarAhead { lead } if lead - (layout.tick_at(read_now()) - reach.now) <= reach.policy.max_lead => {}
+        Refusal::TooFarAhead { lead } => {
+            let behind = layout.length_of(lead);
+            let left = patience.time_left(behind)?;
+            patience.sleep(left.min(behind), Wait::Clock);
+        }
+        Refusal::Limit { needs } => raise_limit(layout, needs).or_else(|error| patience.wait_out(error))?,
+        Refusal::Behind => {}
+        Refusal::Exhausted => return Err(GeneratorError::Exhausted { now }.into()),
+    }
+    Ok(())
 }
 
 fn read_now() -> UnixMicros {
     if shared::exists() { believed::now() } else { clock::now() }
 }
 
-/// The highest tick that this session may claim, by the lease and by the reservation, which is made up to there; and how safe that is.
-fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error> {
+/// Raises the highest tick that this session may claim to this one or above it, by the lease and by the reservation, which is made up to
+/// there.
+fn raise_limit(layout: &Layout, needs: Tick) -> Result<(), Error> {
     let leased = lease::limit(layout, needs)?;
     let (reserved, confirmed) = reservation::reserve(layout, needs)?;
-    Ok((reserved.min(leased), confirmed))
+    // While the counter is used, claims do not look at the level of `synchronous_commit` either. Where standbys are named for the first
+    // time, that is noticed within a millisecond.
+    let counts = settings::uses_tsc() && !confirmed.may_be_exceeded();
+    admission::set_limit(reserved.min(leased), confirmed, if counts { tsc::per_micro() } else { 0 });
+    Ok(())
 }
 
 /// Admits this session: from now on it may claim, at the pace that the settings allow, once it has a reservation.
@@ -157,13 +158,8 @@ fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error> {
 /// # Errors
 /// Where the session may not claim now: not preloaded, in recovery, no worker, another layout, no register.
 fn admit(layout: &Layout) -> Result<(), Error> {
-    if !shared::exists() {
-        return Err(GeneratorError::NotPreloaded.into());
-    }
-    // SAFETY: reads shared memory, which exists.
-    if unsafe { pg_sys::RecoveryInProgress() } {
-        return Err(GeneratorError::InRecovery("snowflake_next").into());
-    }
+    check_preloaded()?;
+    check_primary("snowflake_next")?;
     let at = shared::admissions();
     if lease::is_used() {
         lease::settle(layout)?;
@@ -180,4 +176,22 @@ fn admit(layout: &Layout) -> Result<(), Error> {
     };
     admission::admit(&policy, at);
     Ok(())
+}
+
+/// # Errors
+/// Where the library is not preloaded, and there is no shared memory.
+pub fn check_preloaded() -> Result<(), Error> {
+    if shared::exists() { Ok(()) } else { Err(GeneratorError::NotPreloaded.into()) }
+}
+
+/// # Errors
+/// Where the server is a standby, or still recovering, and this function needs a primary.
+pub fn check_primary(function: &'static str) -> Result<(), Error> {
+    if is_in_recovery() { Err(GeneratorError::InRecovery(function).into()) } else { Ok(()) }
+}
+
+/// Whether the server is a standby, or still recovering.
+pub fn is_in_recovery() -> bool {
+    // SAFETY: reads PostgreSQL's own shared memory, which each process of the server has.
+    unsafe { pg_sys::RecoveryInProgress() }
 }

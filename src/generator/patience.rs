@@ -3,6 +3,7 @@
 
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
+use crate::errors::leases::LeaseError;
 use crate::errors::reservation::ReservationError;
 use crate::postgres::time::clock;
 use crate::registry_process;
@@ -33,32 +34,36 @@ impl Patience {
     /// # Errors
     /// Once it has waited for `pg_snowflake.max_wait`.
     pub fn time_left(&mut self, behind: Micros) -> Result<Micros, Error> {
-        let monotonic = clock::monotonic_micros();
-        let waited = monotonic - *self.too_far_since.get_or_insert(monotonic);
+        let waited = waited_since(&mut self.too_far_since);
         match settings::max_wait() - waited {
             left if left > Micros(0) => Ok(left),
             _ => Err(GeneratorError::ClockBehind { behind, waited }.into()),
         }
     }
 
-    /// Waits for the clock, where the copy of this database's reservation is ahead of it by so much, which must first
-    /// become less by `wait`.
+    /// Waits a while, where the error is one that passes.
     ///
     /// # Errors
-    /// As [`Self::time_left`].
-    pub fn wait_for_copy(&mut self, ahead: Micros, wait: Micros) -> Result<(), Error> {
+    /// The error, where it does not pass, or the call has waited for `pg_snowflake.max_wait`.
+    pub fn wait_out(&mut self, error: Error) -> Result<(), Error> {
+        match error {
+            Error::Reservation(ReservationError::CopyTooFar { ahead, wait }) => self.wait_for_copy(ahead, wait),
+            Error::Lease(LeaseError::NoLease { .. }) => self.wait_for_lease(error),
+            error => Err(error),
+        }
+    }
+
+    /// Waits for the clock, where the copy of this database's reservation is ahead of it by so much, which must first
+    /// become less by `wait`.
+    fn wait_for_copy(&mut self, ahead: Micros, wait: Micros) -> Result<(), Error> {
         let left = self.time_left(ahead).map_err(|_| ReservationError::CopyTooFar { ahead, wait })?;
         self.sleep(left.min(wait), Wait::Clock);
         Ok(())
     }
 
     /// Waits for a lease, with this error otherwise.
-    ///
-    /// # Errors
-    /// Once the call has waited for `pg_snowflake.max_wait`.
-    pub fn wait_for_lease(&mut self, error: Error) -> Result<(), Error> {
-        let monotonic = clock::monotonic_micros();
-        let waited = monotonic - *self.no_lease_since.get_or_insert(monotonic);
+    fn wait_for_lease(&mut self, error: Error) -> Result<(), Error> {
+        let waited = waited_since(&mut self.no_lease_since);
         if waited >= settings::max_wait() {
             return Err(error);
         }
@@ -95,4 +100,10 @@ impl Patience {
         }
         counters.wait_time.fetch_add(waits::sleep(length, wait).0, Relaxed);
     }
+}
+
+/// How long a wait has lasted, which begins now where it has not begun.
+pub fn waited_since(start: &mut Option<MonotonicMicros>) -> Micros {
+    let now = clock::monotonic_micros();
+    now - *start.get_or_insert(now)
 }

@@ -1,15 +1,14 @@
 //! Numbers of segments, for this session. The hot path is one compare-and-swap on the tag's counter in shared memory. Where its range
 //! is used up, the session puts the next one in place, or waits for the process that fetches it.
 
+use super::patience::waited_since;
 use crate::errors::Error;
-use crate::errors::generator::GeneratorError;
 use crate::errors::segments::SegmentError;
 use crate::postgres::time::clock;
 use crate::registry_process::{self, lease};
 use crate::shared::segments::{self, Kind, Outcome, SlotState, TagPlace};
 use crate::shared::waits::{self, Wait};
 use crate::{settings, shared};
-use pgrx::pg_sys;
 use snowflake_core::segment::{Range, Slot, Tag, TagRefusal, TagStanding};
 use snowflake_core::{Micros, MonotonicMicros};
 use std::sync::atomic::Ordering::Relaxed;
@@ -91,9 +90,7 @@ fn look(slot: Slot, place: &TagPlace, want: u64) -> Taking {
 /// Has the process look for a tag.
 fn attach(tag: &Tag, since: &mut Option<MonotonicMicros>) -> Result<(), Error> {
     loop {
-        let now = clock::monotonic_micros();
-        let waited = now - *since.get_or_insert(now);
-        match order(tag, Kind::Attach, settings::max_wait() - waited)? {
+        match order(tag, Kind::Attach, settings::max_wait() - waited_since(since))? {
             Outcome::Failed | Outcome::Unknown => wait(tag, since)?,
             outcome => return done(tag, outcome).map(drop),
         }
@@ -105,18 +102,18 @@ fn attach(tag: &Tag, since: &mut Option<MonotonicMicros>) -> Result<(), Error> {
 /// # Errors
 /// Once the call has waited for `pg_snowflake.max_wait`.
 fn wait(tag: &Tag, since: &mut Option<MonotonicMicros>) -> Result<(), Error> {
-    let now = clock::monotonic_micros();
-    let waited = now - *since.get_or_insert(now);
+    let waited = waited_since(since);
     if waited >= settings::max_wait() {
         return Err(SegmentError::NoNumbers { tag: tag.clone(), trouble: lease::trouble(), waited }.into());
     }
-    registry_process::wake();
-    // Mostly, the process is about to have them.
-    sleep((waited / 4).clamp(Micros::from_millis(1), Micros::from_millis(50)));
+    leave_to_process(waited);
     Ok(())
 }
 
-fn sleep(length: Micros) {
+/// Wakes the process up, and sleeps, and counts that. Mostly, the process is about to have what is waited for.
+fn leave_to_process(waited: Micros) {
+    registry_process::wake();
+    let length = (waited / 4).clamp(Micros::from_millis(1), Micros::from_millis(50));
     let counters = shared::counters();
     counters.waits.fetch_add(1, Relaxed);
     counters.wait_time.fetch_add(waits::sleep(length, Wait::Segment).0, Relaxed);
@@ -138,8 +135,7 @@ fn order(tag: &Tag, kind: Kind, longest: Micros) -> Result<Outcome, Error> {
         if waited >= longest {
             return Ok(if number.is_some() { Outcome::Unknown } else { Outcome::Failed });
         }
-        registry_process::wake();
-        sleep((waited / 4).clamp(Micros::from_millis(1), Micros::from_millis(50)));
+        leave_to_process(waited);
     }
 }
 
@@ -186,15 +182,9 @@ pub fn list() -> Result<Vec<(Tag, SlotState, snowflake_core::segment::Held)>, Er
 /// # Errors
 /// Where this server has no segments.
 fn check(function: &'static str) -> Result<(), Error> {
-    if !shared::exists() {
-        return Err(GeneratorError::NotPreloaded.into());
-    }
+    super::check_preloaded()?;
     if !lease::is_used() {
         return Err(SegmentError::NoRegistry.into());
     }
-    // SAFETY: reads shared memory, which exists.
-    if unsafe { pg_sys::RecoveryInProgress() } {
-        return Err(GeneratorError::InRecovery(function).into());
-    }
-    Ok(())
+    super::check_primary(function)
 }

@@ -1,65 +1,46 @@
 //! `snowflake_workers()`: the registry's records.
 
-#![expect(clippy::type_complexity, reason = "pg_extern reads the columns from the signature")]
-
 use crate::errors::Error;
-use crate::errors::generator::GeneratorError;
 use crate::errors::leases::LeaseError;
 use crate::postgres::encoding;
 use crate::postgres::time::timestamptz;
 use crate::registry_process::lease;
 use crate::registry_process::listing::{self, Row};
 use crate::server::believed;
-use crate::{settings, shared};
-use pgrx::iter::TableIterator;
-use pgrx::name;
-use pgrx::prelude::*;
-use snowflake_core::Field;
+use crate::{generator, settings, shared};
 use snowflake_core::lease::WorkerNumber;
+use snowflake_core::{Field, UnixMicros};
 
 export!(snowflake_workers_wrapper as snowflake_workers);
 
-#[pg_extern(sql = "")]
-fn snowflake_workers() -> TableIterator<
-    'static,
-    (
-        name!(worker_id, Option<i32>),
-        name!(datacenter_id, Option<i32>),
-        name!(state, &'static str),
-        name!(granted_from, i64),
-        name!(granted_until, i64),
-        name!(host, String),
-        name!(port, i32),
-        name!(data_directory, String),
-        name!(cluster_name, String),
-        name!(system_identifier, i64),
-        name!(is_this_server, bool),
-    ),
-> {
-    let rows = listed().unwrap_or_else(|error| error.raise());
-    let own = shared::transitions().lease.worker;
-    let now = believed::now();
-    TableIterator::new(rows.into_iter().map(move |Row { worker, is_owned, from, until, holder }| {
-        let [worker_id, datacenter_id] = numbers(worker);
-        let state = match is_owned {
-            false => "given back",
-            true if until <= now => "expired",
-            true => "current",
-        };
-        (
-            worker_id,
-            datacenter_id,
-            state,
-            timestamptz::to_datum(from),
-            timestamptz::to_datum(until),
-            encoding::shown(&holder.host),
-            i32::from(holder.port),
-            encoding::shown(&holder.data_directory),
-            encoding::shown(&holder.cluster_name),
-            holder.system_identifier as i64,
-            is_owned && own == Some(worker),
-        )
-    }))
+rows! {
+    fn snowflake_workers() {
+        let listed = listed().unwrap_or_else(|error| error.raise());
+        let (own, now) = (shared::transitions().lease.worker, believed::now());
+        listed.into_iter().map(move |row| (numbers(row.worker), state(&row, now), own == Some(row.worker), row))
+    }
+
+    row ([worker_id, datacenter_id], state, is_own, Row { is_owned, from, until, holder, .. }) => {
+        worker_id: Option<i32> = worker_id;
+        datacenter_id: Option<i32> = datacenter_id;
+        state: &'static str = state;
+        granted_from: i64 = timestamptz::to_datum(from);
+        granted_until: i64 = timestamptz::to_datum(until);
+        host: String = encoding::shown(&holder.host);
+        port: i32 = i32::from(holder.port);
+        data_directory: String = encoding::shown(&holder.data_directory);
+        cluster_name: String = encoding::shown(&holder.cluster_name);
+        system_identifier: i64 = holder.system_identifier as i64;
+        is_this_server: bool = is_owned && is_own;
+    }
+}
+
+fn state(row: &Row, now: UnixMicros) -> &'static str {
+    match row.is_owned {
+        false => "given back",
+        true if row.until <= now => "expired",
+        true => "current",
+    }
 }
 
 /// The worker ID and the datacenter ID of a worker, as far as the layout has them.
@@ -70,15 +51,10 @@ pub(super) fn numbers(worker: WorkerNumber) -> [Option<i32>; 2] {
 }
 
 fn listed() -> Result<Vec<Row>, Error> {
-    if !shared::exists() {
-        return Err(GeneratorError::NotPreloaded.into());
-    }
+    generator::check_preloaded()?;
     if !lease::is_used() {
         return Err(LeaseError::NoRegistry.into());
     }
-    // SAFETY: reads shared memory, which exists.
-    if unsafe { pg_sys::RecoveryInProgress() } {
-        return Err(GeneratorError::InRecovery("snowflake_workers").into());
-    }
+    generator::check_primary("snowflake_workers")?;
     listing::workers()
 }

@@ -1,6 +1,6 @@
 //! The functions that SQL calls. A file of `sql/parts` declares those of the file of the same name here; `time` has
-//! none here, as it is SQL alone. Two files serve several of them: [`checks`], what `snowflake_preflight()` finds, and
-//! [`named_layouts`], layouts that a query names.
+//! none here, as it is SQL alone. Three files serve others: [`batch`], functions that return numbers block by block; [`checks`], what
+//! `snowflake_preflight()` finds; and [`named_layouts`], layouts that a query names.
 //!
 //! A `timestamptz` is passed as the number that it is ([`crate::postgres::time::timestamptz`]), a text as
 //! [`crate::postgres::given::Given`]: pgrx's `&str` has no bound, and panics in a database that is not UTF-8.
@@ -10,13 +10,16 @@
 /// last argument. They are our own and not those of pgrx's wrappers (`..._wrapper`): a database keeps the names of the
 /// version that it was created or updated by, so a library must have the names of all releases.
 macro_rules! export {
-    ($($function:ident as $symbol:ident),+ $(,)?) => {
+    ($($function:path as $symbol:ident),+ $(,)?) => {
         $(
             const _: () = {
                 #[unsafe(export_name = stringify!($symbol))]
                 unsafe extern "C-unwind" fn call(call: pgrx::pg_sys::FunctionCallInfo) -> pgrx::pg_sys::Datum {
                     // SAFETY: PostgreSQL's call, passed on as it came.
-                    unsafe { $function(call) }
+                    #[allow(unused_unsafe, reason = "a function that does not look at the call is safe")]
+                    unsafe {
+                        $function(call)
+                    }
                 }
 
                 #[unsafe(export_name = concat!("pg_finfo_", stringify!($symbol)))]
@@ -26,6 +29,28 @@ macro_rules! export {
                 }
             };
         )+
+    };
+}
+
+/// Declares functions that return rows: what each is given, and any iterator of what its rows are made of; then, for all of them, what a row
+/// is made of, and its columns, each with its type and its value. The columns are those of the declaration in `sql/parts`, in their order.
+/// pgrx needs them in the signature of each function.
+macro_rules! rows {
+    ($(fn $function:ident $given:tt $body:block)+ row $($row:tt)+) => {
+        rows! { @each [$($function $given $body)+] [$($row)+] }
+    };
+    (@each [$($function:ident $given:tt $body:block)+] $row:tt) => {
+        $(rows! { @one $function $given $body $row })+
+    };
+    (@one $function:ident $given:tt $body:block
+        [$row:pat $(, let $name:ident = $init:expr)* => { $($column:ident: $type:ty = $value:expr;)+ }]) => {
+        #[pgrx::pg_extern(sql = "")]
+        fn $function $given -> pgrx::iter::TableIterator<'static, ($(pgrx::name!($column, $type),)+)> {
+            pgrx::iter::TableIterator::new(IntoIterator::into_iter($body).map(|$row| {
+                $(let $name = $init;)*
+                ($($value,)+)
+            }))
+        }
     };
 }
 
@@ -47,6 +72,7 @@ macro_rules! of_both_layouts {
     };
 }
 
+mod batch;
 mod bounds;
 mod checks;
 mod database;

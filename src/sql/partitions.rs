@@ -8,8 +8,7 @@ use crate::record;
 use crate::tables::partitions::upkeep::{self, Step, Upkeep};
 use crate::tables::partitions::{self, Failure};
 use pgrx::datum::Interval;
-use pgrx::iter::TableIterator;
-use pgrx::name;
+use pgrx::pg_sys::panic::ErrorReportable;
 use pgrx::prelude::*;
 use snowflake_core::Layout;
 use snowflake_core::pieces::Edge;
@@ -30,36 +29,29 @@ fn snowflake_create_partitions(
     Ok(SetOfIterator::new(done(layout, partitions::create(layout, parent, every, since, until))?))
 }
 
-#[expect(clippy::type_complexity, reason = "pg_extern reads the columns from the signature")]
-#[pg_extern(sql = "")]
-fn snowflake_maintain_partitions(
-    parent: Option<pg_sys::Oid>,
-    every: Option<Interval>,
-    ahead: Option<Interval>,
-    retention: Option<Interval>,
-    expired: Option<Given>,
-    dry_run: Option<bool>,
-) -> Result<
-    TableIterator<
-        'static,
-        (
-            name!(partition, Text),
-            name!(action, &'static str),
-            name!(since, Option<i64>),
-            name!(until, Option<i64>),
-            name!(statement, Option<Text>),
-            name!(note, Option<Text>),
-        ),
-    >,
-    spi::Error,
-> {
-    let layout = record::layout();
-    let wish = Upkeep { parent, every, ahead, retention, expired, dry_run: dry_run.unwrap_or(false) };
-    let steps = done(layout, upkeep::maintain(layout, &wish))?;
-    Ok(TableIterator::new(steps.into_iter().map(move |Step { partition, action, ids, statement, note }| {
-        let [since, until] = [ids.start, ids.end].map(|edge| time_of(layout, edge));
-        (partition, action, since, until, statement, note)
-    })))
+rows! {
+    fn snowflake_maintain_partitions(
+        parent: Option<pg_sys::Oid>,
+        every: Option<Interval>,
+        ahead: Option<Interval>,
+        retention: Option<Interval>,
+        expired: Option<Given>,
+        dry_run: Option<bool>,
+    ) {
+        let layout = record::layout();
+        let wish = Upkeep { parent, every, ahead, retention, expired, dry_run: dry_run.unwrap_or(false) };
+        let steps = done(layout, upkeep::maintain(layout, &wish)).unwrap_or_report();
+        steps.into_iter().map(move |step| (layout, step))
+    }
+
+    row (layout, Step { partition, action, ids, statement, note }) => {
+        partition: Text = partition;
+        action: &'static str = action;
+        since: Option<i64> = time_of(layout, ids.start);
+        until: Option<i64> = time_of(layout, ids.end);
+        statement: Option<Text> = statement;
+        note: Option<Text> = note;
+    }
 }
 
 /// What a call has done.

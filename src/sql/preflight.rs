@@ -10,54 +10,55 @@ use crate::postgres::time::timestamptz;
 use crate::settings;
 use crate::sql::checks::{Finding, Wanted, check};
 use crate::sql::named_layouts;
-use pgrx::iter::TableIterator;
+use pgrx::Array;
 use pgrx::prelude::*;
-use pgrx::{Array, name};
 use snowflake_core::Layout;
 use std::ffi::CStr;
 
 export!(snowflake_preflight_wrapper as snowflake_preflight);
 
-#[pg_extern(sql = "")]
-fn snowflake_preflight(
-    layout: Option<Given>,
-    epoch: Option<i64>,
-    servers: Option<i32>,
-    datacenters: Option<i32>,
-    leases: Option<bool>,
-    ids_per_second: Option<f64>,
-    years: Option<i32>,
-    javascript: Option<bool>,
-    oldest_row: Option<i64>,
-    keys: Option<Array<pg_sys::Oid>>,
-    key_column: Option<&CStr>,
-) -> TableIterator<
-    'static,
-    (name!(subject, &'static str), name!(verdict, &'static str), name!(finding, Text), name!(advice, Option<Text>)),
-> {
-    let layout = wanted_layout(layout, epoch);
-    let checked = (|| {
-        let keys = keys.map(all).transpose()?;
-        if let Some(rate) = ids_per_second.filter(|rate| rate.is_nan() || *rate <= 0.0) {
-            return Err(PreflightError::Rate(rate).into());
-        }
-        check(&Wanted {
-            layout,
-            servers: positive("servers", servers)?,
-            datacenters: positive("datacenters", datacenters)?,
-            leases,
-            ids_per_second,
-            years: positive("years", years)?,
-            javascript,
-            oldest_row,
-            keys: keys.unwrap_or_default(),
-            key_column: key_column.map(encoding::read_name),
-        })
-    })();
-    let rows = checked.unwrap_or_else(|error: Error| error.raise_in(&layout));
-    TableIterator::new(rows.into_iter().map(|Finding { subject, verdict, finding, advice }| {
-        (subject, verdict.name(), Text(finding), advice.map(Text))
-    }))
+rows! {
+    fn snowflake_preflight(
+        layout: Option<Given>,
+        epoch: Option<i64>,
+        servers: Option<i32>,
+        datacenters: Option<i32>,
+        leases: Option<bool>,
+        ids_per_second: Option<f64>,
+        years: Option<i32>,
+        javascript: Option<bool>,
+        oldest_row: Option<i64>,
+        keys: Option<Array<pg_sys::Oid>>,
+        key_column: Option<&CStr>,
+    ) {
+        let layout = wanted_layout(layout, epoch);
+        let found = (|| {
+            let keys = keys.map(all).transpose()?;
+            if let Some(rate) = ids_per_second.filter(|rate| rate.is_nan() || *rate <= 0.0) {
+                return Err(PreflightError::Rate(rate).into());
+            }
+            check(&Wanted {
+                layout,
+                servers: positive("servers", servers)?,
+                datacenters: positive("datacenters", datacenters)?,
+                leases,
+                ids_per_second,
+                years: positive("years", years)?,
+                javascript,
+                oldest_row,
+                keys: keys.unwrap_or_default(),
+                key_column: key_column.map(encoding::read_name),
+            })
+        })();
+        found.unwrap_or_else(|error: Error| error.raise_in(&layout))
+    }
+
+    row Finding { subject, verdict, finding, advice } => {
+        subject: &'static str = subject;
+        verdict: &'static str = verdict.name();
+        finding: Text = Text(finding);
+        advice: Option<Text> = advice.map(Text);
+    }
 }
 
 /// The layout that is named, or the server's; with another epoch, where one is given.

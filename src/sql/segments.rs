@@ -1,11 +1,9 @@
 //! Segments: plain numbers by tag.
 
-#![expect(clippy::type_complexity, reason = "pg_extern reads the columns from the signature")]
-
+use super::batch::{self, Arguments, BLOCK, Batch};
 use super::leases;
 use crate::errors::Error;
 use crate::errors::segments::SegmentError;
-use crate::errors::values::ValueError;
 use crate::generator::segments;
 use crate::postgres::encoding;
 use crate::postgres::given::Given;
@@ -15,26 +13,22 @@ use crate::server::believed;
 use crate::shared;
 use crate::shared::segments::{Kind, SeenTag, SlotState, TagPlace, bounds};
 use pgrx::datum::Interval;
-use pgrx::iter::TableIterator;
 use pgrx::prelude::*;
-use pgrx::{fcinfo, name, pg_sys, varlena};
+use pgrx::{pg_sys, varlena};
 use snowflake_core::lease::WorkerNumber;
-use snowflake_core::segment::{Held, Holding, Plan, Range, State, Tag, TagRecord, TagStanding, Use};
+use snowflake_core::segment::{Held, Plan, Range, State, Tag, TagRecord, TagStanding, Use};
 use snowflake_core::{Micros, UnixMicros};
 use snowflake_registry::listing::SegmentHolder;
 use std::collections::BTreeMap;
 
 export!(
     segment_next as snowflake_segment_next,
-    segment_next_many as snowflake_segment_next_many,
+    batch::next::<Numbers> as snowflake_segment_next_many,
     snowflake_segment_create_wrapper as snowflake_segment_create,
     snowflake_segment_raise_wrapper as snowflake_segment_raise,
     snowflake_segment_drop_wrapper as snowflake_segment_drop,
     snowflake_segments_wrapper as snowflake_segments,
 );
-
-/// A batch claims at most this many numbers at once.
-const BLOCK: u64 = 1024;
 
 /// The tag of the last call of one call site, and its place.
 struct Cached {
@@ -43,34 +37,24 @@ struct Cached {
     text: [u8; Tag::LONGEST],
 }
 
-/// The bytes of a text, where they are at hand: neither compressed nor stored elsewhere.
-///
-/// # Safety
-/// It is a text.
-#[inline(always)]
-unsafe fn plain<'a>(text: *const pg_sys::varlena) -> Option<&'a [u8]> {
-    // SAFETY: as above.
-    unsafe {
-        let is_plain = match varlena::varatt_is_1b(text) {
-            true => !varlena::varatt_is_1b_e(text),
-            false => varlena::varatt_is_4b_u(text),
-        };
-        is_plain.then(|| varlena::varlena_to_byte_slice(text))
-    }
-}
-
 /// `snowflake_segment_next(tag)`. Has no guard of pgrx's: nothing here panics or raises an error, and [`next_slowly`], which may,
 /// has one.
 ///
 /// # Safety
 /// To be called by PostgreSQL only, as a strict function.
 unsafe extern "C-unwind" fn segment_next(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
-    // SAFETY: `call` is valid, as it comes from PostgreSQL, and its argument is a text. What `fn_extra` points to was made by
-    // `next_slowly`, and lives as long.
+    // SAFETY: `call` is valid, as it comes from PostgreSQL, and its argument is a text, as the function is strict. What `fn_extra` points
+    // to was made by `next_slowly`, and lives as long.
     unsafe {
-        if let Some(cached) = (*(*call).flinfo).fn_extra.cast::<Cached>().as_ref()
-            && let Some(text) = plain((*(*call).args.as_ptr()).value.cast_mut_ptr())
-            && cached.text.get(..cached.length) == Some(text)
+        let text = (*(*call).args.as_ptr()).value.cast_mut_ptr::<pg_sys::varlena>();
+        // Neither compressed nor stored elsewhere: its bytes are at hand.
+        let is_plain = match varlena::varatt_is_1b(text) {
+            true => !varlena::varatt_is_1b_e(text),
+            false => varlena::varatt_is_4b_u(text),
+        };
+        if is_plain
+            && let Some(cached) = (*(*call).flinfo).fn_extra.cast::<Cached>().as_ref()
+            && cached.text.get(..cached.length) == Some(varlena::varlena_to_byte_slice(text))
             && let Some(range) = cached.place.counter.claim(1)
         {
             return pg_sys::Datum::from(range.first as i64);
@@ -83,18 +67,13 @@ unsafe extern "C-unwind" fn segment_next(call: pg_sys::FunctionCallInfo) -> pg_s
 #[inline(never)]
 #[pg_guard]
 unsafe extern "C-unwind" fn next_slowly(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
-    // SAFETY: as above.
-    let given: Option<Given<'_>> = unsafe { fcinfo::pg_getarg(call, 0) };
-    let Some(given) = given else {
-        // SAFETY: as above.
-        return unsafe { fcinfo::pg_return_null(call) };
-    };
-    let tag = tag_of(given);
-    let (place, range) = segments::claim(&tag, 1).unwrap_or_else(|error| error.raise());
+    // PostgreSQL calls a strict function without NULL.
+    let Some(given) = Arguments::of(call).get::<Given<'_>>(0) else { raise_bad_tag("") };
+    let (place, range) = segments::claim(&tag_of(given), 1).unwrap_or_else(|error| error.raise());
     let bytes = given.bytes();
     let mut cached = Cached { place, length: bytes.len(), text: [0; Tag::LONGEST] };
     cached.text[..bytes.len()].copy_from_slice(bytes);
-    // SAFETY: as above; the context lives as long as `flinfo`.
+    // SAFETY: `segment_next` has the call from PostgreSQL. Nothing but this uses its `fn_extra`, and the context lives as long as `flinfo`.
     unsafe {
         let info = &mut *(*call).flinfo;
         if info.fn_extra.is_null() {
@@ -105,57 +84,7 @@ unsafe extern "C-unwind" fn next_slowly(call: pg_sys::FunctionCallInfo) -> pg_sy
     pg_sys::Datum::from(range.first as i64)
 }
 
-/// `snowflake_segment_next(tag, count)`: implements the protocol of value-per-call functions itself, as `snowflake_next(count)` does.
-///
-/// # Safety
-/// To be called by PostgreSQL only.
-unsafe extern "C-unwind" fn segment_next_many(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
-    // SAFETY: `call` is valid, as it comes from PostgreSQL. The context, if there is one, was made by `next_block`.
-    unsafe {
-        let context = (*(*call).flinfo).fn_extra.cast::<pg_sys::FuncCallContext>();
-        if !context.is_null()
-            && let Some(number) = (*(*context).user_fctx.cast::<Numbers>()).claimed()
-        {
-            (*(*call).resultinfo.cast::<pg_sys::ReturnSetInfo>()).isDone = pg_sys::ExprDoneCond::ExprMultipleResult;
-            return number.into();
-        }
-        next_block(call)
-    }
-}
-
-/// Claims a block and returns its first number, or ends the set.
-#[cold]
-#[inline(never)]
-#[pg_guard]
-unsafe extern "C-unwind" fn next_block(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
-    // SAFETY: as in `snowflake_next(count)`: the context and what is allocated in it live until the set ends.
-    unsafe {
-        if (*(*call).flinfo).fn_extra.is_null() {
-            let given: Option<Given<'_>> = fcinfo::pg_getarg(call, 0);
-            let tag = given.map(tag_of).unwrap_or_else(|| raise_bad_tag(""));
-            let count: i32 = fcinfo::pg_getarg(call, 1).unwrap_or(0);
-            let left = u64::try_from(count).unwrap_or_else(|_| Error::from(ValueError::NegativeCount(count)).raise());
-            let context = pg_sys::init_MultiFuncCall(call);
-            let numbers =
-                pg_sys::MemoryContextAlloc((*context).multi_call_memory_ctx, size_of::<Numbers>()).cast::<Numbers>();
-            numbers.write(Numbers::new(&tag, left));
-            (*context).user_fctx = numbers.cast();
-        }
-        let context = (*(*call).flinfo).fn_extra.cast::<pg_sys::FuncCallContext>();
-        let numbers = (*context).user_fctx.cast::<Numbers>();
-        let results = (*call).resultinfo.cast::<pg_sys::ReturnSetInfo>();
-        (*numbers).claim();
-        if let Some(number) = (*numbers).claimed() {
-            (*results).isDone = pg_sys::ExprDoneCond::ExprMultipleResult;
-            return number.into();
-        }
-        pg_sys::end_MultiFuncCall(call, context);
-        (*results).isDone = pg_sys::ExprDoneCond::ExprEndResult;
-        fcinfo::pg_return_null(call)
-    }
-}
-
-/// A batch, of which blocks are claimed as the query reads them. Nothing in it needs to be dropped.
+/// The batch of `snowflake_segment_next(tag, count)`.
 struct Numbers {
     length: usize,
     tag: [u8; Tag::LONGEST],
@@ -165,15 +94,16 @@ struct Numbers {
     claimed: Range,
 }
 
-impl Numbers {
-    fn new(tag: &Tag, left: u64) -> Self {
+impl Batch for Numbers {
+    fn asked_for(arguments: &Arguments) -> Self {
+        let tag = arguments.get(0).map_or_else(|| raise_bad_tag(""), tag_of);
         let text = tag.as_str().as_bytes();
+        let left = arguments.count(1);
         let mut numbers = Self { length: text.len(), tag: [0; Tag::LONGEST], left, claimed: Range::default() };
         numbers.tag[..text.len()].copy_from_slice(text);
         numbers
     }
 
-    /// The next number that is claimed already. Does not panic.
     #[inline(always)]
     fn claimed(&mut self) -> Option<i64> {
         let number = self.claimed.first;
@@ -183,7 +113,6 @@ impl Numbers {
         })
     }
 
-    /// Claims the next block, if numbers are left.
     fn claim(&mut self) {
         if self.left > 0 {
             let tag = str::from_utf8(&self.tag[..self.length]).ok().and_then(|tag| Tag::new(tag).ok());
@@ -256,41 +185,42 @@ fn snowflake_segment_drop(tag: Given) -> Option<i64> {
     changed("snowflake_segment_drop", &tag_of(tag), Kind::Drop)
 }
 
-#[pg_extern(sql = "")]
-fn snowflake_segments(
-    all_servers: bool,
-) -> TableIterator<
-    'static,
-    (
-        name!(tag, String),
-        name!(state, &'static str),
-        name!(first, Option<i64>),
-        name!(last, Option<i64>),
-        name!(next_granted, Option<i64>),
-        name!(worker_id, Option<i32>),
-        name!(datacenter_id, Option<i32>),
-        name!(host, Option<String>),
-        name!(is_this_server, bool),
-        name!(as_of, Option<i64>),
-        name!(current_from, Option<i64>),
-        name!(current_until, Option<i64>),
-        name!(after_from, Option<i64>),
-        name!(after_until, Option<i64>),
-        name!(held, Option<i64>),
-        name!(range_size, Option<i64>),
-        name!(per_second, Option<f64>),
-        name!(lasts, Option<Interval>),
-    ),
-> {
-    let rows = rows(all_servers).unwrap_or_else(|error| error.raise());
-    TableIterator::new(rows.into_iter().map(|(tag, segment, holder)| columns(&tag, segment, holder)))
+rows! {
+    fn snowflake_segments(all_servers: bool) {
+        listed(all_servers).unwrap_or_else(|error| error.raise())
+    }
+
+    row SegmentRow { tag, standing, record, holder },
+        // Of a tag that the registry has forgotten, no more is known than what was granted.
+        let known = record.filter(|_| standing != TagStanding::Missing),
+        let holder = holder.as_ref() => {
+        tag: String = encoding::shown(tag.as_str());
+        state: &'static str = name_of(standing);
+        first: Option<i64> = known.and_then(|record| shown(record.first));
+        last: Option<i64> = known.and_then(|record| shown(record.last));
+        next_granted: Option<i64> = record.and_then(|record| shown(record.next.min(TagRecord::HIGHEST)));
+        worker_id: Option<i32> = holder.and_then(|holder| leases::numbers(holder.worker?)[0]);
+        datacenter_id: Option<i32> = holder.and_then(|holder| leases::numbers(holder.worker?)[1]);
+        host: Option<String> = holder.map(|holder| encoding::shown(&holder.host));
+        is_this_server: bool = holder.is_some_and(|holder| holder.is_this_server);
+        as_of: Option<i64> = holder.map(|holder| timestamptz::to_datum(holder.as_of));
+        current_from: Option<i64> = holder.and_then(|holder| shown(holder.current()?.first));
+        current_until: Option<i64> = holder.and_then(|holder| shown(holder.current()?.end - 1));
+        after_from: Option<i64> = holder.and_then(|holder| shown(holder.held.after?.first));
+        after_until: Option<i64> = holder.and_then(|holder| shown(holder.held.after?.end - 1));
+        held: Option<i64> = holder.map(|holder| shown(holder.held.left()).unwrap_or(i64::MAX));
+        range_size: Option<i64> = holder.map(|holder| shown(holder.size).unwrap_or(i64::MAX));
+        per_second: Option<f64> = holder.and_then(Holder::per_second);
+        lasts: Option<Interval> = holder.and_then(Holder::lasts);
+    }
 }
 
-/// A tag, as far as it is known.
-#[derive(Clone, Copy)]
-struct ShownTag {
-    state: &'static str,
+/// What a row is made of: a tag, as far as it is known, and a server that holds numbers of it.
+struct SegmentRow {
+    tag: Tag,
+    standing: TagStanding,
     record: Option<SeenTag>,
+    holder: Option<Holder>,
 }
 
 /// A server that holds numbers of a tag.
@@ -304,30 +234,26 @@ struct Holder {
     used: Use,
 }
 
-type SegmentRow = (
-    String,
-    &'static str,
-    Option<i64>,
-    Option<i64>,
-    Option<i64>,
-    Option<i32>,
-    Option<i32>,
-    Option<String>,
-    bool,
-    Option<i64>,
-    Option<i64>,
-    Option<i64>,
-    Option<i64>,
-    Option<i64>,
-    Option<i64>,
-    Option<i64>,
-    Option<f64>,
-    Option<Interval>,
-);
+impl Holder {
+    /// The range that it takes numbers from.
+    fn current(&self) -> Option<Range> {
+        Some(self.held.current).filter(|range| range.count() > 0)
+    }
+
+    fn per_second(&self) -> Option<f64> {
+        let Use { count, length } = self.used;
+        (length > Micros(0)).then(|| count as f64 * 1e6 / length.0 as f64)
+    }
+
+    /// How long what it holds is enough.
+    fn lasts(&self) -> Option<Interval> {
+        self.used.lasts(self.held.left()).map(|lasts| Interval::from_micros(lasts.0))
+    }
+}
 
 /// A row for each server that holds numbers of a tag, or one without a server. What this server holds is as of now, by shared memory.
-fn rows(all_servers: bool) -> Result<Vec<(Tag, ShownTag, Option<Holder>)>, Error> {
-    let listed = segments::list()?;
+fn listed(all_servers: bool) -> Result<Vec<SegmentRow>, Error> {
+    let own = segments::list()?;
     // In a statement of its own: the lock is held to its end, and the clock may take it.
     let me = shared::transitions().lease.worker;
     let now = believed::now();
@@ -341,83 +267,56 @@ fn rows(all_servers: bool) -> Result<Vec<(Tag, ShownTag, Option<Holder>)>, Error
         used: Use { count: state.used.0, length: state.used.1 },
     };
     let mut own: BTreeMap<Tag, (SlotState, Held)> =
-        listed.into_iter().map(|(tag, state, held)| (tag, (state, held))).collect();
+        own.into_iter().map(|(tag, state, held)| (tag, (state, held))).collect();
     let mut rows = Vec::new();
     for segment in if all_servers { listing::segments()? } else { Vec::new() } {
-        let before = rows.len();
-        let mut shown = ShownTag { state: state_of(&segment.record), record: Some(SeenTag::of(&segment.record)) };
-        if let Some((state, held)) = own.remove(&segment.tag) {
-            let of_here = ShownTag { state: standing_of(state.standing), ..shown };
-            rows.push((segment.tag.clone(), of_here, Some(here(&state, held))));
-            shown = of_here;
+        let own = own.remove(&segment.tag);
+        let standing = own.map_or_else(|| standing_of(&segment.record), |(state, _)| state.standing);
+        let record = Some(SeenTag::of(&segment.record));
+        let mut holders: Vec<Holder> = own.iter().map(|(state, held)| here(state, *held)).collect();
+        if segment.record.state == State::Live {
+            let others = segment.holders.into_iter().filter(|holder| me != Some(holder.worker));
+            holders.extend(others.map(|SegmentHolder { worker, host, holding }| Holder {
+                worker: Some(worker),
+                host,
+                is_this_server: false,
+                as_of: holding.granted_at,
+                held: holding.held(),
+                size: holding.size(),
+                used: holding.used,
+            }));
         }
-        let is_live = segment.record.state == State::Live;
-        for SegmentHolder { worker, host, holding } in segment.holders {
-            if is_live && me != Some(worker) {
-                let Holding { granted_at: as_of, used, .. } = holding;
-                let (held, size) = (holding.held(), holding.size());
-                let holder = Holder { worker: Some(worker), host, is_this_server: false, as_of, held, size, used };
-                rows.push((segment.tag.clone(), shown, Some(holder)));
-            }
-        }
-        if rows.len() == before {
-            rows.push((segment.tag, shown, None));
+        let row = |holder| SegmentRow { tag: segment.tag.clone(), standing, record, holder };
+        match holders.is_empty() {
+            true => rows.push(row(None)),
+            false => rows.extend(holders.into_iter().map(Some).map(row)),
         }
     }
-    let of_own = |(tag, (state, held)): (Tag, (SlotState, Held))| {
-        let shown = ShownTag { state: standing_of(state.standing), record: state.record };
-        (tag, shown, Some(here(&state, held)))
-    };
-    rows.extend(own.into_iter().map(of_own));
-    rows.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+    rows.extend(own.into_iter().map(|(tag, (state, held))| SegmentRow {
+        tag,
+        standing: state.standing,
+        record: state.record,
+        holder: Some(here(&state, held)),
+    }));
+    rows.sort_by(|one, other| one.tag.cmp(&other.tag));
     Ok(rows)
 }
 
-const fn standing_of(standing: TagStanding) -> &'static str {
+/// How a tag stands by the registry's record.
+const fn standing_of(record: &TagRecord) -> TagStanding {
+    match record.state {
+        State::Dropped => TagStanding::Dropped,
+        State::Forgotten => TagStanding::Missing,
+        State::Live if record.left() == 0 => TagStanding::UsedUp,
+        State::Live => TagStanding::Live,
+    }
+}
+
+const fn name_of(standing: TagStanding) -> &'static str {
     match standing {
         TagStanding::Live => "live",
         TagStanding::UsedUp => "used up",
         TagStanding::Dropped => "dropped",
         TagStanding::Missing => "missing",
     }
-}
-
-const fn state_of(record: &TagRecord) -> &'static str {
-    standing_of(match record.state {
-        State::Dropped => TagStanding::Dropped,
-        State::Forgotten => TagStanding::Missing,
-        State::Live if record.left() == 0 => TagStanding::UsedUp,
-        State::Live => TagStanding::Live,
-    })
-}
-
-fn columns(tag: &Tag, ShownTag { state, record }: ShownTag, holder: Option<Holder>) -> SegmentRow {
-    let holder = holder.as_ref();
-    // Of a tag that the registry has forgotten, no more is known than what was granted.
-    let known = record.filter(|_| state != standing_of(TagStanding::Missing));
-    let last_of = |range: Range| shown(range.end - 1);
-    let current = holder.map(|holder| holder.held.current).filter(|range| range.count() > 0);
-    let after = holder.and_then(|holder| holder.held.after);
-    let [worker_id, datacenter_id] = holder.and_then(|holder| holder.worker).map_or([None; 2], leases::numbers);
-    let per_second = |used: Use| (used.length > Micros(0)).then(|| used.count as f64 * 1e6 / used.length.0 as f64);
-    (
-        encoding::shown(tag.as_str()),
-        state,
-        known.and_then(|record| shown(record.first)),
-        known.and_then(|record| shown(record.last)),
-        record.map(|record| record.next.min(TagRecord::HIGHEST)).and_then(shown),
-        worker_id,
-        datacenter_id,
-        holder.map(|holder| encoding::shown(&holder.host)),
-        holder.is_some_and(|holder| holder.is_this_server),
-        holder.map(|holder| timestamptz::to_datum(holder.as_of)),
-        current.and_then(|range| shown(range.first)),
-        current.and_then(last_of),
-        after.and_then(|range| shown(range.first)),
-        after.and_then(last_of),
-        holder.map(|holder| shown(holder.held.left()).unwrap_or(i64::MAX)),
-        holder.map(|holder| shown(holder.size).unwrap_or(i64::MAX)),
-        holder.and_then(|holder| per_second(holder.used)),
-        holder.and_then(|holder| holder.used.lasts(holder.held.left())).map(|lasts| Interval::from_micros(lasts.0)),
-    )
 }

@@ -9,57 +9,47 @@ use crate::server::believed;
 use crate::settings;
 use crate::shared::{self, Counters, Held, Start, Transitions};
 use pgrx::datum::Interval;
-use pgrx::iter::TableIterator;
-use pgrx::name;
-use pgrx::prelude::*;
 use snowflake_core::lease::Published;
 use snowflake_core::{Field, Layout, UnixMicros, WorkerBits};
 use std::sync::atomic::Ordering::Relaxed;
 
 export!(snowflake_status_wrapper as snowflake_status, snowflake_status_wrapper as snowflake_status_0_2_0,);
 
-/// Declares a function that returns one row: the name of each column, with its type, and its value, which follows from what
-/// `$seen::look()` finds.
-macro_rules! one_row {
-    ($function:ident of $state:ident: $seen:ident; $($column:ident: $type:ty = $value:expr;)+) => {
-        #[pg_extern(sql = "")]
-        fn $function() -> TableIterator<'static, ($(name!($column, $type),)+)> {
-            let $state = $seen::look();
-            TableIterator::once(($($value,)+))
-        }
-    };
-}
+rows! {
+    fn snowflake_status() {
+        [Seen::look()]
+    }
 
-one_row! {
-    snowflake_status of at: Seen;
-    worker_id: Option<i32> = at.part(at.worker, Field::Worker);
-    datacenter_id: Option<i32> = at.part(at.worker, Field::Datacenter);
-    previous_worker_id: Option<i32> = at.part(at.previous_worker(), Field::Worker);
-    previous_datacenter_id: Option<i32> = at.part(at.previous_worker(), Field::Datacenter);
-    previous_until: Option<i64> = at.previous.map(|(_, until)| timestamptz::to_datum(until));
-    layout: String = at.layout.to_string();
-    epoch: i64 = timestamptz::to_datum(at.layout.epoch());
-    layout_end: i64 = timestamptz::to_datum(at.layout.end());
-    clock_source: &'static str = if settings::uses_tsc() { "tsc" } else { "system" };
-    last_time: Option<i64> = at.last.map(timestamptz::to_datum);
-    lead: Option<Interval> = at.last.map(|last| Interval::from_micros((last.0 - at.believed.0).max(0)));
-    reserved_until: Option<i64> = at.reserved.map(|held| timestamptz::to_datum(held.reserved.until));
-    started_at: i64 = timestamptz::to_datum(at.started_at);
-    started_after: &'static str = at.start.name();
-    reservations: i64 = at.counters.reservations.load(Relaxed);
-    waits: i64 = at.counters.waits.load(Relaxed);
-    wait_time: Interval = Interval::from_micros(at.counters.wait_time.load(Relaxed));
-    clock_steps: i64 = at.counters.clock_steps.load(Relaxed);
-    largest_clock_step: Interval = Interval::from_micros(at.counters.largest_clock_step.load(Relaxed));
-    clock_leaps: i64 = at.counters.clock_leaps.load(Relaxed);
-    clock_leap: Option<Interval> =
-        shared::believed_clock().leap.map(|_| Interval::from_micros(at.now.0 - at.believed.0));
-    errors: i64 = at.counters.errors.load(Relaxed);
-    // A database whose extension is of version 0.1.0 declares only those above.
-    registry: Option<String> = settings::registry::without_password().map(|url| encoding::shown(&url));
-    lease: Option<&'static str> = lease::is_used().then(|| at.state_of_lease());
-    granted_until: Option<i64> = at.published.end.map(timestamptz::to_datum);
-    registry_error: Option<String> = registry_error().map(|error| encoding::shown(&error));
+    row at => {
+        worker_id: Option<i32> = at.part(at.worker, Field::Worker);
+        datacenter_id: Option<i32> = at.part(at.worker, Field::Datacenter);
+        previous_worker_id: Option<i32> = at.part(at.previous_worker(), Field::Worker);
+        previous_datacenter_id: Option<i32> = at.part(at.previous_worker(), Field::Datacenter);
+        previous_until: Option<i64> = at.previous.map(|(_, until)| timestamptz::to_datum(until));
+        layout: String = at.layout.to_string();
+        epoch: i64 = timestamptz::to_datum(at.layout.epoch());
+        layout_end: i64 = timestamptz::to_datum(at.layout.end());
+        clock_source: &'static str = if settings::uses_tsc() { "tsc" } else { "system" };
+        last_time: Option<i64> = at.last.map(timestamptz::to_datum);
+        lead: Option<Interval> = at.last.map(|last| Interval::from_micros((last.0 - at.believed.0).max(0)));
+        reserved_until: Option<i64> = at.reserved.map(|held| timestamptz::to_datum(held.reserved.until));
+        started_at: i64 = timestamptz::to_datum(at.started_at);
+        started_after: &'static str = at.start.name();
+        reservations: i64 = at.counters.reservations.load(Relaxed);
+        waits: i64 = at.counters.waits.load(Relaxed);
+        wait_time: Interval = Interval::from_micros(at.counters.wait_time.load(Relaxed));
+        clock_steps: i64 = at.counters.clock_steps.load(Relaxed);
+        largest_clock_step: Interval = Interval::from_micros(at.counters.largest_clock_step.load(Relaxed));
+        clock_leaps: i64 = at.counters.clock_leaps.load(Relaxed);
+        clock_leap: Option<Interval> =
+            shared::believed_clock().leap.map(|_| Interval::from_micros(at.now.0 - at.believed.0));
+        errors: i64 = at.counters.errors.load(Relaxed);
+        // A database whose extension is of version 0.1.0 declares only those above.
+        registry: Option<String> = settings::registry::without_password().map(|url| encoding::shown(&url));
+        lease: Option<&'static str> = lease::is_used().then(|| at.state_of_lease());
+        granted_until: Option<i64> = at.published.end.map(timestamptz::to_datum);
+        registry_error: Option<String> = registry_error().map(|error| encoding::shown(&error));
+    }
 }
 
 /// What the columns follow from, looked at once.

@@ -22,7 +22,7 @@ use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::Layout;
 use snowflake_moving::{
-    Actor, Adoption, Column, Facts, Plan, Release, Source, Step, Values, Width, adopt_all, begins_at, is_done,
+    Actor, Adoption, Column, Facts, MovePlan, MoveStep, Release, Source, Values, Width, adopt_all, begins_at, is_done,
     put_back, release, shut_out, target,
 };
 use std::ffi::{CStr, CString};
@@ -82,7 +82,7 @@ pub struct Changed {
 
 /// A plan, with what it rests on and what it begins at.
 struct Drawn {
-    plan: Plan,
+    plan: MovePlan,
     /// Of all columns together.
     all: Facts,
     /// Of each.
@@ -136,7 +136,7 @@ fn key_of(client: &SpiClient, wanted: &Named) -> Result<Key, Error> {
 ///
 /// # Errors
 /// Where there is no such table or column, or a wish cannot be met.
-pub fn plan(wish: &Wish) -> Result<Plan, Error> {
+pub fn plan(wish: &Wish) -> Result<MovePlan, Error> {
     let first = expected_id()?;
     meanwhile::told(tables(wish), || Ok(Spi::connect(|client| draw(client, wish, first))?.plan))
 }
@@ -210,7 +210,7 @@ fn owner_of(wish: &Wish) -> Result<Owner, Error> {
 }
 
 /// Runs statements, each as the role that its [`Actor`] says.
-fn run(client: &mut SpiClient, owner: Owner, steps: &[&Step]) -> Result<(), Error> {
+fn run(client: &mut SpiClient, owner: Owner, steps: &[&MoveStep]) -> Result<(), Error> {
     for step in steps {
         let mut statement = || client.update(&*encoding::statement(&step.statement), None, &[]).map(drop);
         let mut defined = || if step.by_definition { look(&mut statement) } else { statement() };

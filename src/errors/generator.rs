@@ -4,7 +4,7 @@ use super::report::error;
 use crate::postgres::wording::{duration, preload_line};
 use crate::settings;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::prelude::*;
+use pgrx::prelude::PgSqlErrorCode::*;
 use snowflake_core::{FieldError, Layout, Micros, UnixMicros};
 
 /// Why no ID is made.
@@ -37,72 +37,72 @@ pub enum GeneratorError {
 
 impl GeneratorError {
     pub(super) fn report(self, layout: &Layout) -> ErrorReport {
-        use PgSqlErrorCode::*;
         match self {
-            Self::NotPreloaded => {
-                let message = "pg_snowflake must be loaded via shared_preload_libraries";
-                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
-                    .set_detail("The state from which IDs are made lives in shared memory. Decoding works without it.")
-                    .set_hint(format!("Put into postgresql.conf, and restart the server: {}", preload_line()))
-            }
-            Self::InRecovery(function) => {
-                let message = format!("cannot execute {function}() during recovery");
-                error(ERRCODE_READ_ONLY_SQL_TRANSACTION, &message).set_hint(match function {
-                    "snowflake_next" => "Make IDs on the primary. Decoding works here.",
-                    _ => "Call it on the primary.",
-                })
-            }
-            Self::NoWorker(missing) => {
-                let field = match missing {
-                    FieldError::Missing(field) | FieldError::NoSuchField(field) => field,
-                    FieldError::TooHigh { field, .. } => field,
-                };
-                let message = format!("pg_snowflake.{field}_id is not set");
-                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
-                    .set_detail(format!(
-                        "Every server that makes IDs needs a {field} ID from 0 to {}, different from all others'.",
-                        layout.max(field)
-                    ))
-                    .set_hint(format!(
-                        "For example: ALTER SYSTEM SET pg_snowflake.{field}_id = 1; SELECT pg_reload_conf();"
-                    ))
-            }
-            Self::ClockBehind { behind, waited } => {
-                let message = format!("the clock is {} behind the last ID", duration(behind));
-                error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
-                    .set_detail(format!(
-                        "IDs go on while it is at most {} behind (pg_snowflake.max_lead). The call waited {} \
-                         (pg_snowflake.max_wait is {}).",
-                        duration(settings::max_lead()),
-                        duration(waited),
-                        duration(settings::max_wait())
-                    ))
-                    .set_hint(format!(
-                        "If the clock is wrong, set it right. If it is right, IDs were made or reserved while it was ahead: raise \
-                         pg_snowflake.max_lead above {} so that they go on from there, or wait, or see snowflake_rewind().",
-                        duration(behind)
-                    ))
-            }
+            Self::NotPreloaded => not_preloaded(),
+            Self::InRecovery(function) => in_recovery(function),
+            Self::NoWorker(missing) => no_worker(&missing, layout),
+            Self::ClockBehind { behind, waited } => clock_behind(behind, waited),
             Self::ClockStopped { waited } => error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "the clock stands still")
                 .set_detail(format!("The call waited {} for the next tick of the layout.", duration(waited)))
                 .set_hint("Check the system's clock."),
-            Self::Exhausted { now } if now >= layout.end() => {
-                error(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, "the layout is exhausted")
-                    .set_detail(format!("The layout \"{layout}\" ends at {}, and the clock is past it.", layout.end()))
-                    .set_hint("Check the system's clock. If it is right, a layout with a later end is needed.")
-            }
-            Self::Exhausted { .. } => error(
-                ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
-                "the layout is used up to its end",
-            )
-            .set_detail(format!(
-                "The layout \"{layout}\" ends at {}. The clock is not there yet, but IDs were made or reserved up to \
-                         then.",
-                layout.end()
-            ))
-            .set_hint(
-                "Find the highest ID that any database of this server holds, and call snowflake_rewind() with it.",
-            ),
+            Self::Exhausted { now } => exhausted(now, layout),
         }
     }
+}
+
+fn not_preloaded() -> ErrorReport {
+    let message = "pg_snowflake must be loaded via shared_preload_libraries";
+    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        .set_detail("The state from which IDs are made lives in shared memory. Decoding works without it.")
+        .set_hint(format!("Put into postgresql.conf, and restart the server: {}", preload_line()))
+}
+
+fn in_recovery(function: &str) -> ErrorReport {
+    let message = format!("cannot execute {function}() during recovery");
+    error(ERRCODE_READ_ONLY_SQL_TRANSACTION, &message).set_hint(match function {
+        "snowflake_next" => "Make IDs on the primary. Decoding works here.",
+        _ => "Call it on the primary.",
+    })
+}
+
+fn no_worker(missing: &FieldError, layout: &Layout) -> ErrorReport {
+    let (FieldError::Missing(field) | FieldError::NoSuchField(field) | FieldError::TooHigh { field, .. }) = *missing;
+    let message = format!("pg_snowflake.{field}_id is not set");
+    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
+        .set_detail(format!(
+            "Every server that makes IDs needs a {field} ID from 0 to {}, different from all others'.",
+            layout.max(field)
+        ))
+        .set_hint(format!("For example: ALTER SYSTEM SET pg_snowflake.{field}_id = 1; SELECT pg_reload_conf();"))
+}
+
+fn clock_behind(behind: Micros, waited: Micros) -> ErrorReport {
+    let message = format!("the clock is {} behind the last ID", duration(behind));
+    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
+        .set_detail(format!(
+            "IDs go on while it is at most {} behind (pg_snowflake.max_lead). The call waited {} \
+             (pg_snowflake.max_wait is {}).",
+            duration(settings::max_lead()),
+            duration(waited),
+            duration(settings::max_wait())
+        ))
+        .set_hint(format!(
+            "If the clock is wrong, set it right. If it is right, IDs were made or reserved while it was ahead: raise \
+             pg_snowflake.max_lead above {} so that they go on from there, or wait, or see snowflake_rewind().",
+            duration(behind)
+        ))
+}
+
+fn exhausted(now: UnixMicros, layout: &Layout) -> ErrorReport {
+    if now >= layout.end() {
+        return error(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, "the layout is exhausted")
+            .set_detail(format!("The layout \"{layout}\" ends at {}, and the clock is past it.", layout.end()))
+            .set_hint("Check the system's clock. If it is right, a layout with a later end is needed.");
+    }
+    error(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, "the layout is used up to its end")
+        .set_detail(format!(
+            "The layout \"{layout}\" ends at {}. The clock is not there yet, but IDs were made or reserved up to then.",
+            layout.end()
+        ))
+        .set_hint("Find the highest ID that any database of this server holds, and call snowflake_rewind() with it.")
 }

@@ -1,11 +1,11 @@
 //! Errors of leases of worker IDs.
 
-use super::report::error;
+use super::report::{error, or_no_answer};
 use crate::postgres::time::timestamptz;
 use crate::postgres::wording::duration;
 use crate::settings;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::prelude::*;
+use pgrx::prelude::PgSqlErrorCode::*;
 use snowflake_core::UnixMicros;
 
 /// Why there is no worker ID, or nothing is known of leases.
@@ -26,15 +26,13 @@ pub enum LeaseError {
 
 impl LeaseError {
     pub(super) fn report(self) -> ErrorReport {
-        use PgSqlErrorCode::*;
         match self {
             Self::NoLease { until, trouble } => {
                 let ended = until.map(|until| {
                     let until = timestamptz::display(timestamptz::to_datum(until));
                     format!("The last lease allows IDs up to {until}.")
                 });
-                let trouble = trouble.unwrap_or_else(|| "The registry has not answered yet.".to_owned());
-                let detail = [ended, Some(trouble)].into_iter().flatten().collect::<Vec<_>>().join(" ");
+                let detail = [ended, Some(or_no_answer(trouble))].into_iter().flatten().collect::<Vec<_>>().join(" ");
                 error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "this server has no lease of a worker ID")
                     .set_detail(format!(
                         "{detail} The call waited {} (pg_snowflake.max_wait).",

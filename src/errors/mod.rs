@@ -54,58 +54,29 @@ pub enum Error {
     PlannedByOthers,
 }
 
-impl From<GeneratorError> for Error {
-    fn from(error: GeneratorError) -> Self {
-        Self::Generator(error)
-    }
+/// An error of one topic is an error.
+macro_rules! from_topics {
+    ($($topic:ident => $variant:ident,)+) => {
+        $(
+            impl From<$topic> for Error {
+                fn from(error: $topic) -> Self {
+                    Self::$variant(error)
+                }
+            }
+        )+
+    };
 }
 
-impl From<LeaseError> for Error {
-    fn from(error: LeaseError) -> Self {
-        Self::Lease(error)
-    }
-}
-
-impl From<RecordError> for Error {
-    fn from(error: RecordError) -> Self {
-        Self::Record(error)
-    }
-}
-
-impl From<ReservationError> for Error {
-    fn from(error: ReservationError) -> Self {
-        Self::Reservation(error)
-    }
-}
-
-impl From<ValueError> for Error {
-    fn from(error: ValueError) -> Self {
-        Self::Value(error)
-    }
-}
-
-impl From<PartitionError> for Error {
-    fn from(error: PartitionError) -> Self {
-        Self::Partitions(error)
-    }
-}
-
-impl From<MovingError> for Error {
-    fn from(error: MovingError) -> Self {
-        Self::Moving(error)
-    }
-}
-
-impl From<PreflightError> for Error {
-    fn from(error: PreflightError) -> Self {
-        Self::Preflight(error)
-    }
-}
-
-impl From<SegmentError> for Error {
-    fn from(error: SegmentError) -> Self {
-        Self::Segment(error)
-    }
+from_topics! {
+    GeneratorError => Generator,
+    LeaseError => Lease,
+    RecordError => Record,
+    ReservationError => Reservation,
+    ValueError => Value,
+    PartitionError => Partitions,
+    MovingError => Moving,
+    PreflightError => Preflight,
+    SegmentError => Segment,
 }
 
 impl From<NotAnId> for Error {

@@ -2,7 +2,7 @@
 
 use super::report::error;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::prelude::*;
+use pgrx::prelude::PgSqlErrorCode::*;
 use snowflake_core::quote::shortened;
 use snowflake_moving::ReleaseError;
 use snowflake_moving::target::Unfit;
@@ -64,133 +64,25 @@ pub enum MovingError {
 
 impl MovingError {
     pub(super) fn report(self) -> ErrorReport {
-        use PgSqlErrorCode::*;
         match self {
-            Self::Null(argument) => error(ERRCODE_NULL_VALUE_NOT_ALLOWED, &format!("{argument} must not be NULL"))
-                .set_hint("For example: SELECT * FROM snowflake_adopt_plan('orders');"),
-            Self::NoSuchTable(oid) => error(ERRCODE_UNDEFINED_TABLE, &format!("there is no table with OID {oid}"))
-                .set_hint("Give a table, for example 'orders'."),
-            Self::Dropped(table) => {
-                error(ERRCODE_UNDEFINED_TABLE, &format!("table {table} was dropped while this call waited for it"))
-                    .set_hint("If another one has its name by now, call this again.")
+            Self::Null(argument) => null(argument),
+            Self::NoSuchTable(oid) => no_such_table(oid),
+            Self::Dropped(table) => dropped(&table),
+            Self::Changed(tables) => changed(&tables),
+            Self::Unfit(table, problem) => unfit(&table, problem),
+            Self::AlreadyAdopted(columns) => already_adopted(&columns),
+            Self::NotOwner(tables) => not_owner(&tables),
+            Self::SeveralOwners(table) => several_owners(&table),
+            Self::NotReadable(table, column) => not_readable(&table, &column),
+            Self::Obstacles { columns, is_release, obstacles, hints } => {
+                in_the_way(&columns, is_release, &obstacles, &hints)
             }
-            Self::Changed(tables) => {
-                error(ERRCODE_T_R_SERIALIZATION_FAILURE, &format!("others changed {} meanwhile", tables.join(", ")))
-                    .set_detail("Something that belongs to it, or depends on it, was dropped, renamed or altered while this call read it.")
-                    .set_hint("Nothing was changed by this call. Call it again.")
-            }
-            Self::Unfit(table, unfit) => report_unfit(&table, unfit),
-            Self::AlreadyAdopted(columns) => match &*columns {
-                [column] => {
-                    let problem = format!("column {column} makes snowflake IDs already");
-                    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &problem)
-                        .set_detail("Its default is snowflake_next(), and all columns that refer to it are bigint.")
-                }
-                columns => {
-                    let problem = format!("columns {} make snowflake IDs already", columns.join(", "));
-                    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &problem)
-                }
-            },
-            Self::NotOwner(tables) => {
-                let noun = if tables.len() == 1 { "table" } else { "tables" };
-                error(ERRCODE_INSUFFICIENT_PRIVILEGE, &format!("must be owner of {noun} {}", tables.join(", ")))
-                    .set_detail(
-                        "These would have to change: the table itself, its partitions and the tables that inherit \
-                                 from it, and tables with foreign keys that refer to it.",
-                    )
-            }
-            Self::SeveralOwners(table) => error(
-                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                &format!("table {table} and its partitions or heirs belong to several roles"),
-            )
-            .set_detail("A query of all of them would run functions of each of these roles.")
-            .set_hint("Give all these tables the same owner."),
-            Self::NotReadable(table, column) => error(
-                ERRCODE_INSUFFICIENT_PRIVILEGE,
-                &format!("the values of column {column} of table {table} may not be read"),
-            )
-            .set_hint("This takes the privilege SELECT on the column, and no row-level security that concerns the role."),
-            Self::Obstacles { columns, is_release, obstacles, hints } => error(
-                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                &format!(
-                    "column{} {} cannot {} yet",
-                    if columns.len() == 1 { "" } else { "s" },
-                    columns.join(", "),
-                    if is_release { "be released" } else { "get snowflake IDs" }
-                ),
-            )
-            .set_detail(format!("{}.", obstacles.join(".\n")))
-            .set_hint(format!("Nothing was changed. {}", hints.join(" "))),
-            Self::Release(column, problem) => match problem {
-                ReleaseError::NotAdopted => error(
-                    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                    &format!("the default of column {column} is not snowflake_next()"),
-                ),
-                ReleaseError::NoValueLeft => error(
-                    ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
-                    &format!("no bigint is above the highest value of column {column}"),
-                )
-                .set_hint("Give a start in a range of values that no row has."),
-                ReleaseError::Taken(start) => {
-                    error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("a row has the value {start} in column {column}"))
-                        .set_hint("Give a start that no row has, or leave it out for the value after the highest.")
-                }
-                ReleaseError::Nullable => error(
-                    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                    &format!("column {column} may be NULL, and an identity may not"),
-                )
-                .set_hint("Set it NOT NULL first, or leave identity out."),
-                ReleaseError::OldIdentity => error(
-                    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                    &format!("column {column} still has the sequence of an identity"),
-                )
-                .set_detail("pgEdge's conversion leaves it there. PostgreSQL drops it with the column only.")
-                .set_hint("Leave identity out: that sequence is used again."),
-                ReleaseError::Heirs => error(
-                    ERRCODE_FEATURE_NOT_SUPPORTED,
-                    &format!("tables inherit column {column}, and would not inherit an identity"),
-                )
-                .set_hint("Leave identity out: they inherit the default."),
-            },
-            Self::Views(text) => {
-                error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("views cannot be \"{}\"", shortened(&text)))
-                    .set_hint("Use \"refuse\", or \"recreate\" to have views dropped and created again.")
-            }
-            Self::ViewChanged(view) => error(
-                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                &format!("{view} cannot be created again exactly as it is"),
-            )
-            .set_detail("Its owner, privileges, options, columns, comments or indexes would differ.")
-            .set_hint(
-                "Nothing was changed. Privileges that ALTER DEFAULT PRIVILEGES gives to new views can be the cause. \
-                 Drop the view, call this again, and create it again, in one transaction.",
-            ),
-            Self::ViewRebound { view, before, now } => error(
-                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                &format!("{view} cannot be created again exactly as it is"),
-            )
-            .set_detail(match (before, now) {
-                (Some(before), Some(now)) => format!("It would depend on {now}, and no longer on {before}."),
-                (None, Some(now)) => format!("It would depend on {now}, too."),
-                (before, None) => format!("It would no longer depend on {}.", before.unwrap_or_default()),
-            })
-            .set_hint(
-                "Nothing was changed. The definition has a name that means something else for a bigint. Drop the view, call this \
-                 again, and create the view as you want it, in one transaction.",
-            ),
-            Self::OtherDefault(column) => error(
-                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                &format!("the default of column {column} would call another function"),
-            )
-            .set_detail("The name snowflake_next(), with the schema of the extension, means a function that is not the extension's.")
-            .set_hint("Nothing was changed. Find out who created that function."),
-            Self::Isolation => {
-                error(ERRCODE_ACTIVE_SQL_TRANSACTION, "a table can be moved in a READ COMMITTED transaction only")
-                    .set_detail(
-                        "In others, the snapshot does not show what was committed before the tables were locked.",
-                    )
-                    .set_hint("BEGIN ISOLATION LEVEL READ COMMITTED;")
-            }
+            Self::Release(column, problem) => not_released(&column, problem),
+            Self::Views(text) => bad_views(&text),
+            Self::ViewChanged(view) => view_changed(&view),
+            Self::ViewRebound { view, before, now } => view_rebound(&view, before, now),
+            Self::OtherDefault(column) => other_default(&column),
+            Self::Isolation => isolation(),
             Self::Query(problem) => {
                 error(ERRCODE_INTERNAL_ERROR, "could not read what there is to move").set_detail(problem)
             }
@@ -198,9 +90,166 @@ impl MovingError {
     }
 }
 
-fn report_unfit(table: &str, unfit: Unfit) -> ErrorReport {
-    use PgSqlErrorCode::*;
-    match unfit {
+// The arguments, and the transaction.
+
+fn null(argument: &str) -> ErrorReport {
+    error(ERRCODE_NULL_VALUE_NOT_ALLOWED, &format!("{argument} must not be NULL"))
+        .set_hint("For example: SELECT * FROM snowflake_adopt_plan('orders');")
+}
+
+fn no_such_table(oid: u32) -> ErrorReport {
+    error(ERRCODE_UNDEFINED_TABLE, &format!("there is no table with OID {oid}"))
+        .set_hint("Give a table, for example 'orders'.")
+}
+
+fn bad_views(text: &str) -> ErrorReport {
+    error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("views cannot be \"{}\"", shortened(text)))
+        .set_hint("Use \"refuse\", or \"recreate\" to have views dropped and created again.")
+}
+
+fn isolation() -> ErrorReport {
+    error(ERRCODE_ACTIVE_SQL_TRANSACTION, "a table can be moved in a READ COMMITTED transaction only")
+        .set_detail("In others, the snapshot does not show what was committed before the tables were locked.")
+        .set_hint("BEGIN ISOLATION LEVEL READ COMMITTED;")
+}
+
+// What others did meanwhile.
+
+fn dropped(table: &str) -> ErrorReport {
+    error(ERRCODE_UNDEFINED_TABLE, &format!("table {table} was dropped while this call waited for it"))
+        .set_hint("If another one has its name by now, call this again.")
+}
+
+fn changed(tables: &[String]) -> ErrorReport {
+    error(ERRCODE_T_R_SERIALIZATION_FAILURE, &format!("others changed {} meanwhile", tables.join(", ")))
+        .set_detail(
+            "Something that belongs to it, or depends on it, was dropped, renamed or altered while this call read it.",
+        )
+        .set_hint("Nothing was changed by this call. Call it again.")
+}
+
+// Who owns the tables, and may read them.
+
+fn not_owner(tables: &[String]) -> ErrorReport {
+    let noun = if tables.len() == 1 { "table" } else { "tables" };
+    error(ERRCODE_INSUFFICIENT_PRIVILEGE, &format!("must be owner of {noun} {}", tables.join(", "))).set_detail(
+        "These would have to change: the table itself, its partitions and the tables that inherit \
+         from it, and tables with foreign keys that refer to it.",
+    )
+}
+
+fn several_owners(table: &str) -> ErrorReport {
+    let message = format!("table {table} and its partitions or heirs belong to several roles");
+    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
+        .set_detail("A query of all of them would run functions of each of these roles.")
+        .set_hint("Give all these tables the same owner.")
+}
+
+fn not_readable(table: &str, column: &str) -> ErrorReport {
+    let message = format!("the values of column {column} of table {table} may not be read");
+    error(ERRCODE_INSUFFICIENT_PRIVILEGE, &message)
+        .set_hint("This takes the privilege SELECT on the column, and no row-level security that concerns the role.")
+}
+
+// What stands in the way of a plan.
+
+fn already_adopted(columns: &[String]) -> ErrorReport {
+    match columns {
+        [column] => {
+            let problem = format!("column {column} makes snowflake IDs already");
+            error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &problem)
+                .set_detail("Its default is snowflake_next(), and all columns that refer to it are bigint.")
+        }
+        columns => {
+            let problem = format!("columns {} make snowflake IDs already", columns.join(", "));
+            error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &problem)
+        }
+    }
+}
+
+fn in_the_way(columns: &[String], is_release: bool, obstacles: &[String], hints: &[&str]) -> ErrorReport {
+    let message = format!(
+        "column{} {} cannot {} yet",
+        if columns.len() == 1 { "" } else { "s" },
+        columns.join(", "),
+        if is_release { "be released" } else { "get snowflake IDs" }
+    );
+    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
+        .set_detail(format!("{}.", obstacles.join(".\n")))
+        .set_hint(format!("Nothing was changed. {}", hints.join(" ")))
+}
+
+fn not_released(column: &str, problem: ReleaseError) -> ErrorReport {
+    match problem {
+        ReleaseError::NotAdopted => error(
+            ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            &format!("the default of column {column} is not snowflake_next()"),
+        ),
+        ReleaseError::NoValueLeft => error(
+            ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
+            &format!("no bigint is above the highest value of column {column}"),
+        )
+        .set_hint("Give a start in a range of values that no row has."),
+        ReleaseError::Taken(start) => {
+            error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("a row has the value {start} in column {column}"))
+                .set_hint("Give a start that no row has, or leave it out for the value after the highest.")
+        }
+        ReleaseError::Nullable => error(
+            ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            &format!("column {column} may be NULL, and an identity may not"),
+        )
+        .set_hint("Set it NOT NULL first, or leave identity out."),
+        ReleaseError::OldIdentity => error(
+            ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            &format!("column {column} still has the sequence of an identity"),
+        )
+        .set_detail("pgEdge's conversion leaves it there. PostgreSQL drops it with the column only.")
+        .set_hint("Leave identity out: that sequence is used again."),
+        ReleaseError::Heirs => error(
+            ERRCODE_FEATURE_NOT_SUPPORTED,
+            &format!("tables inherit column {column}, and would not inherit an identity"),
+        )
+        .set_hint("Leave identity out: they inherit the default."),
+    }
+}
+
+// What would not be as it was, or was meant.
+
+fn view_changed(view: &str) -> ErrorReport {
+    let message = format!("{view} cannot be created again exactly as it is");
+    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
+        .set_detail("Its owner, privileges, options, columns, comments or indexes would differ.")
+        .set_hint(
+            "Nothing was changed. Privileges that ALTER DEFAULT PRIVILEGES gives to new views can be the cause. \
+             Drop the view, call this again, and create it again, in one transaction.",
+        )
+}
+
+fn view_rebound(view: &str, before: Option<String>, now: Option<String>) -> ErrorReport {
+    let message = format!("{view} cannot be created again exactly as it is");
+    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
+        .set_detail(match (before, now) {
+            (Some(before), Some(now)) => format!("It would depend on {now}, and no longer on {before}."),
+            (None, Some(now)) => format!("It would depend on {now}, too."),
+            (before, None) => format!("It would no longer depend on {}.", before.unwrap_or_default()),
+        })
+        .set_hint(
+            "Nothing was changed. The definition has a name that means something else for a bigint. Drop the view, call this \
+             again, and create the view as you want it, in one transaction.",
+        )
+}
+
+fn other_default(column: &str) -> ErrorReport {
+    let message = format!("the default of column {column} would call another function");
+    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
+        .set_detail("The name snowflake_next(), with the schema of the extension, means a function that is not the extension's.")
+        .set_hint("Nothing was changed. Find out who created that function.")
+}
+
+// The table or the column.
+
+fn unfit(table: &str, problem: Unfit) -> ErrorReport {
+    match problem {
         Unfit::NotATable(kind) => error(ERRCODE_WRONG_OBJECT_TYPE, &format!("\"{table}\" is {kind}, not a table")),
         Unfit::System => error(ERRCODE_WRONG_OBJECT_TYPE, &format!("\"{table}\" is a system catalog")),
         Unfit::OthersTemporary => {

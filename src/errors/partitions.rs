@@ -5,6 +5,7 @@ use crate::postgres::encoding;
 use crate::postgres::time::timestamptz;
 use crate::postgres::wording::duration;
 use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::PgSqlErrorCode::*;
 use pgrx::prelude::*;
 use snowflake_core::pieces::{Edge, MAX_PIECES, PieceLengthError, PiecesError};
 use snowflake_core::quote::shortened;
@@ -91,183 +92,219 @@ pub struct DefaultRows {
 
 impl PartitionError {
     pub(super) fn report(self, layout: &Layout) -> ErrorReport {
-        use PgSqlErrorCode::*;
         match self {
-            Self::NoSuchTable(oid) => error(ERRCODE_UNDEFINED_TABLE, &format!("there is no table with OID {oid}"))
-                .set_hint("Give the partitioned table, for example 'orders'."),
-            Self::Null(argument) => {
-                error(ERRCODE_NULL_VALUE_NOT_ALLOWED, &format!("{argument} must not be NULL")).set_hint(
-                    "For example: SELECT snowflake_create_partitions('orders', '1 month', '2026-01-01', '2027-01-01');",
-                )
-            }
-            Self::NotOwner(table) => {
-                error(ERRCODE_INSUFFICIENT_PRIVILEGE, &format!("must be owner of table {table}"))
-                    .set_hint("Only its owner can give a table partitions.")
-            }
-            Self::MayNotCreate { table, role, schema } => error(
-                ERRCODE_INSUFFICIENT_PRIVILEGE,
-                &format!("role {role} may not create partitions in schema {schema}"),
-            )
-            .set_detail(format!("Partitions belong to the owner of their table, {table}, and are created as that role."))
-            .set_hint(format!("For example: GRANT CREATE ON SCHEMA {schema} TO {role};")),
-            Self::Key(table, detail) => {
-                let message = format!("table \"{table}\" is not partitioned by a range of a bigint column");
-                error(ERRCODE_WRONG_OBJECT_TYPE, &message)
-                    .set_detail(detail)
-                    .set_hint("Create the table with PARTITION BY RANGE (id), where id is the bigint column of its IDs.")
-            }
-            Self::Infinite(argument) => {
-                error(ERRCODE_DATETIME_FIELD_OVERFLOW, &format!("{argument} must be finite")).set_hint(
-                    "A partition without a lower or upper bound is made by CREATE TABLE ... PARTITION OF, with MINVALUE or \
-                     MAXVALUE.",
-                )
-            }
-            Self::Step(every, problem) => {
-                let message = match problem {
-                    PieceLengthError::Negative => "every must be positive in all of its parts",
-                    PieceLengthError::NotWholeSeconds => "every must be one or more whole seconds",
-                };
-                error(ERRCODE_INVALID_PARAMETER_VALUE, message)
-                    .set_detail(format!("It is \"{every}\"."))
-                    .set_hint("Use a step such as '1 month', '1 day' or '6 hours'; the smallest is '1 second'.")
-            }
-            Self::Range(since, until, problem) => {
-                let [from, to] = [since, until].map(timestamptz::display);
-                let whole = format!("The range is from {from} to before {to}.");
-                match problem {
-                    PiecesError::Empty => error(ERRCODE_INVALID_PARAMETER_VALUE, "since must be before until")
-                        .set_detail(format!("since is {from}, until is {to}."))
-                        .set_hint("until is the first instant that needs no partition any more."),
-                    PiecesError::SinceOutOfRange => outside(since, layout).set_hint("Give a since within that time."),
-                    PiecesError::UntilOutOfRange => outside(until, layout).set_hint("Give an until within that time."),
-                    PiecesError::EndsTooLate => {
-                        let message = "the last partition would end after the last snowflake IDs";
-                        error(ERRCODE_DATETIME_FIELD_OVERFLOW, message)
-                            .set_detail(format!("{whole} {}", times(layout)))
-                            .set_hint(
-                                "The last partition is a whole one. Give an earlier until or a shorter step, and make the \
-                                 very last by CREATE TABLE ... PARTITION OF, with MAXVALUE.",
-                            )
-                    }
-                    PiecesError::ShorterThanTick => {
-                        error(ERRCODE_INVALID_PARAMETER_VALUE, "every is shorter than a tick of the layout")
-                            .set_detail(format!("A tick of the layout \"{layout}\" is the shortest time that IDs tell."))
-                            .set_hint(format!("Use a step of at least {}.", duration(layout.tick_length())))
-                    }
-                    PiecesError::TooMany(count) => {
-                        error(ERRCODE_PROGRAM_LIMIT_EXCEEDED, &format!("that would be {count} partitions"))
-                            .set_detail(format!("{whole} One call makes at most {MAX_PIECES} partitions."))
-                            .set_hint("Give a longer step, or a shorter range.")
-                    }
-                }
-            }
-            Self::Name(partition) => {
-                let Partition { parent, name, ids } = *partition;
-                error(ERRCODE_NAME_TOO_LONG, &format!("the name of partition \"{name}\" would be too long"))
-                    .set_detail(format!("It would have {} bytes; PostgreSQL's names have at most 63.", name.len()))
-                    .set_hint(format!(
-                        "Give the table a shorter name, or create its partitions under names of your own: CREATE TABLE ... \
-                         PARTITION OF {parent} {};",
-                        for_values(&ids)
-                    ))
-            }
-            Self::NameTaken(partition) => {
-                let Partition { parent, name, ids } = *partition;
-                error(ERRCODE_DUPLICATE_TABLE, &format!("relation \"{name}\" already exists"))
-                    .set_detail(format!(
-                        "It has the name of a partition that is to be made, of IDs {}, and is not that partition.",
-                        range(&ids, layout)
-                    ))
-                    .set_hint(format!(
-                        "Rename it; or, if it holds the rows of that time, make it the partition: ALTER TABLE {parent} \
-                         ATTACH PARTITION ... {};",
-                        for_values(&ids)
-                    ))
-            }
-            Self::Overlap(partitions) => {
-                let (there, wanted) = *partitions;
-                let message = format!("new partition \"{}\" would overlap partition \"{}\"", wanted.name, there.name);
-                error(ERRCODE_INVALID_OBJECT_DEFINITION, &message)
-                    .set_detail(format!(
-                        "The new one would hold IDs {}. The existing one holds those {}.",
-                        range(&wanted.ids, layout),
-                        range(&there.ids, layout)
-                    ))
-                    .set_hint(
-                        "Choose since and until so that the range leaves out the existing partition, or since and every so \
-                         that a new partition has its bounds.",
-                    )
-            }
-            Self::NothingToMaintain(argument) => {
-                error(ERRCODE_NULL_VALUE_NOT_ALLOWED, &format!("{argument} must not be NULL"))
-                    .set_hint("For example: SELECT * FROM snowflake_maintain_partitions('orders', '1 month', '3 months');")
-            }
-            Self::NegativeSpan(argument, interval) => {
-                error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("{argument} must not be negative in any of its parts"))
-                    .set_detail(format!("It is \"{interval}\"."))
-                    .set_hint("Give a length of time, such as '3 months'.")
-            }
-            Self::Expired(word) => {
-                let message = format!("expired must be \"detach\", \"detach concurrently\" or \"drop\", not \"{}\"", shortened(&word));
-                error(ERRCODE_INVALID_PARAMETER_VALUE, &message)
-                    .set_hint("Detached partitions stay as tables; dropped ones are gone with their rows.")
-            }
-            Self::Ahead(now, until, problem) => {
-                let report = Self::Range(now, until, problem).report(layout);
-                match problem {
-                    PiecesError::SinceOutOfRange => report.set_hint("That is what the server's clock says. Set it right."),
-                    PiecesError::UntilOutOfRange => report.set_hint("Give a shorter ahead."),
-                    PiecesError::TooMany(_) => report.set_hint("Give a longer every, or a shorter ahead."),
-                    _ => report,
-                }
-            }
-            Self::NoTime(partition) => {
-                let Partition { parent, name, ids } = *partition;
-                let message = format!("partition \"{name}\" is in the way, and is no range of time");
-                error(ERRCODE_INVALID_OBJECT_DEFINITION, &message)
-                    .set_detail(format!(
-                        "It holds IDs {}. A range of time begins and ends with the first ID of an instant.",
-                        range(&ids, layout)
-                    ))
-                    .set_hint(format!(
-                        "Create the partition beside it by hand, with its bound: CREATE TABLE ... PARTITION OF {parent} \
-                         FOR VALUES FROM (...) TO (...);"
-                    ))
-            }
-            Self::HasDefault(table) => error(
-                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                &format!("partitions of {table} cannot be detached concurrently"),
-            )
-            .set_detail("PostgreSQL does not do that for a table with a default partition.")
-            .set_hint("Use expired => 'detach', with a lock_timeout."),
-            Self::NotLocked(table) => error(
-                ERRCODE_LOCK_NOT_AVAILABLE,
-                &format!("the lock of table \"{table}\" or of a partition was not granted in time"),
-            )
-            .set_detail("Another session holds it for longer than lock_timeout. Nothing was changed.")
-            .set_hint("Call again later; pg_stat_activity and pg_blocking_pids() tell who holds it."),
-            Self::DefaultRows(rows) => {
-                let DefaultRows { wanted, id, name, quoted, column, all } = *rows;
-                let parent = wanted.parent;
-                error(
-                    ERRCODE_CHECK_VIOLATION,
-                    &format!("default partition \"{name}\" has rows of a partition that is to be made"),
-                )
-                .set_detail(format!(
-                    "The first has the ID {id}. It belongs to \"{}\", of IDs {}.",
-                    wanted.name,
-                    range(&wanted.ids, layout)
-                ))
-                .set_hint(format!(
-                    "Move such rows, for example in one transaction: ALTER TABLE {parent} DETACH PARTITION {quoted}; then \
-                     this call again; then WITH moved AS (DELETE FROM {quoted} WHERE {column} >= {} AND {column} < {} \
-                     RETURNING *) INSERT INTO {parent} SELECT * FROM moved; then ALTER TABLE {parent} ATTACH PARTITION \
-                     {quoted} DEFAULT;",
-                    all.start, all.end
-                ))
-            }
+            Self::NoSuchTable(oid) => no_such_table(oid),
+            Self::Null(argument) => null(argument, NULL_HINT),
+            Self::NotOwner(table) => not_owner(&table),
+            Self::MayNotCreate { table, role, schema } => may_not_create(&table, &role, &schema),
+            Self::Key(table, detail) => other_key(&table, detail),
+            Self::Infinite(argument) => infinite(argument),
+            Self::Step(every, problem) => bad_step(&every, problem),
+            Self::Range(since, until, problem) => bad_range(since, until, problem, layout),
+            Self::Name(partition) => long_name(&partition),
+            Self::NameTaken(partition) => name_taken(&partition, layout),
+            Self::Overlap(partitions) => overlap(&partitions.0, &partitions.1, layout),
+            Self::NothingToMaintain(argument) => null(argument, NOTHING_TO_MAINTAIN_HINT),
+            Self::NegativeSpan(argument, interval) => negative_span(argument, &interval),
+            Self::Expired(word) => bad_expired(&word),
+            Self::Ahead(now, until, problem) => bad_ahead(now, until, problem, layout),
+            Self::NoTime(partition) => no_time(&partition, layout),
+            Self::HasDefault(table) => has_default(&table),
+            Self::NotLocked(table) => not_locked(&table),
+            Self::DefaultRows(rows) => default_rows(&rows, layout),
         }
     }
+}
+
+// The arguments.
+
+const NULL_HINT: &str =
+    "For example: SELECT snowflake_create_partitions('orders', '1 month', '2026-01-01', '2027-01-01');";
+
+const NOTHING_TO_MAINTAIN_HINT: &str =
+    "For example: SELECT * FROM snowflake_maintain_partitions('orders', '1 month', '3 months');";
+
+fn null(argument: &str, hint: &str) -> ErrorReport {
+    error(ERRCODE_NULL_VALUE_NOT_ALLOWED, &format!("{argument} must not be NULL")).set_hint(hint)
+}
+
+fn infinite(argument: &str) -> ErrorReport {
+    error(ERRCODE_DATETIME_FIELD_OVERFLOW, &format!("{argument} must be finite")).set_hint(
+        "A partition without a lower or upper bound is made by CREATE TABLE ... PARTITION OF, with MINVALUE or \
+         MAXVALUE.",
+    )
+}
+
+fn bad_step(every: &str, problem: PieceLengthError) -> ErrorReport {
+    let message = match problem {
+        PieceLengthError::Negative => "every must be positive in all of its parts",
+        PieceLengthError::NotWholeSeconds => "every must be one or more whole seconds",
+    };
+    error(ERRCODE_INVALID_PARAMETER_VALUE, message)
+        .set_detail(format!("It is \"{every}\"."))
+        .set_hint("Use a step such as '1 month', '1 day' or '6 hours'; the smallest is '1 second'.")
+}
+
+fn negative_span(argument: &str, interval: &str) -> ErrorReport {
+    error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("{argument} must not be negative in any of its parts"))
+        .set_detail(format!("It is \"{interval}\"."))
+        .set_hint("Give a length of time, such as '3 months'.")
+}
+
+fn bad_expired(word: &str) -> ErrorReport {
+    let message =
+        format!("expired must be \"detach\", \"detach concurrently\" or \"drop\", not \"{}\"", shortened(word));
+    error(ERRCODE_INVALID_PARAMETER_VALUE, &message)
+        .set_hint("Detached partitions stay as tables; dropped ones are gone with their rows.")
+}
+
+fn bad_range(since: i64, until: i64, problem: PiecesError, layout: &Layout) -> ErrorReport {
+    let [from, to] = [since, until].map(timestamptz::display);
+    let whole = format!("The range is from {from} to before {to}.");
+    match problem {
+        PiecesError::Empty => error(ERRCODE_INVALID_PARAMETER_VALUE, "since must be before until")
+            .set_detail(format!("since is {from}, until is {to}."))
+            .set_hint("until is the first instant that needs no partition any more."),
+        PiecesError::SinceOutOfRange => outside(since, layout).set_hint("Give a since within that time."),
+        PiecesError::UntilOutOfRange => outside(until, layout).set_hint("Give an until within that time."),
+        PiecesError::EndsTooLate => {
+            let message = "the last partition would end after the last snowflake IDs";
+            error(ERRCODE_DATETIME_FIELD_OVERFLOW, message).set_detail(format!("{whole} {}", times(layout))).set_hint(
+                "The last partition is a whole one. Give an earlier until or a shorter step, and make the \
+                     very last by CREATE TABLE ... PARTITION OF, with MAXVALUE.",
+            )
+        }
+        PiecesError::ShorterThanTick => {
+            error(ERRCODE_INVALID_PARAMETER_VALUE, "every is shorter than a tick of the layout")
+                .set_detail(format!("A tick of the layout \"{layout}\" is the shortest time that IDs tell."))
+                .set_hint(format!("Use a step of at least {}.", duration(layout.tick_length())))
+        }
+        PiecesError::TooMany(count) => {
+            error(ERRCODE_PROGRAM_LIMIT_EXCEEDED, &format!("that would be {count} partitions"))
+                .set_detail(format!("{whole} One call makes at most {MAX_PIECES} partitions."))
+                .set_hint("Give a longer step, or a shorter range.")
+        }
+    }
+}
+
+fn bad_ahead(now: i64, until: i64, problem: PiecesError, layout: &Layout) -> ErrorReport {
+    let report = bad_range(now, until, problem, layout);
+    match problem {
+        PiecesError::SinceOutOfRange => report.set_hint("That is what the server's clock says. Set it right."),
+        PiecesError::UntilOutOfRange => report.set_hint("Give a shorter ahead."),
+        PiecesError::TooMany(_) => report.set_hint("Give a longer every, or a shorter ahead."),
+        _ => report,
+    }
+}
+
+// The table, and who may do what.
+
+fn no_such_table(oid: u32) -> ErrorReport {
+    error(ERRCODE_UNDEFINED_TABLE, &format!("there is no table with OID {oid}"))
+        .set_hint("Give the partitioned table, for example 'orders'.")
+}
+
+fn not_owner(table: &str) -> ErrorReport {
+    error(ERRCODE_INSUFFICIENT_PRIVILEGE, &format!("must be owner of table {table}"))
+        .set_hint("Only its owner can give a table partitions.")
+}
+
+fn may_not_create(table: &str, role: &str, schema: &str) -> ErrorReport {
+    error(ERRCODE_INSUFFICIENT_PRIVILEGE, &format!("role {role} may not create partitions in schema {schema}"))
+        .set_detail(format!("Partitions belong to the owner of their table, {table}, and are created as that role."))
+        .set_hint(format!("For example: GRANT CREATE ON SCHEMA {schema} TO {role};"))
+}
+
+fn other_key(table: &str, detail: String) -> ErrorReport {
+    let message = format!("table \"{table}\" is not partitioned by a range of a bigint column");
+    error(ERRCODE_WRONG_OBJECT_TYPE, &message)
+        .set_detail(detail)
+        .set_hint("Create the table with PARTITION BY RANGE (id), where id is the bigint column of its IDs.")
+}
+
+fn has_default(table: &str) -> ErrorReport {
+    let message = format!("partitions of {table} cannot be detached concurrently");
+    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
+        .set_detail("PostgreSQL does not do that for a table with a default partition.")
+        .set_hint("Use expired => 'detach', with a lock_timeout.")
+}
+
+fn not_locked(table: &str) -> ErrorReport {
+    let message = format!("the lock of table \"{table}\" or of a partition was not granted in time");
+    error(ERRCODE_LOCK_NOT_AVAILABLE, &message)
+        .set_detail("Another session holds it for longer than lock_timeout. Nothing was changed.")
+        .set_hint("Call again later; pg_stat_activity and pg_blocking_pids() tell who holds it.")
+}
+
+// Partitions that are there, and those that are to be made.
+
+fn long_name(Partition { parent, name, ids }: &Partition) -> ErrorReport {
+    error(ERRCODE_NAME_TOO_LONG, &format!("the name of partition \"{name}\" would be too long"))
+        .set_detail(format!("It would have {} bytes; PostgreSQL's names have at most 63.", name.len()))
+        .set_hint(format!(
+            "Give the table a shorter name, or create its partitions under names of your own: CREATE TABLE ... \
+             PARTITION OF {parent} {};",
+            for_values(ids)
+        ))
+}
+
+fn name_taken(Partition { parent, name, ids }: &Partition, layout: &Layout) -> ErrorReport {
+    error(ERRCODE_DUPLICATE_TABLE, &format!("relation \"{name}\" already exists"))
+        .set_detail(format!(
+            "It has the name of a partition that is to be made, of IDs {}, and is not that partition.",
+            range(ids, layout)
+        ))
+        .set_hint(format!(
+            "Rename it; or, if it holds the rows of that time, make it the partition: ALTER TABLE {parent} \
+             ATTACH PARTITION ... {};",
+            for_values(ids)
+        ))
+}
+
+fn overlap(there: &Partition, wanted: &Partition, layout: &Layout) -> ErrorReport {
+    let message = format!("new partition \"{}\" would overlap partition \"{}\"", wanted.name, there.name);
+    error(ERRCODE_INVALID_OBJECT_DEFINITION, &message)
+        .set_detail(format!(
+            "The new one would hold IDs {}. The existing one holds those {}.",
+            range(&wanted.ids, layout),
+            range(&there.ids, layout)
+        ))
+        .set_hint(
+            "Choose since and until so that the range leaves out the existing partition, or since and every so \
+             that a new partition has its bounds.",
+        )
+}
+
+fn no_time(Partition { parent, name, ids }: &Partition, layout: &Layout) -> ErrorReport {
+    let message = format!("partition \"{name}\" is in the way, and is no range of time");
+    error(ERRCODE_INVALID_OBJECT_DEFINITION, &message)
+        .set_detail(format!(
+            "It holds IDs {}. A range of time begins and ends with the first ID of an instant.",
+            range(ids, layout)
+        ))
+        .set_hint(format!(
+            "Create the partition beside it by hand, with its bound: CREATE TABLE ... PARTITION OF {parent} \
+             FOR VALUES FROM (...) TO (...);"
+        ))
+}
+
+fn default_rows(rows: &DefaultRows, layout: &Layout) -> ErrorReport {
+    let DefaultRows { wanted, id, name, quoted, column, all } = rows;
+    let parent = &wanted.parent;
+    let message = format!("default partition \"{name}\" has rows of a partition that is to be made");
+    error(ERRCODE_CHECK_VIOLATION, &message)
+        .set_detail(format!(
+            "The first has the ID {id}. It belongs to \"{}\", of IDs {}.",
+            wanted.name,
+            range(&wanted.ids, layout)
+        ))
+        .set_hint(format!(
+            "Move such rows, for example in one transaction: ALTER TABLE {parent} DETACH PARTITION {quoted}; then \
+             this call again; then WITH moved AS (DELETE FROM {quoted} WHERE {column} >= {} AND {column} < {} \
+             RETURNING *) INSERT INTO {parent} SELECT * FROM moved; then ALTER TABLE {parent} ATTACH PARTITION \
+             {quoted} DEFAULT;",
+            all.start, all.end
+        ))
 }
 
 /// Partitions that are older than rows are kept, and stay.

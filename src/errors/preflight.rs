@@ -4,7 +4,7 @@ use super::report::error;
 use crate::postgres::time::timestamptz;
 use crate::postgres::wording::sentence;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::prelude::*;
+use pgrx::prelude::PgSqlErrorCode::*;
 use snowflake_core::{Layout, LayoutError};
 
 /// The most keys that one call checks.
@@ -27,7 +27,6 @@ pub enum PreflightError {
 
 impl PreflightError {
     pub(super) fn report(self, layout: &Layout) -> ErrorReport {
-        use PgSqlErrorCode::*;
         let invalid = |message: &str| error(ERRCODE_INVALID_PARAMETER_VALUE, message);
         match self {
             Self::TooFew(argument, value) => invalid(&format!("{argument} must be at least 1: {value}"))

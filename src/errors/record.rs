@@ -3,7 +3,7 @@
 use super::report::error;
 use crate::settings;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::prelude::*;
+use pgrx::prelude::PgSqlErrorCode::*;
 use snowflake_core::Layout;
 
 /// Why a database makes or reads no IDs.
@@ -28,7 +28,6 @@ pub enum RecordError {
 
 impl RecordError {
     pub(super) fn report(self) -> ErrorReport {
-        use PgSqlErrorCode::*;
         match self {
             Self::NotCreated => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

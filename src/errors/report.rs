@@ -25,3 +25,8 @@ pub fn times(layout: &Layout) -> String {
         timestamptz::display(timestamptz::to_datum(layout.end()))
     )
 }
+
+/// What is known of the registry's trouble.
+pub fn or_no_answer(trouble: Option<String>) -> String {
+    trouble.unwrap_or_else(|| "The registry has not answered yet.".to_owned())
+}

@@ -3,7 +3,7 @@
 use super::report::error;
 use crate::postgres::wording::duration;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::prelude::*;
+use pgrx::prelude::PgSqlErrorCode::*;
 use snowflake_core::Micros;
 
 /// The parameter that says how many replication origins may be in use.
@@ -55,36 +55,10 @@ pub enum ReservationError {
 
 impl ReservationError {
     pub(super) fn report(self) -> ErrorReport {
-        use PgSqlErrorCode::*;
         match self {
-            Self::CopyTooFar { ahead, wait } => error(
-                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                &format!("the IDs of this database reach up to {} ahead of the clock", duration(ahead)),
-            )
-            .set_detail(format!(
-                "The sequence _snowflake.reservation says so. It was set by the restore of a dump, by pg_upgrade, or by hand. \
-                 This database makes IDs again in {}, when the clock is near enough. Other databases are not affected.",
-                duration(wait)
-            ))
-            .set_hint(
-                "If the clock is wrong, set it right. If it is right, wait; or find the highest ID in this database and call \
-                 snowflake_rewind() with it.",
-            ),
-            Self::NoSlots => error(
-                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                "snowflake IDs need a replication origin, and this server allows none",
-            )
-            .set_detail(format!("{SLOTS} is 0. The origin holds the reservation of this server's IDs."))
-            .set_hint(format!("Set {SLOTS} to at least 1 in postgresql.conf, and restart the server.")),
-            Self::SlotsFull => error(
-                ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-                "snowflake IDs need a replication origin, and all slots for origins are taken",
-            )
-            .set_detail("The origin holds the reservation of this server's IDs. No ID was made.")
-            .set_hint(format!(
-                "Raise {SLOTS} in postgresql.conf and restart the server, or drop an origin of pg_replication_origin_status \
-                 that is not in use."
-            )),
+            Self::CopyTooFar { ahead, wait } => copy_too_far(ahead, wait),
+            Self::NoSlots => no_slots(),
+            Self::SlotsFull => slots_full(),
             Self::OriginInUse => error(ERRCODE_OBJECT_IN_USE, "a session holds the replication origin \"snowflake\"")
                 .set_detail("It holds the reservation of this server's IDs. No ID was made.")
                 .set_hint(
@@ -132,4 +106,35 @@ impl ReservationError {
             .set_hint("Give that ID, or one above it, or delete or renumber such rows first."),
         }
     }
+}
+
+fn copy_too_far(ahead: Micros, wait: Micros) -> ErrorReport {
+    let message = format!("the IDs of this database reach up to {} ahead of the clock", duration(ahead));
+    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
+        .set_detail(format!(
+            "The sequence _snowflake.reservation says so. It was set by the restore of a dump, by pg_upgrade, or by hand. \
+             This database makes IDs again in {}, when the clock is near enough. Other databases are not affected.",
+            duration(wait)
+        ))
+        .set_hint(
+            "If the clock is wrong, set it right. If it is right, wait; or find the highest ID in this database and call \
+             snowflake_rewind() with it.",
+        )
+}
+
+fn no_slots() -> ErrorReport {
+    let message = "snowflake IDs need a replication origin, and this server allows none";
+    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        .set_detail(format!("{SLOTS} is 0. The origin holds the reservation of this server's IDs."))
+        .set_hint(format!("Set {SLOTS} to at least 1 in postgresql.conf, and restart the server."))
+}
+
+fn slots_full() -> ErrorReport {
+    let message = "snowflake IDs need a replication origin, and all slots for origins are taken";
+    error(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, message)
+        .set_detail("The origin holds the reservation of this server's IDs. No ID was made.")
+        .set_hint(format!(
+            "Raise {SLOTS} in postgresql.conf and restart the server, or drop an origin of pg_replication_origin_status \
+             that is not in use."
+        ))
 }

@@ -1,10 +1,10 @@
 //! Errors of segments.
 
-use super::report::error;
+use super::report::{error, or_no_answer};
 use crate::postgres::wording::duration;
 use crate::settings;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::prelude::*;
+use pgrx::prelude::PgSqlErrorCode::*;
 use snowflake_core::Micros;
 use snowflake_core::quote::shortened;
 use snowflake_core::segment::Tag;
@@ -76,8 +76,6 @@ pub enum SegmentError {
 
 impl SegmentError {
     pub(super) fn report(self) -> ErrorReport {
-        use PgSqlErrorCode::*;
-        let no_answer = || "The registry has not answered yet.".to_owned();
         match self {
             Self::NoRegistry => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -112,34 +110,9 @@ impl SegmentError {
                 &format!("the number is above those of segment \"{tag}\""),
             )
             .set_detail(format!("Its last number is {last}.")),
-            Self::Full { tag } => error(
-                ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-                &format!("this server has no room for segment \"{tag}\""),
-            )
-            .set_detail(format!("It uses {} segments already.", settings::max_segments()))
-            .set_hint("Raise pg_snowflake.max_segments, and restart the server."),
-            Self::NoNumbers { tag, trouble, waited } => error(
-                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                &format!("this server has no numbers of segment \"{tag}\""),
-            )
-            .set_detail(format!(
-                "{} The call waited {} (pg_snowflake.max_wait is {}).",
-                trouble.unwrap_or_else(no_answer),
-                duration(waited),
-                duration(settings::max_wait())
-            ))
-            .set_hint("See snowflake_status() and snowflake_segments(), and the server's log."),
-            Self::NotAnswered { tag, is_unknown, trouble } => {
-                let report = error(
-                    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                    &format!("the registry has not answered about segment \"{tag}\""),
-                )
-                .set_detail(trouble.unwrap_or_else(no_answer));
-                match is_unknown {
-                    true => report.set_hint("Whether the change was made is not known. Make it again."),
-                    false => report.set_hint("Nothing was changed. See snowflake_status(), and the server's log."),
-                }
-            }
+            Self::Full { tag } => full(&tag),
+            Self::NoNumbers { tag, trouble, waited } => no_numbers(&tag, trouble, waited),
+            Self::NotAnswered { tag, is_unknown, trouble } => not_answered(&tag, is_unknown, trouble),
             Self::Stopping => error(ERRCODE_ADMIN_SHUTDOWN, "this server is being stopped, and takes no more numbers")
                 .set_detail("It has given its numbers back to the registry."),
         }
@@ -150,4 +123,31 @@ impl SegmentError {
 
     /// How large ranges can be.
     pub const SIZES: &'static str = "A range has at least one number, and the largest is not below the smallest.";
+}
+
+fn full(tag: &Tag) -> ErrorReport {
+    error(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, &format!("this server has no room for segment \"{tag}\""))
+        .set_detail(format!("It uses {} segments already.", settings::max_segments()))
+        .set_hint("Raise pg_snowflake.max_segments, and restart the server.")
+}
+
+fn no_numbers(tag: &Tag, trouble: Option<String>, waited: Micros) -> ErrorReport {
+    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &format!("this server has no numbers of segment \"{tag}\""))
+        .set_detail(format!(
+            "{} The call waited {} (pg_snowflake.max_wait is {}).",
+            or_no_answer(trouble),
+            duration(waited),
+            duration(settings::max_wait())
+        ))
+        .set_hint("See snowflake_status() and snowflake_segments(), and the server's log.")
+}
+
+fn not_answered(tag: &Tag, is_unknown: bool, trouble: Option<String>) -> ErrorReport {
+    let message = format!("the registry has not answered about segment \"{tag}\"");
+    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message).set_detail(or_no_answer(trouble)).set_hint(
+        match is_unknown {
+            true => "Whether the change was made is not known. Make it again.",
+            false => "Nothing was changed. See snowflake_status(), and the server's log.",
+        },
+    )
 }

@@ -3,7 +3,7 @@
 use super::report::{error, outside};
 use crate::postgres::wording::{layout_hint, sentence};
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::prelude::*;
+use pgrx::prelude::PgSqlErrorCode::*;
 use snowflake_core::notation::NotationError;
 use snowflake_core::quote::shortened;
 use snowflake_core::text::{FORMS, TextError};
@@ -52,7 +52,6 @@ impl From<NotAnId> for ValueError {
 
 impl ValueError {
     pub(super) fn report(self, layout: &Layout) -> ErrorReport {
-        use PgSqlErrorCode::*;
         match self {
             Self::NegativeCount(count) => {
                 error(ERRCODE_INVALID_PARAMETER_VALUE, &format!("count must not be negative: {count}"))

@@ -167,6 +167,24 @@ pub enum Rest {
     ForGood,
 }
 
+impl Rest {
+    /// How long both have nothing to do.
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::For(one), Self::For(other)) => Self::For(one.min(other)),
+            (Self::ForGood, rest) | (rest, Self::ForGood) => rest,
+        }
+    }
+
+    /// How long a call of the registry may take that is not about the lease, where the lease needs nothing for so long.
+    pub fn spare(&self) -> Option<Micros> {
+        match self {
+            Self::For(length) => Pauses::spare(*length),
+            Self::ForGood => Some(Micros(i64::MAX)),
+        }
+    }
+}
+
 fn terms(pauses: Pauses) -> RangeTerms {
     RangeTerms { duration: settings::segment_duration(), pauses }
 }

@@ -12,13 +12,19 @@ static TOKEN: OnceCell<Token> = OnceCell::new();
 
 /// Draws the token. Called in the postmaster.
 pub fn init() {
-    let mut bytes = [0_u8; 16];
-    // SAFETY: fills so many bytes.
-    let is_random = unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) };
-    if !is_random {
+    let drawn = random().map(u128::from_ne_bytes);
+    if drawn.is_none() {
         ereport!(FATAL, PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, "could not draw a random number");
     }
-    TOKEN.get_or_init(|| Token(u128::from_ne_bytes(bytes).max(1)));
+    TOKEN.get_or_init(|| Token(drawn.unwrap_or_default().max(1)));
+}
+
+/// Bytes that nobody can guess; `None` where the system has none.
+pub fn random<const LENGTH: usize>() -> Option<[u8; LENGTH]> {
+    let mut bytes = [0; LENGTH];
+    // SAFETY: fills so many bytes, which are there.
+    let is_random = unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) };
+    is_random.then_some(bytes)
 }
 
 /// The token and the server, as people know it.

@@ -2,6 +2,7 @@
 //! do with it: they look at nothing but shared memory ([`lease`]), wake it ([`wake()`]), or, where somebody asks for a list, read the
 //! registry themselves ([`listing`]).
 
+mod connection;
 mod fetch;
 mod identity;
 mod incarnation;

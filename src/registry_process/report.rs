@@ -1,4 +1,4 @@
-//! What the server's log says of leases.
+//! What the server's log says of leases, segments and the registry.
 
 use crate::postgres::time::timestamptz;
 use crate::postgres::wording::duration;
@@ -143,6 +143,69 @@ pub fn segment(event: &segment::TagEvent) {
             let message = format!("gave numbers of segment \"{tag}\" back, from {next} on");
             ErrorReport::new(success, message, "").report(PgLogLevel::LOG);
         }
+    }
+}
+
+/// Which settings do not go together.
+pub fn settings_at_odds() {
+    let warn = |message: String, detail: &'static str, hint: &'static str| {
+        ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, "")
+            .set_detail(detail)
+            .set_hint(hint)
+            .report(PgLogLevel::WARNING);
+    };
+    if settings::registry::window() > settings::max_lead() {
+        warn(
+            "pg_snowflake.registry_window is longer than pg_snowflake.max_lead".to_owned(),
+            "After a crash, a server may have to start where its old lease ends, which is too far ahead of the clock then.",
+            "Make the window shorter, or max_lead longer.",
+        );
+    }
+    if settings::registry::is_trusted() {
+        warn(
+            "pg_snowflake.registry_trusted is on".to_owned(),
+            "The next worker ID is leased at once, also from a registry that has forgotten what it had stored.",
+            "Set it to off when this server has a lease.",
+        );
+    }
+    if let Some(worker) = settings::unused_worker() {
+        warn(
+            format!("pg_snowflake.worker_id = {worker} is not used"),
+            "The layout has datacenters, and pg_snowflake.datacenter_id is not set. So any worker ID is leased.",
+            "Set both, or neither.",
+        );
+    }
+}
+
+/// Which roles may do more in the registry than they need.
+pub fn exposures(exposures: &[String]) {
+    for exposure in exposures {
+        let code = PgSqlErrorCode::ERRCODE_WARNING;
+        ErrorReport::new(code, "the registry of worker IDs gives a role more rights than it needs", "")
+            .set_detail(exposure)
+            .set_hint("Whoever has them may come by leases, or have code run as another role: see docs/security.md.")
+            .report(PgLogLevel::WARNING);
+    }
+}
+
+/// What keeps the registry from promising what it must.
+pub fn shortcomings(shortcomings: &[String]) {
+    for shortcoming in shortcomings {
+        let code = PgSqlErrorCode::ERRCODE_WARNING;
+        ErrorReport::new(code, "the registry of worker IDs may lose what it has stored", "")
+            .set_detail(shortcoming)
+            .set_hint("With a registry that loses what it has stored, two servers can have the same worker ID: see docs/leases.md.")
+            .report(PgLogLevel::WARNING);
+    }
+}
+
+/// Which of that cannot be seen.
+pub fn unseen(unseen: &[String]) {
+    if !unseen.is_empty() {
+        let message = "the registry of worker IDs does not show all of its settings";
+        ErrorReport::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message, "")
+            .set_detail(unseen.join(" "))
+            .report(PgLogLevel::LOG);
     }
 }
 

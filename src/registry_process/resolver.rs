@@ -5,7 +5,7 @@ use snowflake_registry::{Lookup, Resolver};
 use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::{io, ptr, thread};
+use std::{io, thread};
 
 /// The names that are being looked up: one thread for each.
 static RUNNING: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -37,14 +37,19 @@ fn start(name: &str, lookup: Lookup) -> io::Result<()> {
 
 /// A thread inherits which signals are blocked. PostgreSQL's handlers are for the first thread alone.
 fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+    let before = block(None);
+    let result = start();
+    block(Some(before));
+    result
+}
+
+/// Blocks these signals for this thread, or all; returns which were blocked before.
+fn block(signals: Option<libc::sigset_t>) -> libc::sigset_t {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: each set is filled by the call that is given it first. What this thread had is set back below.
+    // SAFETY: each set is filled by the call that is given it first; neither can fail, with valid arguments.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, &signals.unwrap_or(all.assume_init()), before.as_mut_ptr());
+        before.assume_init()
     }
-    let result = start();
-    // SAFETY: as above.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
-    result
 }

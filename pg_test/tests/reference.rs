@@ -367,6 +367,9 @@ fn read(directory: &Path, found: &mut Vec<Raised>, unknown: &mut BTreeSet<String
             read(&path, found, unknown);
             continue;
         }
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
         let source = syn::parse_file(&std::fs::read_to_string(&path).unwrap()).unwrap();
         let mut reader = Reader { file: path, variables: BTreeMap::new(), found: vec![], unknown: vec![] };
         reader.visit_file(&source);

@@ -30,14 +30,15 @@ pub trait Batch {
 pub struct Arguments(pg_sys::FunctionCallInfo);
 
 impl Arguments {
-    /// Of a call of PostgreSQL's that is not over.
-    pub const fn of(call: pg_sys::FunctionCallInfo) -> Self {
+    /// # Safety
+    /// The call is PostgreSQL's, is not over, and has the arguments that are asked for.
+    pub const unsafe fn of(call: pg_sys::FunctionCallInfo) -> Self {
         Self(call)
     }
 
     /// `None` where it is NULL.
     pub fn get<T: FromDatum>(&self, place: usize) -> Option<T> {
-        // SAFETY: the call is not over, and has an argument of this type at this place.
+        // SAFETY: whoever made this has promised that the call has an argument of this type at this place.
         unsafe { fcinfo::pg_getarg(self.0, place) }
     }
 

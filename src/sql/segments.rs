@@ -67,13 +67,15 @@ unsafe extern "C-unwind" fn segment_next(call: pg_sys::FunctionCallInfo) -> pg_s
 #[inline(never)]
 #[pg_guard]
 unsafe extern "C-unwind" fn next_slowly(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: `segment_next` has the call from PostgreSQL; its argument is a text.
+    let arguments = unsafe { Arguments::of(call) };
     // PostgreSQL calls a strict function without NULL.
-    let Some(given) = Arguments::of(call).get::<Given<'_>>(0) else { raise_bad_tag("") };
+    let Some(given) = arguments.get::<Given<'_>>(0) else { raise_bad_tag("") };
     let (place, range) = segments::claim(&tag_of(given), 1).unwrap_or_else(|error| error.raise());
     let bytes = given.bytes();
     let mut cached = Cached { place, length: bytes.len(), text: [0; Tag::LONGEST] };
     cached.text[..bytes.len()].copy_from_slice(bytes);
-    // SAFETY: `segment_next` has the call from PostgreSQL. Nothing but this uses its `fn_extra`, and the context lives as long as `flinfo`.
+    // SAFETY: the call is valid. Nothing but this sets its `fn_extra`, and the context lives as long as `flinfo`.
     unsafe {
         let info = &mut *(*call).flinfo;
         if info.fn_extra.is_null() {

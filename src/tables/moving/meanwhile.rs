@@ -2,7 +2,7 @@
 //! it has no name any more, or a function of PostgreSQL's own fails that looks for it. Nothing here leaves a gap behind: it is read
 //! again, or the call ends with an error that says what happened.
 
-use super::catalogue::Unread;
+use super::rows::Unread;
 use crate::errors::Error;
 use crate::errors::moving::MovingError;
 use crate::postgres::encoding;
@@ -73,13 +73,19 @@ fn changes() -> u64 {
     unsafe { pg_sys::SharedInvalidMessageCounter }
 }
 
+/// Locks a table until the end of the transaction, whether it is still there or not.
+pub fn lock(table: pg_sys::Oid, mode: u32) {
+    // SAFETY: any number may stand for the table, and the mode is one of PostgreSQL's. The end of the transaction releases it.
+    unsafe { pg_sys::LockRelationOid(table, mode as pg_sys::LOCKMODE) };
+}
+
 /// Sees to it that a name stands for a table, and stays it until the end of the transaction.
 ///
 /// # Errors
 /// Where the table is gone, or has another name by now.
 pub fn hold(table: pg_sys::Oid, known: &str) -> Result<(), Error> {
-    // SAFETY: takes the lock that a query of the table takes.
-    unsafe { pg_sys::LockRelationOid(table, pg_sys::AccessShareLock as pg_sys::LOCKMODE) };
+    // As a query of the table does.
+    lock(table, pg_sys::AccessShareLock);
     match name(table) {
         Some(name) if name == known => Ok(()),
         Some(_) => Err(gone()),

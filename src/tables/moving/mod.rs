@@ -6,6 +6,7 @@
 pub mod catalogue;
 mod meanwhile;
 mod recorded;
+mod rows;
 mod views;
 
 use crate::errors::Error;
@@ -16,7 +17,7 @@ use crate::postgres::encoding;
 use crate::postgres::restricted::Owner;
 use crate::postgres::time::{clock, timestamptz};
 use crate::{generator, record, settings};
-use catalogue::{Chosen, look};
+use catalogue::{Choice, Chosen, look};
 use meanwhile::unread;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
@@ -156,11 +157,13 @@ pub fn carry_out(wish: &Wish) -> Result<Done, Error> {
         Way::In { .. } => c"snowflake_adopt()",
         Way::Out { .. } => c"snowflake_release()",
     };
-    // SAFETY: raises an error, or does nothing.
-    unsafe { pg_sys::PreventCommandIfReadOnly(name.as_ptr()) };
+    // SAFETY: the first raises an error, or does nothing, and its argument is NUL-terminated; the second is a variable of this process.
+    let isolation = unsafe {
+        pg_sys::PreventCommandIfReadOnly(name.as_ptr());
+        pg_sys::XactIsoLevel
+    };
     // The catalogue is read by snapshots, and those of such a transaction are too old.
-    // SAFETY: a global of this process.
-    if unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32 {
+    if isolation >= pg_sys::XACT_REPEATABLE_READ as i32 {
         return Err(MovingError::Isolation.into());
     }
     meanwhile::told(tables(wish), || Spi::connect_mut(|client| change(client, wish)))
@@ -230,8 +233,13 @@ fn check_default(client: &SpiClient, wanted: &Named, way: Way, facts: &Facts) ->
     if (chosen.source == Source::Snowflake) == matches!(way, Way::In { .. }) {
         return Ok(());
     }
+    Err(MovingError::OtherDefault(column_name(facts)).into())
+}
+
+/// The key's table and name, as a statement writes them.
+fn column_name(facts: &Facts) -> String {
     let (table, column) = facts.key_names();
-    Err(MovingError::OtherDefault(format!("{table}.{column}")).into())
+    format!("{table}.{column}")
 }
 
 /// The role whose code the table runs.
@@ -260,8 +268,7 @@ fn lock(client: &SpiClient, wish: &Wish) -> Result<(), Error> {
             return Ok(());
         }
         for table in plan.locks {
-            // SAFETY: takes a lock, which is released at the end of the transaction.
-            unsafe { pg_sys::LockRelationOid(table.0.into(), pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE) };
+            meanwhile::lock(table.0.into(), pg_sys::AccessExclusiveLock);
             held.push(table);
         }
     }
@@ -315,10 +322,9 @@ fn may_be_known(table: pg_sys::Oid, facts: &Facts) -> bool {
 fn choose(client: &SpiClient, wanted: &Named) -> Result<Chosen, Error> {
     let missing = MovingError::NoSuchTable(wanted.table.to_u32());
     let choice = catalogue::choice(client, wanted.table).map_err(unread)?;
-    let mut choice = choice.ok_or_else(|| missing.clone())?;
-    let index = target::choose(&choice.table, wanted.column.as_deref())
-        .map_err(|unfit| name_of(wanted.table).map_or(missing, |name| MovingError::Unfit(name, unfit)))?;
-    Ok(choice.columns.swap_remove(index))
+    let Choice { name, table, mut columns } = choice.ok_or(missing)?;
+    let chosen = target::choose(&table, wanted.column.as_deref()).map_err(|unfit| MovingError::Unfit(name, unfit))?;
+    Ok(columns.swap_remove(chosen))
 }
 
 /// All of a column but the views.
@@ -362,14 +368,14 @@ fn draw_from(client: &SpiClient, wish: &Wish, chosen: &[Chosen], keys: Vec<Facts
             }
             let plan = adopt_all(&all, &keys, &Adoption { first_id: first, markers, recreate_views });
             if plan.steps.is_empty() {
-                let columns = keys.iter().map(|facts| facts.key_names().0.to_owned() + "." + facts.key_names().1);
+                let columns = keys.iter().map(column_name);
                 return Err(MovingError::AlreadyAdopted(columns.collect()).into());
             }
             Ok(Drawn { plan, all, keys, first: Some(first) })
         }
         Way::Out { start, identity } => {
             let (facts, chosen, table) = (&all, &chosen[0], wish.tables[0].table);
-            let column = facts.key_names().0.to_owned() + "." + facts.key_names().1;
+            let column = column_name(facts);
             if let Some(default) = put_back(facts, start, identity) {
                 check_recorded(client, table, &column, &default)?;
             }
@@ -419,7 +425,7 @@ fn check(wish: &Wish, drawn: &Drawn) -> Result<(), Error> {
         return Err(MovingError::NotOwner(plan.not_owned.clone()).into());
     }
     if !plan.obstacles.is_empty() {
-        let names = keys.iter().map(|facts| facts.key_names().0.to_owned() + "." + facts.key_names().1);
+        let names = keys.iter().map(column_name);
         return Err(MovingError::Obstacles {
             columns: names.collect(),
             is_release: matches!(wish.way, Way::Out { .. }),
@@ -462,14 +468,5 @@ fn new_sequence(chosen: &Chosen, label: &CStr) -> Result<String, Error> {
         let name = pg_sys::ChooseRelationName(table, column, label.as_ptr(), schema, false);
         let name = pg_sys::quote_qualified_identifier(in_schema, name);
         Ok(encoding::read_name(CStr::from_ptr(name)))
-    }
-}
-
-/// The name of a relation, for an error; `None` where there is none any more.
-fn name_of(table: pg_sys::Oid) -> Option<String> {
-    // SAFETY: a lookup, which returns NULL if there is no such relation, and else is NUL-terminated.
-    unsafe {
-        let name = pg_sys::get_rel_name(table);
-        (!name.is_null()).then(|| encoding::read_name(CStr::from_ptr(name)))
     }
 }

@@ -10,6 +10,7 @@ use crate::sql::named_layouts;
 use pgrx::prelude::*;
 use snowflake_core::layout::EncodeError;
 use snowflake_core::{Field, Layout, NotAnId, Parts};
+use std::convert::identity;
 
 export!(
     snowflake_timestamp_wrapper as snowflake_timestamp,
@@ -36,49 +37,31 @@ fn timestamp(layout: &Layout, id: i64) -> i64 {
 }
 
 #[inline]
+fn datacenter(layout: &Layout, id: i64) -> Option<i32> {
+    field(layout, id, Field::Datacenter)
+}
+
+#[inline]
+fn worker(layout: &Layout, id: i64) -> Option<i32> {
+    field(layout, id, Field::Worker)
+}
+
+#[inline]
+fn sequence(layout: &Layout, id: i64) -> Option<i32> {
+    field(layout, id, Field::Sequence)
+}
+
+#[inline]
 fn field(layout: &Layout, id: i64, field: Field) -> Option<i32> {
     // At most 31 bits wide.
     or_raise(layout.field(id, field), layout).map(|value| value as i32)
 }
 
-#[pg_extern(sql = "")]
-fn snowflake_timestamp(id: i64) -> i64 {
-    timestamp(record::layout(), id)
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_timestamp_in(id: i64, layout: Given) -> i64 {
-    timestamp(&named_layouts::find(layout), id)
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_datacenter(id: i64) -> Option<i32> {
-    field(record::layout(), id, Field::Datacenter)
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_datacenter_in(id: i64, layout: Given) -> Option<i32> {
-    field(&named_layouts::find(layout), id, Field::Datacenter)
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_worker(id: i64) -> Option<i32> {
-    field(record::layout(), id, Field::Worker)
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_worker_in(id: i64, layout: Given) -> Option<i32> {
-    field(&named_layouts::find(layout), id, Field::Worker)
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_sequence(id: i64) -> Option<i32> {
-    field(record::layout(), id, Field::Sequence)
-}
-
-#[pg_extern(sql = "")]
-fn snowflake_sequence_in(id: i64, layout: Given) -> Option<i32> {
-    field(&named_layouts::find(layout), id, Field::Sequence)
+of_both_layouts! {
+    snowflake_timestamp, snowflake_timestamp_in: timestamp(identity(i64)) -> i64;
+    snowflake_datacenter, snowflake_datacenter_in: datacenter(identity(i64)) -> Option<i32>;
+    snowflake_worker, snowflake_worker_in: worker(identity(i64)) -> Option<i32>;
+    snowflake_sequence, snowflake_sequence_in: sequence(identity(i64)) -> Option<i32>;
 }
 
 /// Not STRICT, since a layout may have no datacenter. NULL if the timestamp or the sequence is NULL.

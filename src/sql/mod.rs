@@ -54,19 +54,19 @@ macro_rules! rows {
     };
 }
 
-/// Declares functions of an instant, two for each bound: by the layout of the database, and by one that the caller names. What is given
-/// is first converted to a `timestamptz`.
+/// Declares functions of one value, an ID or an instant, two for each: by the layout of the database, and by one that the caller names. What
+/// is given is first converted.
 macro_rules! of_both_layouts {
-    ($($of_database:ident, $of_named:ident: $bound:ident($convert:ident($at:ident)) -> $id:ty;)+) => {
+    ($($of_database:ident, $of_named:ident: $function:ident($convert:ident($value:ident)) -> $result:ty;)+) => {
         $(
             #[pgrx::pg_extern(sql = "")]
-            fn $of_database(at: $at) -> $id {
-                $bound(crate::record::layout(), $convert(at))
+            fn $of_database(value: $value) -> $result {
+                $function(crate::record::layout(), $convert(value))
             }
 
             #[pgrx::pg_extern(sql = "")]
-            fn $of_named(at: $at, layout: crate::postgres::given::Given) -> $id {
-                $bound(&crate::sql::named_layouts::find(layout), $convert(at))
+            fn $of_named(value: $value, layout: crate::postgres::given::Given) -> $result {
+                $function(&crate::sql::named_layouts::find(layout), $convert(value))
             }
         )+
     };

@@ -355,45 +355,56 @@ fn together(keys: &[Facts]) -> Result<Facts, Error> {
 
 fn draw_from(client: &SpiClient, wish: &Wish, chosen: &[Chosen], keys: Vec<Facts>, first: i64) -> Result<Drawn, Error> {
     let all = together(&keys)?;
-    match wish.way {
-        Way::In { .. } if all.next.is_empty() => Err(RecordError::NotCreated.into()),
+    let (plan, first) = match wish.way {
+        Way::In { .. } if all.next.is_empty() => return Err(RecordError::NotCreated.into()),
         Way::In { recreate_views } => {
-            let mut markers: Vec<String> = Vec::new();
-            for chosen in chosen {
-                // Of long names, only the beginning counts.
-                let labels = (0..).map(|count| CString::new(format!("before_snowflake{}", digits(count))));
-                let names = labels.map(|label| new_sequence(chosen, &label.unwrap_or_default()));
-                let free = names.into_iter().find(|name| !name.as_ref().is_ok_and(|name| markers.contains(name)));
-                markers.extend(free.transpose()?);
-            }
-            let plan = adopt_all(&all, &keys, &Adoption { first_id: first, markers, recreate_views });
-            if plan.steps.is_empty() {
-                let columns = keys.iter().map(column_name);
-                return Err(MovingError::AlreadyAdopted(columns.collect()).into());
-            }
-            Ok(Drawn { plan, all, keys, first: Some(first) })
+            let wish = Adoption { first_id: first, markers: new_markers(chosen)?, recreate_views };
+            (adopt_all(&all, &keys, &wish), Some(first))
         }
-        Way::Out { start, identity } => {
-            let (facts, chosen, table) = (&all, &chosen[0], wish.tables[0].table);
-            let column = column_name(facts);
-            if let Some(default) = put_back(facts, start, identity) {
-                check_recorded(client, table, &column, &default)?;
-            }
-            // Before all is locked, it is not known where sequences are.
-            let is_known = facts.sequences.iter().all(|it| it.position.is_some() || !it.is_owned_by_key);
-            let is_readable = facts.source == Source::Snowflake && may_be_known(table, facts) && is_known;
-            let next_above = match begins_at(facts, start, identity).filter(|_| is_readable) {
-                Some(first) => {
-                    owner(table)?.run(|| look(|| catalogue::next_above(client, facts, first))).map_err(unread)?
-                }
-                None => None,
-            };
-            let sequence = new_sequence(chosen, c"seq")?;
-            let wish = Release { start, next_above, identity, is_not_null: chosen.is_not_null, sequence };
-            let (plan, first) = release(facts, &wish).map_err(|error| MovingError::Release(column, error))?;
-            Ok(Drawn { plan, all, keys, first })
-        }
+        Way::Out { start, identity } => draw_release(client, wish.tables[0].table, &chosen[0], &all, start, identity)?,
+    };
+    if matches!(wish.way, Way::In { .. }) && plan.steps.is_empty() {
+        return Err(MovingError::AlreadyAdopted(keys.iter().map(column_name).collect()).into());
     }
+    Ok(Drawn { plan, all, keys, first })
+}
+
+/// Free names for sequences, one for each column.
+fn new_markers(chosen: &[Chosen]) -> Result<Vec<String>, Error> {
+    let mut markers: Vec<String> = Vec::new();
+    for chosen in chosen {
+        // Of long names, only the beginning counts.
+        let labels = (0..).map(|count| CString::new(format!("before_snowflake{}", digits(count))));
+        let names = labels.map(|label| new_sequence(chosen, &label.unwrap_or_default()));
+        let free = names.into_iter().find(|name| !name.as_ref().is_ok_and(|name| markers.contains(name)));
+        markers.extend(free.transpose()?);
+    }
+    Ok(markers)
+}
+
+/// The way out of a table's column, and the next value, where it is known.
+fn draw_release(
+    client: &SpiClient,
+    table: pg_sys::Oid,
+    chosen: &Chosen,
+    facts: &Facts,
+    start: Option<i64>,
+    identity: bool,
+) -> Result<(MovePlan, Option<i64>), Error> {
+    let column = column_name(facts);
+    if let Some(default) = put_back(facts, start, identity) {
+        check_recorded(client, table, &column, &default)?;
+    }
+    // Before all is locked, it is not known where sequences are.
+    let is_known = facts.sequences.iter().all(|it| it.position.is_some() || !it.is_owned_by_key);
+    let is_readable = facts.source == Source::Snowflake && may_be_known(table, facts) && is_known;
+    let next_above = match begins_at(facts, start, identity).filter(|_| is_readable) {
+        Some(first) => owner(table)?.run(|| look(|| catalogue::next_above(client, facts, first))).map_err(unread)?,
+        None => None,
+    };
+    let sequence = new_sequence(chosen, c"seq")?;
+    let wish = Release { start, next_above, identity, is_not_null: chosen.is_not_null, sequence };
+    release(facts, &wish).map_err(|error| MovingError::Release(column, error).into())
 }
 
 /// A number at the end of a name; none for the first.

@@ -51,6 +51,7 @@ pub fn text(row: &SpiHeapTupleData, column: usize) -> Result<String> {
     maybe_text(row, column)?.ok_or(Unread::Gone)
 }
 
+/// A text that may be NULL.
 pub fn maybe_text(row: &SpiHeapTupleData, column: usize) -> Result<Option<String>> {
     Ok(row.get::<Text>(column)?.map(|text| text.0))
 }

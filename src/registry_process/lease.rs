@@ -9,7 +9,8 @@ use crate::errors::leases::LeaseError;
 use crate::settings;
 use crate::shared::{self, counters};
 use pgrx::pg_sys;
-use snowflake_core::{Layout, Tick, UnixMicros};
+use snowflake_core::lease::WorkerNumber;
+use snowflake_core::{Field, Layout, Tick, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Whether workers are leased; otherwise the configuration names the worker.
@@ -32,6 +33,13 @@ pub fn limit(layout: &Layout, needs: Tick) -> Result<Tick, Error> {
         _ if published.closed.is_some() => Err(LeaseError::Stopping.into()),
         _ => Err(no_lease(published.end)),
     }
+}
+
+/// The worker ID and the datacenter ID of a worker, as far as the layout has them.
+pub fn worker_ids(worker: WorkerNumber) -> [Option<u32>; 2] {
+    let layout = settings::layout();
+    let id = layout.place_number(worker.0).and_then(|bits| i64::try_from(bits.0).ok());
+    [Field::Worker, Field::Datacenter].map(|field| layout.field(id?, field).ok()?)
 }
 
 /// Makes sure that the server has a worker.

@@ -1,22 +1,20 @@
 //! What the server's log says of leases, segments and the registry.
 
+use super::lease;
 use crate::postgres::time::timestamptz;
 use crate::postgres::wording::duration;
 use crate::settings;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::lease::{Event, Holder, NoWorker, Taken, Why, WorkerNumber};
-use snowflake_core::{Field, Micros, UnixMicros, segment};
+use snowflake_core::{Micros, UnixMicros, segment};
 use snowflake_registry::{Protection, TlsBy, Url};
 
 /// A worker, as the settings name it: `7`, or `7 of datacenter 2`.
 pub fn worker(number: WorkerNumber) -> String {
-    let layout = settings::layout();
-    let id = layout.place_number(number.0).and_then(|bits| i64::try_from(bits.0).ok());
-    let field = |field| id.and_then(|id| layout.field(id, field).ok().flatten());
-    match (field(Field::Worker), field(Field::Datacenter)) {
-        (Some(worker), Some(datacenter)) => format!("{worker} of datacenter {datacenter}"),
-        (Some(worker), None) => worker.to_string(),
+    match lease::worker_ids(number) {
+        [Some(worker), Some(datacenter)] => format!("{worker} of datacenter {datacenter}"),
+        [Some(worker), None] => worker.to_string(),
         _ => number.0.to_string(),
     }
 }

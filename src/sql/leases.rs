@@ -7,9 +7,9 @@ use crate::postgres::time::timestamptz;
 use crate::registry_process::lease;
 use crate::registry_process::listing::{self, Row};
 use crate::server::believed;
-use crate::{generator, settings, shared};
+use crate::{generator, shared};
+use snowflake_core::UnixMicros;
 use snowflake_core::lease::WorkerNumber;
-use snowflake_core::{Field, UnixMicros};
 
 export!(snowflake_workers_wrapper as snowflake_workers);
 
@@ -45,9 +45,7 @@ fn state(row: &Row, now: UnixMicros) -> &'static str {
 
 /// The worker ID and the datacenter ID of a worker, as far as the layout has them.
 pub(super) fn numbers(worker: WorkerNumber) -> [Option<i32>; 2] {
-    let layout = settings::layout();
-    let id = layout.place_number(worker.0).and_then(|bits| i64::try_from(bits.0).ok());
-    [Field::Worker, Field::Datacenter].map(|field| layout.field(id?, field).ok()?.map(|value| value as i32))
+    lease::worker_ids(worker).map(|id| id.map(|id| id as i32))
 }
 
 fn listed() -> Result<Vec<Row>, Error> {

@@ -29,15 +29,20 @@ fn instant(instant: UnixMicros) -> String {
     timestamptz::display(timestamptz::to_datum(instant))
 }
 
+/// A line of the log.
+fn note(message: String) {
+    ErrorReport::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message, "").report(PgLogLevel::LOG);
+}
+
+/// A warning in the log; an empty detail is left out.
+fn warn(message: String, detail: String, hint: &str) {
+    let code = PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+    let report = ErrorReport::new(code, message, "").set_hint(hint);
+    if detail.is_empty() { report } else { report.set_detail(detail) }.report(PgLogLevel::WARNING);
+}
+
 /// What happened, for the log; and what keeps sessions from making IDs, if it does.
 pub fn log(event: &Event, error: &str) {
-    let success = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
-    let note = |message: String| ErrorReport::new(success, message, "").report(PgLogLevel::LOG);
-    let warn = |message: String, detail: String, hint: &str| {
-        let code = PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
-        let report = ErrorReport::new(code, message, "").set_hint(hint);
-        if detail.is_empty() { report } else { report.set_detail(detail) }.report(PgLogLevel::WARNING);
-    };
     match event {
         Event::Gained(grant) => {
             note(format!("leased worker ID {} up to {}", worker(grant.worker), instant(grant.until)));
@@ -111,11 +116,6 @@ pub fn log(event: &Event, error: &str) {
 
 /// What happened to a segment, for the log.
 pub fn segment(event: &segment::TagEvent) {
-    let success = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
-    let warn = |message: String, detail: String, hint: &str| {
-        let code = PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
-        ErrorReport::new(code, message, "").set_detail(detail).set_hint(hint).report(PgLogLevel::WARNING);
-    };
     match event {
         segment::TagEvent::Answered(_) => {}
         segment::TagEvent::RolledBack { tag, next, known } => warn(
@@ -138,8 +138,7 @@ pub fn segment(event: &segment::TagEvent) {
             "Drop it and create it again with a higher last number: it goes on above what was used.",
         ),
         segment::TagEvent::GivenBack { tag, next } => {
-            let message = format!("gave numbers of segment \"{tag}\" back, from {next} on");
-            ErrorReport::new(success, message, "").report(PgLogLevel::LOG);
+            note(format!("gave numbers of segment \"{tag}\" back, from {next} on"));
         }
     }
 }

@@ -10,6 +10,7 @@ pub use hook::init;
 
 #[cfg(since_pg18)]
 mod hook {
+    use crate::postgres::foreign;
     use crate::shared::waits::{self, Wait};
     use once_cell::sync::OnceCell;
     use pgrx::prelude::*;
@@ -48,11 +49,12 @@ mod hook {
         parameters: pg_sys::ParamListInfo,
         environment: *mut pg_sys::QueryEnvironment,
     ) {
-        // SAFETY: as PostgreSQL calls it.
+        if let Some(&Some(previous)) = PREVIOUS.get() {
+            // SAFETY: what was set as this hook is called with the arguments of this hook.
+            unsafe { foreign::call(|| previous(plan, into, state, query, parameters, environment)) };
+        }
+        // SAFETY: PostgreSQL calls this for what it explains; its state has the options, and takes the lines.
         unsafe {
-            if let Some(Some(previous)) = PREVIOUS.get() {
-                previous(plan, into, state, query, parameters, environment);
-            }
             if !((*state).analyze && (*state).summary) {
                 return;
             }

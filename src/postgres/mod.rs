@@ -8,6 +8,7 @@ pub mod background;
 pub mod catalog;
 pub mod encoding;
 pub mod flag;
+pub mod foreign;
 pub mod given;
 pub mod guc;
 pub mod open_relation;

@@ -1,6 +1,7 @@
 //! Keeps the password of a registry out of the server's log: PostgreSQL adds the statement to the line of an error, and where that
 //! statement sets `pg_snowflake.registry`, a password may stand in it.
 
+use crate::postgres::foreign;
 use once_cell::sync::OnceCell;
 use pgrx::prelude::*;
 use snowflake_registry::mentions;
@@ -30,9 +31,10 @@ unsafe extern "C-unwind" fn on_line(line: *mut pg_sys::ErrorData) {
             (*line).hide_stmt = true;
             (*line).hide_ctx = true;
         }
-        if let Some(Some(previous)) = PREVIOUS.get() {
-            previous(line);
-        }
+    }
+    if let Some(&Some(previous)) = PREVIOUS.get() {
+        // SAFETY: what was set as this hook is called with the argument of this hook.
+        unsafe { foreign::call(|| previous(line)) };
     }
 }
 

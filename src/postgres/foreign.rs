@@ -1,0 +1,19 @@
+//! Calls of code that is neither PostgreSQL's nor ours: hooks that other extensions have set, and functions that they have registered.
+//!
+//! What raises an ERROR in C jumps to the last handler that was set. `pgrx` sets one around each function of PostgreSQL that it declares, but it
+//! knows nothing of a function behind a pointer: the jump would pass over frames of Rust, whose destructors would not run. That is undefined
+//! behaviour, so each such call goes through [`call`].
+
+use pgrx::pg_sys;
+
+/// Makes a call into foreign code. An ERROR that it raises becomes a panic here, which unwinds the frames of Rust; the `#[pg_guard]` of the
+/// outermost one makes it an ERROR again, with all that it said.
+///
+/// # Safety
+/// The closure does nothing but call a function of C, with arguments that it may be called with: it has nothing to drop, and does not panic. The
+/// frames of Rust below are within a function that has a `#[pg_guard]`.
+#[inline]
+pub unsafe fn call<T: Copy>(function: impl FnOnce() -> T) -> T {
+    // SAFETY: the caller's promise. PostgreSQL's processes have one thread that calls it.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(function) }
+}

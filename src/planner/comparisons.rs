@@ -10,10 +10,11 @@
 //! the planner distributes the conditions to the tables. Outer joins, EXISTS, and UPDATE and DELETE have nothing special then.
 
 use super::functions::{self, IdTime};
-use super::nodes::{cast, copy, elements, list, without_labels};
+use super::nodes::{At, Expr, List, list};
 use super::operators::{self, Accepts};
+use super::state::{Planner, Rel};
 use super::{bounds, rising};
-use pgrx::pg_sys::{self, Node, PlannerInfo, RelOptInfo};
+use pgrx::pg_sys::{self, Node};
 use std::cell::OnceCell;
 
 /// What becomes of a table's conditions on its times.
@@ -38,379 +39,265 @@ enum Place {
 }
 
 /// Rewrites conditions.
-pub struct Rewriter<'a> {
+pub struct Rewriter<'a, 'p> {
     /// The planner's state of the query, whose expressions are preprocessed.
-    root: *mut PlannerInfo,
+    planner: Planner<'p>,
     /// Reads an expression as the time of an ID; `None` where it is something else.
-    time_of: &'a dyn Fn(*mut Node) -> Option<IdTime>,
+    time_of: &'a dyn Fn(Expr<'p>) -> Option<IdTime<'p>>,
     /// Whether an equality with the time of another table is rewritten, too. A hash or merge join needs it as it is.
     of_joins: bool,
     /// Whether the query has a condition `id IS NOT NULL`, once that was looked for.
     excludes_nulls: OnceCell<bool>,
 }
 
-/// Adds to the conditions of a query, or puts in their place, what follows from those on the times of a table's IDs. Returns what was added.
-///
-/// # Safety
-/// The planner's state of a query whose expressions are preprocessed, and not distributed yet; and a table of it.
-pub unsafe fn rewrite(root: *mut PlannerInfo, table: *mut RelOptInfo, which: Use) -> Vec<*mut Node> {
+/// Adds to the conditions of a query, or puts in their place, what follows from those on the times of a table's IDs. Returns what was added. The
+/// query's expressions are preprocessed, and not distributed yet.
+pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>, which: Use) -> Vec<Expr<'p>> {
     let mut added = Vec::new();
-    // SAFETY: as above. Row-level security has a list of lists.
-    unsafe {
-        let of_table = |expression| rising::time_of(root, expression, (*table).relid);
-        let rewriter = Rewriter::new(root, &of_table);
-        let join_tree = (*(*root).parse).jointree.cast();
-        match which {
-            Use::Plain => {}
-            Use::Both => rewriter.add_to_join_tree(join_tree, (*table).relid, &mut added),
-            Use::IdsOnly => {
-                rewriter.rewrite_join_tree(join_tree);
-                let entry = *(*root).simple_rte_array.add((*table).relid as usize);
-                for (at, conditions) in elements::<Node>((*entry).securityQuals).enumerate() {
-                    (*(*(*entry).securityQuals).elements.add(at)).ptr_value = rewriter.conditions(conditions).cast();
-                }
+    let of_table = |expression| rising::time_of(planner, expression, table.number());
+    let rewriter = Rewriter::new(planner, &of_table);
+    let Some(join_tree) = planner.join_tree() else { return added };
+    match which {
+        Use::Plain => {}
+        Use::Both => rewriter.add_to_join_tree(join_tree, table.number(), &mut added),
+        Use::IdsOnly => {
+            rewriter.rewrite_join_tree(join_tree);
+            // Row-level security has a list of lists.
+            if let Some(entry) = planner.entry(table.number()) {
+                entry.set_guards(entry.guards().mapped(|conditions| rewriter.conditions(conditions)));
             }
         }
     }
     added
 }
 
-impl<'a> Rewriter<'a> {
-    /// # Safety
-    /// The planner's state of a query whose expressions are preprocessed.
-    pub unsafe fn new(root: *mut PlannerInfo, time_of: &'a dyn Fn(*mut Node) -> Option<IdTime>) -> Self {
-        Self { root, time_of, of_joins: false, excludes_nulls: OnceCell::new() }
+impl<'a, 'p> Rewriter<'a, 'p> {
+    /// Of a query whose expressions are preprocessed.
+    pub fn new(planner: Planner<'p>, time_of: &'a dyn Fn(Expr<'p>) -> Option<IdTime<'p>>) -> Self {
+        Self { planner, time_of, of_joins: false, excludes_nulls: OnceCell::new() }
     }
 
     /// One that rewrites conditions of joins by equal times, too.
-    ///
-    /// # Safety
-    /// As [`Self::new`].
-    pub unsafe fn of_joins(root: *mut PlannerInfo, time_of: &'a dyn Fn(*mut Node) -> Option<IdTime>) -> Self {
-        // SAFETY: as above.
-        Self { of_joins: true, ..unsafe { Self::new(root, time_of) } }
+    pub fn of_joins(planner: Planner<'p>, time_of: &'a dyn Fn(Expr<'p>) -> Option<IdTime<'p>>) -> Self {
+        Self { of_joins: true, ..Self::new(planner, time_of) }
     }
 
-    /// Adds what follows from conditions on a table alone.
-    ///
-    /// # Safety
-    /// A part of the query's join tree.
-    unsafe fn add_to_join_tree(&self, node: *mut Node, table: pg_sys::Index, added: &mut Vec<*mut Node>) {
-        // SAFETY: as above.
-        unsafe {
-            let mut add_to = |conditions: *mut Node| match cast::<pg_sys::List>(conditions) {
-                Some(list) => self.with_implied(list, table, added).cast(),
-                None => conditions,
-            };
-            if let Some(from) = cast::<pg_sys::FromExpr>(node) {
-                from.quals = add_to(from.quals);
-                elements(from.fromlist).for_each(|part| self.add_to_join_tree(part, table, added));
-            } else if let Some(join) = cast::<pg_sys::JoinExpr>(node) {
-                // A FULL JOIN can use only conditions of equality.
-                if join.jointype != pg_sys::JoinType::JOIN_FULL {
-                    join.quals = add_to(join.quals);
-                }
-                self.add_to_join_tree(join.larg, table, added);
-                self.add_to_join_tree(join.rarg, table, added);
+    /// Adds what follows from conditions on a table alone, to a part of the join tree.
+    fn add_to_join_tree(&self, node: Expr<'p>, table: u32, added: &mut Vec<Expr<'p>>) {
+        if let Some(from) = node.cast::<pg_sys::FromExpr>() {
+            if let Some(conditions) = from.quals().and_then(Expr::list) {
+                from.set_quals(self.with_implied(conditions, table, added).node());
             }
+            from.fromlist().iter().for_each(|part| self.add_to_join_tree(part, table, added));
+        } else if let Some(join) = node.cast::<pg_sys::JoinExpr>() {
+            // A FULL JOIN can use only conditions of equality.
+            let conditions = join.quals().filter(|_| join.jointype() != pg_sys::JoinType::JOIN_FULL);
+            if let Some(conditions) = conditions.and_then(Expr::list) {
+                join.set_quals(self.with_implied(conditions, table, added).node());
+            }
+            self.add_to_join_tree(join.left(), table, added);
+            self.add_to_join_tree(join.right(), table, added);
         }
     }
 
-    /// # Safety
-    /// Conditions of the query.
-    unsafe fn with_implied(
-        &self,
-        conditions: *mut pg_sys::List,
-        table: pg_sys::Index,
-        added: &mut Vec<*mut Node>,
-    ) -> *mut pg_sys::List {
-        // SAFETY: as above.
-        unsafe {
-            let mut all = Vec::new();
-            let mut made = Vec::new();
-            for condition in elements::<Node>(conditions) {
-                all.push(condition);
-                let mut number = 0;
-                if is_candidate_within(condition)
-                    && pg_sys::bms_get_singleton_member(pg_sys::pull_varnos(self.root, condition), &raw mut number)
-                    && number as pg_sys::Index == table
-                {
-                    let implied = self.implied(condition);
-                    all.extend(&implied);
-                    made.extend(implied);
-                }
+    fn with_implied(&self, conditions: List<'p, Node>, table: u32, added: &mut Vec<Expr<'p>>) -> List<'p, Node> {
+        let mut all = Vec::new();
+        let mut made = Vec::new();
+        for condition in conditions.iter() {
+            all.push(condition);
+            if is_candidate_within(condition) && self.planner.tables_of(condition).only() == Some(table) {
+                let implied = self.implied(condition);
+                all.extend(&implied);
+                made.extend(implied);
             }
-            if made.is_empty() {
-                return conditions;
-            }
-            let all = bounds::without_implied(&all, &made);
-            added.extend(made);
-            list(&all)
+        }
+        if made.is_empty() {
+            return conditions;
+        }
+        let all = bounds::without_implied(&all, &made);
+        added.extend(made);
+        list(&all)
+    }
+
+    /// What follows for IDs from a condition of the query, which stays as it is. The condition follows from that, too.
+    pub fn implied(&self, condition: Expr<'p>) -> Vec<Expr<'p>> {
+        let own = condition.copy();
+        match self.rewritten(list(&[own]), Place::List) {
+            Some(new) => new.iter().filter(|&one| one != own).collect(),
+            None if own.cast::<pg_sys::BoolExpr>().is_some() && !own.says(condition) => vec![own],
+            None => Vec::new(),
         }
     }
 
-    /// What follows for IDs from a condition, which stays as it is. The condition follows from that, too.
-    ///
-    /// # Safety
-    /// A condition of the query.
-    pub unsafe fn implied(&self, condition: *mut Node) -> Vec<*mut Node> {
-        // SAFETY: as above.
-        unsafe {
-            let own = copy(condition);
-            match self.rewritten(list(&[own]), Place::List) {
-                Some(new) => elements(new).filter(|&one| one != own).collect(),
-                None if cast::<pg_sys::BoolExpr>(own).is_some() && !pg_sys::equal(own.cast(), condition.cast()) => {
-                    vec![own]
-                }
-                None => Vec::new(),
-            }
+    /// Of a part of the join tree. Conditions are lists, whose elements are combined by AND.
+    fn rewrite_join_tree(&self, node: Expr<'p>) {
+        if let Some(from) = node.cast::<pg_sys::FromExpr>() {
+            from.fromlist().iter().for_each(|part| self.rewrite_join_tree(part));
+            from.set_quals(from.quals().map(|conditions| self.conditions(conditions)));
+        } else if let Some(join) = node.cast::<pg_sys::JoinExpr>() {
+            self.rewrite_join_tree(join.left());
+            self.rewrite_join_tree(join.right());
+            join.set_quals(join.quals().map(|conditions| self.conditions(conditions)));
         }
     }
 
-    /// # Safety
-    /// A part of the query's join tree.
-    unsafe fn rewrite_join_tree(&self, node: *mut Node) {
-        // SAFETY: as above. Conditions are lists, whose elements are combined by AND.
-        unsafe {
-            if let Some(from) = cast::<pg_sys::FromExpr>(node) {
-                elements(from.fromlist).for_each(|part| self.rewrite_join_tree(part));
-                from.quals = self.conditions(from.quals);
-            } else if let Some(join) = cast::<pg_sys::JoinExpr>(node) {
-                self.rewrite_join_tree(join.larg);
-                self.rewrite_join_tree(join.rarg);
-                join.quals = self.conditions(join.quals);
-            }
-        }
-    }
-
-    /// # Safety
     /// The conditions of a part of the join tree.
-    unsafe fn conditions(&self, conditions: *mut Node) -> *mut Node {
-        // SAFETY: as above.
-        unsafe {
-            match cast::<pg_sys::List>(conditions).and_then(|conditions| self.rewritten(conditions, Place::List)) {
-                Some(new) => new.cast(),
-                None => conditions,
-            }
-        }
+    fn conditions(&self, conditions: Expr<'p>) -> Expr<'p> {
+        let rewritten = conditions.list().and_then(|list| self.rewritten(list, Place::List));
+        rewritten.and_then(List::node).unwrap_or(conditions)
     }
 
     /// Conditions that are combined by AND; `None` where none of them changes, or only within an OR.
-    ///
-    /// # Safety
-    /// A list of conditions of the query.
-    unsafe fn rewritten(&self, conditions: *mut pg_sys::List, place: Place) -> Option<*mut pg_sys::List> {
-        // SAFETY: as above.
-        unsafe {
-            for condition in elements::<Node>(conditions) {
-                if let Some(combination) = cast::<pg_sys::BoolExpr>(condition) {
-                    self.rewrite_combination(combination);
-                }
+    fn rewritten(&self, conditions: List<'p, Node>, place: Place) -> Option<List<'p, Node>> {
+        for condition in conditions.iter() {
+            if let Some(combination) = condition.cast::<pg_sys::BoolExpr>() {
+                self.rewrite_combination(combination);
             }
-            // For most queries, this is all.
-            let is_candidate =
-                |condition| cast::<pg_sys::BoolExpr>(condition).is_none() && is_candidate_within(condition);
-            if !elements::<Node>(conditions).any(is_candidate) {
-                return None;
-            }
-            let (mut new, mut made) = (Vec::new(), Vec::new());
-            for condition in elements::<Node>(conditions) {
-                let of_null = || cast::<pg_sys::NullTest>(condition).and_then(|test| self.of_null(test));
-                let of_bounds = cast::<pg_sys::OpExpr>(condition).and_then(|operation| self.bounds(operation, place));
-                match of_bounds.or_else(of_null) {
-                    Some(bounds) => {
-                        new.extend(&bounds);
-                        made.extend(bounds);
-                    }
-                    None => new.push(condition),
-                }
-            }
-            Some(list(&bounds::without_implied(&new, &made)))
         }
+        // For most queries, this is all.
+        let is_candidate =
+            |condition: Expr<'p>| condition.cast::<pg_sys::BoolExpr>().is_none() && is_candidate_within(condition);
+        if !conditions.iter().any(is_candidate) {
+            return None;
+        }
+        let (mut new, mut made) = (Vec::new(), Vec::new());
+        for condition in conditions.iter() {
+            let of_null = || self.of_null(condition.cast()?);
+            let of_bounds = condition.cast().and_then(|operation| self.bounds(operation, place));
+            match of_bounds.or_else(of_null) {
+                Some(bounds) => {
+                    new.extend(&bounds);
+                    made.extend(bounds);
+                }
+                None => new.push(condition),
+            }
+        }
+        Some(list(&bounds::without_implied(&new, &made)))
     }
 
-    /// # Safety
-    /// A condition of the query.
-    unsafe fn rewrite_combination(&self, combination: &mut pg_sys::BoolExpr) {
-        // SAFETY: as above.
-        unsafe {
-            match combination.boolop {
-                pg_sys::BoolExprType::AND_EXPR => {
-                    if let Some(new) = self.rewritten(combination.args, Place::Alternative) {
-                        combination.args = new;
-                    }
+    fn rewrite_combination(&self, combination: At<'p, pg_sys::BoolExpr>) {
+        match combination.boolop() {
+            pg_sys::BoolExprType::AND_EXPR => {
+                if let Some(new) = self.rewritten(combination.args(), Place::Alternative) {
+                    combination.set_args(new);
                 }
-                pg_sys::BoolExprType::OR_EXPR => {
-                    let alternatives: Vec<*mut Node> = elements::<Node>(combination.args).collect();
-                    let new: Vec<*mut Node> = alternatives.into_iter().flat_map(|one| self.alternatives(one)).collect();
-                    combination.args = list(&new);
-                }
-                // The planner has moved every NOT inwards that it could.
-                _ => {}
             }
+            pg_sys::BoolExprType::OR_EXPR => {
+                combination.set_args(combination.args().iter().flat_map(|one| self.alternatives(one)).collect());
+            }
+            // The planner has moved every NOT inwards that it could.
+            _ => {}
         }
     }
 
     /// An alternative of an OR, rewritten: mostly one, and more where it is an OR itself. A combination has two parts at least, and no OR is a
     /// part of an OR.
-    ///
-    /// # Safety
-    /// A condition of the query.
-    unsafe fn alternatives(&self, alternative: *mut Node) -> Vec<*mut Node> {
-        // SAFETY: as above.
-        unsafe {
-            if let Some(combination) = cast::<pg_sys::BoolExpr>(alternative) {
-                self.rewrite_combination(combination);
-                let parts: Vec<*mut Node> = elements(combination.args).collect();
-                return match (combination.boolop, &parts[..]) {
-                    (pg_sys::BoolExprType::AND_EXPR, &[only]) => self.alternatives(only),
-                    (pg_sys::BoolExprType::OR_EXPR, _) => parts,
-                    _ => vec![alternative],
-                };
-            }
-            let of_null = || cast::<pg_sys::NullTest>(alternative).and_then(|test| self.of_null(test));
-            let of_bounds =
-                cast::<pg_sys::OpExpr>(alternative).and_then(|operation| self.bounds(operation, Place::Alternative));
-            match of_bounds.or_else(of_null) {
-                None => vec![alternative],
-                Some(bounds) => match bounds[..] {
-                    [only] => vec![only],
-                    _ => vec![pg_sys::make_andclause(list(&bounds)).cast()],
-                },
-            }
+    fn alternatives(&self, alternative: Expr<'p>) -> Vec<Expr<'p>> {
+        if let Some(combination) = alternative.cast::<pg_sys::BoolExpr>() {
+            self.rewrite_combination(combination);
+            let parts: Vec<Expr<'p>> = combination.args().iter().collect();
+            return match (combination.boolop(), &parts[..]) {
+                (pg_sys::BoolExprType::AND_EXPR, &[only]) => self.alternatives(only),
+                (pg_sys::BoolExprType::OR_EXPR, _) => parts,
+                _ => vec![alternative],
+            };
+        }
+        let of_null = || self.of_null(alternative.cast()?);
+        let of_bounds = alternative.cast().and_then(|operation| self.bounds(operation, Place::Alternative));
+        match of_bounds.or_else(of_null) {
+            None => vec![alternative],
+            Some(bounds) => match bounds[..] {
+                [only] => vec![only],
+                _ => vec![list(&bounds).all_of()],
+            },
         }
     }
 
     /// `id IS NULL` for a time that is NULL. (`id IS NOT NULL` is not made: see [`excludes_nulls`].)
-    ///
-    /// # Safety
-    /// A condition of the query.
-    unsafe fn of_null(&self, test: &mut pg_sys::NullTest) -> Option<Vec<*mut Node>> {
-        // SAFETY: as above.
-        unsafe {
-            let is_null = test.nulltesttype == pg_sys::NullTestType::IS_NULL;
-            let time = (self.time_of)(test.arg.cast()).filter(|time| is_null && is_column(time.id))?;
-            if !time.may_be_called() {
-                return None;
-            }
-            time.keep_in_plan(self.root);
-            let new = copy(std::ptr::from_mut(test).cast());
-            (*new.cast::<pg_sys::NullTest>()).arg = copy(without_labels(time.id)).cast();
-            Some(vec![new])
+    fn of_null(&self, test: At<'p, pg_sys::NullTest>) -> Option<Vec<Expr<'p>>> {
+        let is_null = test.kind() == pg_sys::NullTestType::IS_NULL;
+        let time = (self.time_of)(test.arg()).filter(|time| is_null && is_column(time.id))?;
+        if !time.may_be_called() {
+            return None;
         }
+        time.keep_in_plan(self.planner);
+        let new = test.duplicate();
+        new.set_arg(time.id.without_labels().copy());
+        Some(vec![new.node()])
     }
 
     /// The comparisons of the ID that stand for one of its time, to be combined by AND; `None` where the operation is none, or
     /// must stay as it is.
-    ///
-    /// # Safety
-    /// A condition of the query.
-    unsafe fn bounds(&self, operation: &mut pg_sys::OpExpr, place: Place) -> Option<Vec<*mut Node>> {
-        let (accepts, left_type, right_type) = operators::of_times(operation.opno.to_u32())?;
-        // SAFETY: as above; a comparison has two operands.
-        unsafe {
-            let mut operands = elements::<Node>(operation.args);
-            let (left, right) = (operands.next()?, operands.next()?);
-            // The ID is compared twice, and before conditions that would have come before the comparison of the time. An expression would
-            // be evaluated twice, and could fail where those exclude the row: `val::bigint`.
-            let time_of = |side, of_type| {
-                let time = if of_type == pg_sys::TIMESTAMPTZOID { (self.time_of)(side) } else { None };
-                time.filter(|time| is_column(time.id))
-            };
-            let bounds =
-                |accepts, time, other, of_type| bounds::of_comparison(self.root, accepts, &time, other, of_type);
-            let is_equality = accepts == Accepts::Equal;
-            let is_join = is_equality && !self.of_joins && of_different_tables(self.root, left, right);
-            // Its other side would be evaluated twice.
-            if is_join || is_equality && (has_subplan(left) || has_subplan(right)) {
-                return None;
-            }
-            let by_left = || bounds(accepts, time_of(left, left_type)?, right, right_type);
-            let by_right = || bounds(accepts.commuted(), time_of(right, right_type)?, left, left_type);
-            let found = by_left().or_else(by_right)?;
-            let excludes_nulls =
-                || *self.excludes_nulls.get_or_init(|| excludes_nulls((*(*self.root).parse).jointree.cast()));
-            (place != Place::Alternative || !excludes_nulls()).then_some(found)
+    fn bounds(&self, operation: At<'p, pg_sys::OpExpr>, place: Place) -> Option<Vec<Expr<'p>>> {
+        let (accepts, left_type, right_type) = operators::of_times(operation.opno().to_u32())?;
+        let mut operands = operation.args().iter();
+        let (left, right) = (operands.next()?, operands.next()?);
+        // The ID is compared twice, and before conditions that would have come before the comparison of the time. An expression would
+        // be evaluated twice, and could fail where those exclude the row: `val::bigint`.
+        let time_of = |side, of_type| {
+            let time = if of_type == pg_sys::TIMESTAMPTZOID { (self.time_of)(side) } else { None };
+            time.filter(|time| is_column(time.id))
+        };
+        let bounds =
+            |accepts, time, other, of_type| bounds::of_comparison(self.planner, accepts, &time, other, of_type);
+        let is_equality = accepts == Accepts::Equal;
+        let is_join = is_equality && !self.of_joins && of_different_tables(self.planner, left, right);
+        // Its other side would be evaluated twice.
+        if is_join || is_equality && (left.has_subplan() || right.has_subplan()) {
+            return None;
         }
+        let by_left = || bounds(accepts, time_of(left, left_type)?, right, right_type);
+        let by_right = || bounds(accepts.commuted(), time_of(right, right_type)?, left, left_type);
+        let found = by_left().or_else(by_right)?;
+        let excludes_nulls =
+            || *self.excludes_nulls.get_or_init(|| self.planner.join_tree().is_some_and(excludes_nulls));
+        (place != Place::Alternative || !excludes_nulls()).then_some(found)
     }
 }
 
 /// Whether two expressions are of different tables.
-///
-/// # Safety
-/// The planner's state, and two expressions of its query.
-unsafe fn of_different_tables(root: *mut PlannerInfo, left: *mut Node, right: *mut Node) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        let (left, right) = (pg_sys::pull_varnos(root, left), pg_sys::pull_varnos(root, right));
-        !left.is_null() && !right.is_null() && !pg_sys::bms_overlap(left, right)
-    }
-}
-
-/// # Safety
-/// An expression.
-unsafe fn has_subplan(expression: *mut Node) -> bool {
-    // SAFETY: as above.
-    unsafe { pg_sys::contain_subplans(expression) }
+fn of_different_tables<'p>(planner: Planner<'p>, left: Expr<'p>, right: Expr<'p>) -> bool {
+    let (left, right) = (planner.tables_of(left), planner.tables_of(right));
+    !left.is_empty() && !right.is_empty() && !left.overlaps(right)
 }
 
 /// Whether an expression is a column, perhaps of a table that an outer join may make NULL.
-///
-/// # Safety
-/// An expression.
-unsafe fn is_column(expression: *mut Node) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        let expression = without_labels(expression);
-        match cast::<pg_sys::PlaceHolderVar>(expression) {
-            Some(placeholder) => is_column(placeholder.phexpr.cast()),
-            None => cast::<pg_sys::Var>(expression).is_some_and(|column| column.varlevelsup == 0),
-        }
+fn is_column(expression: Expr<'_>) -> bool {
+    let expression = expression.without_labels();
+    match expression.cast::<pg_sys::PlaceHolderVar>() {
+        Some(placeholder) => is_column(placeholder.expr()),
+        None => expression.cast::<pg_sys::Var>().is_some_and(|column| column.levels_up() == 0),
     }
 }
 
 /// Whether a condition may compare the time of an ID. Calls nothing of PostgreSQL.
-///
-/// # Safety
-/// A condition.
-unsafe fn is_candidate_within(node: *mut Node) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        if let Some(combination) = cast::<pg_sys::BoolExpr>(node) {
-            return elements::<Node>(combination.args).any(|condition| is_candidate_within(condition));
-        }
-        if let Some(test) = cast::<pg_sys::NullTest>(node) {
-            return functions::may_be_ours(test.arg.cast());
-        }
-        cast::<pg_sys::OpExpr>(node).is_some_and(|operation| {
-            operators::of_times(operation.opno.to_u32()).is_some()
-                && elements::<Node>(operation.args).any(|side| functions::may_be_ours(side))
-        })
+fn is_candidate_within(node: Expr<'_>) -> bool {
+    if let Some(combination) = node.cast::<pg_sys::BoolExpr>() {
+        return combination.args().iter().any(is_candidate_within);
     }
+    if let Some(test) = node.cast::<pg_sys::NullTest>() {
+        return functions::may_be_ours(test.arg());
+    }
+    node.cast::<pg_sys::OpExpr>().is_some_and(|operation| {
+        operators::of_times(operation.opno().to_u32()).is_some() && operation.args().iter().any(functions::may_be_ours)
+    })
 }
 
 /// Whether a condition of the query is `id IS NOT NULL`, as the planner itself adds to `SELECT max(id)`. Beside it, no OR of
 /// comparisons of the ID is made: for `(id < 10 OR id > 20) AND id IS NOT NULL`, some minor versions of PostgreSQL, 16.14 among
-/// them, overlook the default partition.
-///
-/// # Safety
-/// A part of the query's join tree.
-unsafe fn excludes_nulls(node: *mut Node) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        let (is_in_part, conditions) = if let Some(from) = cast::<pg_sys::FromExpr>(node) {
-            (elements(from.fromlist).any(|part| excludes_nulls(part)), from.quals)
-        } else if let Some(join) = cast::<pg_sys::JoinExpr>(node) {
-            (excludes_nulls(join.larg) || excludes_nulls(join.rarg), join.quals)
-        } else {
-            return false;
-        };
-        let is_not_null = |condition: *mut Node| {
-            cast::<pg_sys::NullTest>(condition).is_some_and(|test| {
-                test.nulltesttype == pg_sys::NullTestType::IS_NOT_NULL
-                    && pg_sys::IsBinaryCoercible(pg_sys::exprType(test.arg.cast()), pg_sys::INT8OID)
-            })
-        };
-        is_in_part || cast::<pg_sys::List>(conditions).is_some_and(|conditions| elements(conditions).any(is_not_null))
-    }
+/// them, overlook the default partition. Of a part of the join tree.
+fn excludes_nulls(node: Expr<'_>) -> bool {
+    let (is_in_part, conditions) = if let Some(from) = node.cast::<pg_sys::FromExpr>() {
+        (from.fromlist().iter().any(excludes_nulls), from.quals())
+    } else if let Some(join) = node.cast::<pg_sys::JoinExpr>() {
+        (excludes_nulls(join.left()) || excludes_nulls(join.right()), join.quals())
+    } else {
+        return false;
+    };
+    let is_not_null = |condition: Expr<'_>| {
+        condition.cast::<pg_sys::NullTest>().is_some_and(|test| {
+            test.kind() == pg_sys::NullTestType::IS_NOT_NULL && test.arg().is_stored_as(pg_sys::INT8OID)
+        })
+    };
+    is_in_part || conditions.and_then(Expr::list).is_some_and(|conditions| conditions.iter().any(is_not_null))
 }

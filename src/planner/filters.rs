@@ -4,68 +4,55 @@
 //! have a list of their own.
 
 use super::comparisons::Rewriter;
-use super::nodes::{copy, elements, list};
+use super::nodes::{Expr, List};
+use super::state::{Planner, Rel, Restriction};
 use super::{bounds, lists, rising, wholes};
-use pg_sys::{Node, NodeTag, Path, PlannerInfo, RelOptInfo, RestrictInfo};
+use pg_sys::{NodeTag, Path};
 use pgrx::prelude::*;
 
-/// Puts comparisons of a table's IDs in the place of those of their times, unless only indexes are read. Others may add paths that read something
-/// else: batches of rows that are compressed, for example, by the lowest and the highest ID of each.
-///
-/// # Safety
-/// The planner's state, and a table of it whose paths are made.
-pub unsafe fn rewrite(root: *mut PlannerInfo, table: *mut RelOptInfo, others_add_paths: bool) {
-    // SAFETY: as above.
-    unsafe {
-        let reads_all = |list| elements::<Path>(list).any(|path| (*path).type_ != NodeTag::T_IndexPath);
-        if !others_add_paths && !reads_all((*table).pathlist) && !reads_all((*table).partial_pathlist) {
-            return;
-        }
-        let of_table = |expression| rising::time_of(root, expression, (*table).relid);
-        let rewriter = Rewriter::new(root, &of_table);
-        let (mut all, mut made, mut is_changed) = (Vec::new(), Vec::new(), false);
-        for restriction in elements::<RestrictInfo>(wholes::own_conditions(table)) {
-            let condition: *mut Node = (*restriction).clause.cast();
-            if let Some(list) = lists::gathered(condition) {
-                all.push((restriction, list));
-                is_changed = true;
-                continue;
-            }
-            let implied = rewriter.implied(condition);
-            if implied.is_empty() {
-                all.push((restriction, condition));
-            }
-            all.extend(implied.iter().map(|&one| (restriction, one)));
-            made.extend(implied);
-        }
-        if made.is_empty() && !is_changed {
-            return;
-        }
-        let conditions: Vec<*mut Node> = all.iter().map(|&(_, condition)| condition).collect();
-        let needed = bounds::without_implied(&conditions, &made);
-        let mut needed = needed.iter().peekable();
-        all.retain(|(_, condition)| needed.next_if(|&one| one == condition).is_some());
-        let new: Vec<*mut RestrictInfo> = all.into_iter().map(|(like, condition)| instead(like, condition)).collect();
-        (*table).baserestrictinfo = list(&new);
+/// Puts comparisons of the IDs of a table, whose paths are made, in the place of those of their times, unless only indexes are read. Others may add
+/// paths that read something else: batches of rows that are compressed, for example, by the lowest and the highest ID of each.
+pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>, others_add_paths: bool) {
+    let reads_all = |paths: List<'p, Path>| paths.iter().any(|path| path.tag() != NodeTag::T_IndexPath);
+    if !others_add_paths && !reads_all(table.paths()) && !reads_all(table.partial_paths()) {
+        return;
     }
+    let of_table = |expression| rising::time_of(planner, expression, table.number());
+    let rewriter = Rewriter::new(planner, &of_table);
+    let (mut all, mut made, mut is_changed) = (Vec::new(), Vec::new(), false);
+    for restriction in wholes::own_conditions(planner, table).iter() {
+        let condition = restriction.clause();
+        if let Some(list) = lists::gathered(condition) {
+            all.push((restriction, list));
+            is_changed = true;
+            continue;
+        }
+        let implied = rewriter.implied(condition);
+        if implied.is_empty() {
+            all.push((restriction, condition));
+        }
+        all.extend(implied.iter().map(|&one| (restriction, one)));
+        made.extend(implied);
+    }
+    if made.is_empty() && !is_changed {
+        return;
+    }
+    let conditions: Vec<Expr> = all.iter().map(|&(_, condition)| condition).collect();
+    let needed = bounds::without_implied(&conditions, &made);
+    let mut needed = needed.iter().peekable();
+    all.retain(|(_, condition)| needed.next_if(|&one| one == condition).is_some());
+    table.set_conditions(all.into_iter().map(|(like, condition)| instead(like, condition)).collect());
 }
 
 /// Another condition in place of one, of which only the condition itself, and how and when it may be evaluated, matter from here on.
-///
-/// # Safety
-/// A condition of the planner, and an expression.
-unsafe fn instead(restriction: *mut RestrictInfo, condition: *mut Node) -> *mut RestrictInfo {
-    // SAFETY: as above.
-    unsafe {
-        if condition == (*restriction).clause.cast() {
-            return restriction;
-        }
-        let new = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<RestrictInfo>();
-        new.copy_from_nonoverlapping(restriction, 1);
-        (*new).clause = copy(condition).cast();
-        (*new).orclause = std::ptr::null_mut();
-        // Not known yet.
-        (*new).eval_cost.startup = -1.0;
-        new
+fn instead<'p>(restriction: Restriction<'p>, condition: Expr<'p>) -> Restriction<'p> {
+    if condition == restriction.clause() {
+        return restriction;
     }
+    let new = restriction.duplicate();
+    new.set_clause(condition.copy());
+    new.set_or_clause(None);
+    // Not known yet.
+    new.set_startup_cost(-1.0);
+    new
 }

@@ -1,10 +1,10 @@
 //! Which functions of the catalog are ours, and where the bounds are that belong to an accessor.
 
-use super::nodes::{cast, copy, elements, text};
+use super::nodes::{Expr, List, made};
+use super::state::Planner;
 use super::versions::CacheNumber;
 use crate::postgres::own::symbol;
 use crate::record;
-use pgrx::pg_sys::{self, Node};
 use pgrx::prelude::*;
 use snowflake_core::{Field, Layout};
 use std::cell::{Cell, RefCell};
@@ -25,13 +25,13 @@ struct Accessor {
 
 /// The time of an ID: a call of `snowflake_timestamp()`.
 #[derive(Clone, Copy)]
-pub struct IdTime {
+pub struct IdTime<'p> {
     /// The call.
-    pub call: *mut Node,
+    pub call: Expr<'p>,
     /// The expression of the ID.
-    pub id: *mut Node,
+    pub id: Expr<'p>,
     /// The expression of the layout's name, and the layout; `None` for the layout of the database.
-    pub named: Option<(*mut Node, Layout)>,
+    pub named: Option<(Expr<'p>, Layout)>,
     function: pg_sys::Oid,
     collation: pg_sys::Oid,
 }
@@ -47,22 +47,18 @@ pub enum Bound {
     At,
 }
 
-impl IdTime {
+impl<'p> IdTime<'p> {
     /// Reads an expression; `None` where it is something else, or where it cannot be evaluated without an error: a layout that
     /// is no constant, or none at all.
-    ///
-    /// # Safety
-    /// The pointer is to an expression.
-    pub unsafe fn read(node: *mut Node) -> Option<Self> {
-        // SAFETY: as above.
-        match unsafe { read(node) }? {
+    pub fn read(node: Expr<'p>) -> Option<Self> {
+        match read(node)? {
             (time, Field::Timestamp) => Some(time),
             _ => None,
         }
     }
 
     /// The time of another ID, as this one has it.
-    pub fn of(self, id: *mut Node) -> Self {
+    pub fn of(self, id: Expr<'p>) -> Self {
         Self { id, ..self }
     }
 
@@ -86,83 +82,51 @@ impl IdTime {
     }
 
     /// Has a plan in which the accessor is not called any more made again where its privileges change, or the user does.
-    ///
-    /// # Safety
-    /// The planner's state.
-    pub unsafe fn keep_in_plan(&self, root: *mut pg_sys::PlannerInfo) {
-        // SAFETY: as above.
-        unsafe {
-            let plan = (*root).glob;
-            (*plan).dependsOnRole = true;
-            let cache = pg_sys::SysCacheIdentifier::PROCOID as _;
-            let none = pg_sys::Datum::from(0);
-            let hash = pg_sys::GetSysCacheHashValue(cache, pg_sys::Datum::from(self.function), none, none, none);
-            // Once is enough, however often the query calls it.
-            let is_known = elements::<pg_sys::PlanInvalItem>((*plan).invalItems)
-                .any(|item| (*item).cacheId == cache && (*item).hashValue == hash);
-            if !is_known {
-                pg_sys::record_plan_function_dependency(root, self.function);
-            }
-        }
+    pub fn keep_in_plan(&self, planner: Planner<'p>) {
+        planner.depend_on_function(self.function);
     }
 
-    /// The call of a bound by a time, an expression of this type; `None` where the function is missing, or where the user may call
-    /// one of both and not the other.
-    ///
-    /// # Safety
-    /// The pointer is to an expression of the type.
-    pub unsafe fn bound(&self, bound: Bound, time: *mut Node, time_type: pg_sys::Oid) -> Option<*mut Node> {
+    /// The call of a bound by a time, an expression of this type; `None` where it is of another one, where the function is missing, or where the
+    /// user may call one of both and not the other.
+    pub fn bound(&self, bound: Bound, time: Expr<'p>, time_type: pg_sys::Oid) -> Option<Expr<'p>> {
         let function = find_bound(self, bound, time_type)?;
-        if !may_call(function) || !self.may_be_called() {
+        if !may_call(function) || !self.may_be_called() || time.type_of() != time_type {
             return None;
         }
-        // SAFETY: the function takes these arguments.
-        unsafe {
-            let mut arguments = pg_sys::lappend(std::ptr::null_mut(), time.cast());
-            if let Some((name, _)) = self.named {
-                arguments = pg_sys::lappend(arguments, copy(name).cast());
-            }
-            let call = pg_sys::makeFuncExpr(
+        let name = self.named.map(|(name, _)| name.copy());
+        let arguments: List<_> = [time].into_iter().chain(name).collect();
+        // SAFETY: this makes a new node. The function was found by the types of these arguments, and returns a `bigint`.
+        Some(unsafe {
+            made(pg_sys::makeFuncExpr(
                 function,
                 pg_sys::INT8OID,
-                arguments,
+                arguments.as_ptr(),
                 pg_sys::InvalidOid,
                 self.collation,
                 pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
-            );
-            Some(call.cast())
-        }
+            ))
+        })
     }
 }
 
 /// Whether an expression is the call of a function that is not PostgreSQL's own.
-///
-/// # Safety
-/// The pointer is to an expression.
-pub unsafe fn may_be_ours(node: *mut Node) -> bool {
-    // SAFETY: as above.
-    unsafe { cast::<pg_sys::FuncExpr>(node) }.is_some_and(|call| call.funcid.to_u32() >= FIRST_OF_USERS)
+pub fn may_be_ours(node: Expr<'_>) -> bool {
+    node.cast::<pg_sys::FuncExpr>().is_some_and(|call| call.funcid().to_u32() >= FIRST_OF_USERS)
 }
 
 /// Reads the call of an accessor, and which part of an ID it returns: as [`IdTime::read`], which holds the ID and its layout here,
 /// too.
-///
-/// # Safety
-/// The pointer is to an expression.
-pub unsafe fn read(node: *mut Node) -> Option<(IdTime, Field)> {
-    // SAFETY: as above.
-    let call = unsafe { cast::<pg_sys::FuncExpr>(node).filter(|_| may_be_ours(node)) }?;
-    // SAFETY: the arguments of a call are expressions.
-    let mut arguments = unsafe { elements::<Node>(call.args) };
+pub fn read(node: Expr<'_>) -> Option<(IdTime<'_>, Field)> {
+    let call = node.cast::<pg_sys::FuncExpr>().filter(|_| may_be_ours(node))?;
+    let mut arguments = call.args().iter();
     let (id, name) = (arguments.next()?, arguments.next());
-    let accessor = find_accessor(call.funcid)?;
+    let accessor = find_accessor(call.funcid())?;
     let named = match (accessor.takes_layout, name) {
         (false, None) => None,
-        // SAFETY: as above.
-        (true, Some(name)) => Some((name, unsafe { named_layout(name) }?)),
+        (true, Some(name)) => Some((name, named_layout(name)?)),
         _ => return None,
     };
-    Some((IdTime { call: node, id, named, function: call.funcid, collation: call.inputcollid }, accessor.field))
+    Some((IdTime { call: node, id, named, function: call.funcid(), collation: call.collation() }, accessor.field))
 }
 
 /// The findings in the catalog: the look-ups take as long as the rest of a query's planning.
@@ -209,7 +173,7 @@ fn remembered<K: Eq + Hash + Copy, V: Copy>(
 
 /// Called where a function or a schema has changed, or may have.
 #[pg_guard]
-unsafe extern "C-unwind" fn forget(_argument: pg_sys::Datum, _cache: CacheNumber, _hash: u32) {
+extern "C-unwind" fn forget(_argument: pg_sys::Datum, _cache: CacheNumber, _hash: u32) {
     // A look-up, which may be what has brought the news, borrows nothing meanwhile.
     FOUND.take();
 }
@@ -228,12 +192,12 @@ fn look_up_accessor(function: pg_sys::Oid) -> Option<Accessor> {
 }
 
 /// The function that is a bound for the times of an accessor.
-fn find_bound(time: &IdTime, bound: Bound, time_type: pg_sys::Oid) -> Option<pg_sys::Oid> {
+fn find_bound(time: &IdTime<'_>, bound: Bound, time_type: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let find = || look_up_bound(time, bound, time_type);
     remembered(|all| &mut all.bounds, (time.function, bound, time_type), find)
 }
 
-fn look_up_bound(time: &IdTime, bound: Bound, time_type: pg_sys::Oid) -> Option<pg_sys::Oid> {
+fn look_up_bound(time: &IdTime<'_>, bound: Bound, time_type: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // Those of the schema `_snowflake` are for `timestamp` and `date`, too.
     let (is_internal, name) = match (bound, time_type) {
         (Bound::From, _) => (true, c"min_id"),
@@ -242,7 +206,7 @@ fn look_up_bound(time: &IdTime, bound: Bound, time_type: pg_sys::Oid) -> Option<
         (Bound::Before, _) => (true, c"max_id_before"),
         (Bound::At, _) => (true, c"max_id"),
     };
-    // SAFETY: look-ups in the catalog.
+    // SAFETY: look-ups in the catalog, by a name and by an OID.
     let schema = unsafe {
         if is_internal {
             pg_sys::get_namespace_oid(c"_snowflake".as_ptr(), true)
@@ -257,12 +221,8 @@ fn look_up_bound(time: &IdTime, bound: Bound, time_type: pg_sys::Oid) -> Option<
 }
 
 /// The layout that a constant names.
-///
-/// # Safety
-/// The pointer is to an expression of type `text`.
-unsafe fn named_layout(name: *mut Node) -> Option<Layout> {
-    // SAFETY: as above.
-    unsafe { text(name) }?.parse().ok()
+fn named_layout(name: Expr<'_>) -> Option<Layout> {
+    name.text()?.parse().ok()
 }
 
 /// A function by its name in a schema.
@@ -284,7 +244,7 @@ fn find(schema: pg_sys::Oid, name: &CStr, types: &[pg_sys::Oid]) -> Option<pg_sy
 /// Whether the user may call a function. Where not, the call must stay as it is, and fail.
 fn may_call(function: pg_sys::Oid) -> bool {
     let mode = pg_sys::ACL_EXECUTE as pg_sys::AclMode;
-    // SAFETY: a look-up in the catalog.
+    // SAFETY: a look-up in the catalog, by OIDs.
     let result = unsafe {
         #[cfg(not(since_pg16))]
         let result = pg_sys::pg_proc_aclcheck(function, pg_sys::GetUserId(), mode);

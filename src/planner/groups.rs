@@ -9,9 +9,9 @@
 //! ID tell it: its histogram is a sample of workers, and its first and last value bound the time.
 
 use super::functions::{self, IdTime};
-use super::nodes::{cast, elements, text, without_labels};
-use super::{operators, times};
-use pg_sys::{Node, PlannerInfo, RelOptInfo};
+use super::nodes::Expr;
+use super::state::{Planner, Rel};
+use super::{operators, times, versions};
 use pgrx::prelude::*;
 use snowflake_core::statistics::distinct;
 use snowflake_core::{Field, Micros};
@@ -21,8 +21,8 @@ const DAY: f64 = 86_400.0 * SECOND;
 const YEAR: f64 = 365.25 * DAY;
 
 /// What an expression of GROUP BY makes of an ID.
-pub struct Grouping {
-    id: IdTime,
+pub struct Grouping<'p> {
+    id: IdTime<'p>,
     into: Groups,
 }
 
@@ -37,78 +37,61 @@ enum Groups {
     Recurring(f64),
 }
 
-impl Grouping {
+impl<'p> Grouping<'p> {
     /// Reads an expression; `None` where it is something else.
-    ///
-    /// # Safety
-    /// The pointer is to an expression.
-    pub unsafe fn read(expression: *mut Node) -> Option<Self> {
-        // SAFETY: as above.
-        unsafe {
-            if let Some((id, field)) = functions::read(expression) {
-                return Some(Self { id, into: Groups::Field(field) });
-            }
-            let call = cast::<pg_sys::FuncExpr>(expression)?;
-            let mut arguments = elements::<Node>(call.args);
-            // OIDs as in PostgreSQL's pg_proc.dat.
-            let (time, into) = match call.funcid.to_u32() {
-                // date(timestamptz), date(timestamp)
-                1178 | 2029 => (arguments.next()?, Groups::Lengths(DAY)),
-                // date_trunc(text, timestamptz), the same with a time zone, date_trunc(text, timestamp)
-                1217 | 1284 | 2020 => {
-                    let unit = text(arguments.next()?)?;
-                    (arguments.next()?, Groups::Lengths(length_of_unit(&unit)?))
-                }
-                // date_bin(interval, timestamptz, timestamptz), date_bin(interval, timestamp, timestamp)
-                6178 | 6177 => {
-                    let length = length_of_interval(arguments.next()?)?;
-                    (arguments.next()?, Groups::Lengths(length))
-                }
-                // date_part(text, timestamptz), date_part(text, timestamp), and extract()
-                1171 | 2021 | 6203 | 6202 => {
-                    let unit = text(arguments.next()?)?;
-                    (arguments.next()?, groups_of_part(&unit)?)
-                }
-                _ => return None,
-            };
-            Some(Self { id: time_of(time)?, into })
+    pub fn read(expression: Expr<'p>) -> Option<Self> {
+        if let Some((id, field)) = functions::read(expression) {
+            return Some(Self { id, into: Groups::Field(field) });
         }
+        let call = expression.cast::<pg_sys::FuncExpr>()?;
+        let mut arguments = call.args().iter();
+        // OIDs as in PostgreSQL's pg_proc.dat.
+        let (time, into) = match call.funcid().to_u32() {
+            // date(timestamptz), date(timestamp)
+            1178 | 2029 => (arguments.next()?, Groups::Lengths(DAY)),
+            // date_trunc(text, timestamptz), the same with a time zone, date_trunc(text, timestamp)
+            1217 | 1284 | 2020 => {
+                let unit = arguments.next()?.text()?;
+                (arguments.next()?, Groups::Lengths(length_of_unit(&unit)?))
+            }
+            // date_bin(interval, timestamptz, timestamptz), date_bin(interval, timestamp, timestamp)
+            6178 | 6177 => {
+                let length = length_of_interval(arguments.next()?)?;
+                (arguments.next()?, Groups::Lengths(length))
+            }
+            // date_part(text, timestamptz), date_part(text, timestamp), and extract()
+            1171 | 2021 | 6203 | 6202 => {
+                let unit = arguments.next()?.text()?;
+                (arguments.next()?, groups_of_part(&unit)?)
+            }
+            _ => return None,
+        };
+        Some(Self { id: time_of(time)?, into })
     }
 }
 
 /// The time of an ID, also one in another time zone.
-///
-/// # Safety
-/// The pointer is to an expression.
-unsafe fn time_of(mut expression: *mut Node) -> Option<IdTime> {
-    // SAFETY: as above.
-    unsafe {
-        if let Some(call) = cast::<pg_sys::FuncExpr>(expression) {
-            let mut arguments = elements::<Node>(call.args);
-            match call.funcid.to_u32() {
-                // timezone(text, timestamptz), timezone(interval, timestamptz)
-                1159 | 1026 => expression = arguments.nth(1)?,
-                // timestamp(timestamptz)
-                2027 => expression = arguments.next()?,
-                _ => {}
-            }
+fn time_of(mut expression: Expr<'_>) -> Option<IdTime<'_>> {
+    if let Some(call) = expression.cast::<pg_sys::FuncExpr>() {
+        match call.funcid().to_u32() {
+            // timezone(text, timestamptz), timezone(interval, timestamptz)
+            1159 | 1026 => expression = call.args().get(1)?,
+            // timestamp(timestamptz)
+            2027 => expression = call.args().get(0)?,
+            _ => {}
         }
-        IdTime::read(expression)
     }
+    IdTime::read(expression)
 }
 
 /// The length of a constant interval in microseconds, where it is positive.
-///
-/// # Safety
-/// The pointer is to an expression of type `interval`.
-unsafe fn length_of_interval(expression: *mut Node) -> Option<f64> {
-    // SAFETY: as above.
-    let constant = unsafe { cast::<pg_sys::Const>(expression) }?;
-    if constant.constisnull {
+fn length_of_interval(expression: Expr<'_>) -> Option<f64> {
+    let constant = expression.cast::<pg_sys::Const>()?;
+    if constant.constisnull() || constant.consttype() != pg_sys::INTERVALOID {
         return None;
     }
-    // SAFETY: a constant that is not NULL points to the interval.
-    let interval = unsafe { &*constant.constvalue.cast_mut_ptr::<pg_sys::Interval>() };
+    // SAFETY: a constant of this type that is not NULL points to the interval, which nobody changes.
+    let interval = unsafe { constant.constvalue().cast_mut_ptr::<pg_sys::Interval>().read() };
     let length = interval.time as f64 + f64::from(interval.day) * DAY + f64::from(interval.month) * YEAR / 12.0;
     (length > 0.0).then_some(length)
 }
@@ -149,64 +132,45 @@ fn groups_of_part(part: &str) -> Option<Groups> {
 }
 
 /// Whether an expression is about IDs of this table.
-///
-/// # Safety
-/// An expression, and a table of the planner.
-pub unsafe fn is_about(expression: *mut Node, table: *mut RelOptInfo) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        Grouping::read(expression).is_some_and(|grouping| {
-            cast::<pg_sys::Var>(without_labels(grouping.id.id))
-                .is_some_and(|column| column.varno as pg_sys::Index == (*table).relid && column.varlevelsup == 0)
-        })
-    }
+pub fn is_about(expression: Expr<'_>, table: Rel<'_>) -> bool {
+    Grouping::read(expression).is_some_and(|grouping| {
+        let column = grouping.id.id.without_labels().cast::<pg_sys::Var>();
+        column.is_some_and(|column| versions::table_of(column) == table.number() && column.levels_up() == 0)
+    })
 }
 
 /// How many groups there are, by the statistics of the ID; `None` where there are none.
-///
-/// # Safety
-/// The planner's state, a table of it, and what it is grouped by.
-pub unsafe fn count(root: *mut PlannerInfo, table: *mut RelOptInfo, grouping: &Grouping) -> Option<f64> {
+pub fn count<'p>(planner: Planner<'p>, table: Rel<'p>, grouping: &Grouping<'p>) -> Option<f64> {
     let layout = grouping.id.layout()?;
-    // SAFETY: as above.
-    unsafe {
-        let rows = (*table).tuples.max(1.0);
-        if let Groups::Recurring(count) = grouping.into {
-            return Some(count.min(rows));
-        }
-        let ids = times::sample(root, grouping.id.id);
-        let mut times = ids.iter().filter_map(|&id| layout.timestamp(id).ok());
-        let first = times.next()?;
-        let (first, last) = times.fold((first, first), |(first, last), time| (first.min(time), last.max(time)));
-        // Where the query wants a part of the table, that is a part of the time as well.
-        let part = if is_bounded(table, grouping.id.id) { ((*table).rows / rows).clamp(0.0, 1.0) } else { 1.0 };
-        let in_time = |length: Micros| (last - first).0 as f64 * part / (length.0 as f64) + 1.0;
-        let groups = match grouping.into {
-            Groups::Field(Field::Timestamp) => in_time(layout.tick_length()),
-            Groups::Field(field) => {
-                let values: Vec<u64> =
-                    ids.iter().filter_map(|&id| Some(u64::from(layout.field(id, field).ok()??))).collect();
-                distinct(&values, rows).min(layout.max(field) as f64 + 1.0)
-            }
-            Groups::Lengths(length) => (last - first).0 as f64 * part / length + 1.0,
-            Groups::Recurring(count) => count,
-        };
-        Some(groups.clamp(1.0, rows))
+    let rows = table.row_count().max(1.0);
+    if let Groups::Recurring(count) = grouping.into {
+        return Some(count.min(rows));
     }
+    let ids = times::sample(planner, grouping.id.id);
+    let mut times = ids.iter().filter_map(|&id| layout.timestamp(id).ok());
+    let first = times.next()?;
+    let (first, last) = times.fold((first, first), |(first, last), time| (first.min(time), last.max(time)));
+    // Where the query wants a part of the table, that is a part of the time as well.
+    let part = if is_bounded(table, grouping.id.id) { (table.expected_rows() / rows).clamp(0.0, 1.0) } else { 1.0 };
+    let in_time = |length: Micros| (last - first).0 as f64 * part / (length.0 as f64) + 1.0;
+    let groups = match grouping.into {
+        Groups::Field(Field::Timestamp) => in_time(layout.tick_length()),
+        Groups::Field(field) => {
+            let values: Vec<u64> =
+                ids.iter().filter_map(|&id| Some(u64::from(layout.field(id, field).ok()??))).collect();
+            distinct(&values, rows).min(layout.max(field) as f64 + 1.0)
+        }
+        Groups::Lengths(length) => (last - first).0 as f64 * part / length + 1.0,
+        Groups::Recurring(count) => count,
+    };
+    Some(groups.clamp(1.0, rows))
 }
 
 /// Whether the query has bounds for a column of the table.
-///
-/// # Safety
-/// The planner's state, a table of it, and what it is grouped by.
-unsafe fn is_bounded(table: *mut RelOptInfo, column: *mut Node) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        elements::<pg_sys::RestrictInfo>((*table).baserestrictinfo).any(|restriction| {
-            cast::<pg_sys::OpExpr>((*restriction).clause.cast()).is_some_and(|operation| {
-                let is_bound = operators::bounds_ids(operation.opno.to_u32());
-                is_bound && elements::<Node>(operation.args).any(|side| pg_sys::equal(side.cast(), column.cast()))
-            })
+fn is_bounded<'p>(table: Rel<'p>, column: Expr<'p>) -> bool {
+    table.conditions().iter().any(|restriction| {
+        restriction.clause().cast::<pg_sys::OpExpr>().is_some_and(|operation| {
+            operators::bounds_ids(operation.opno().to_u32()) && operation.args().iter().any(|side| side.says(column))
         })
-    }
+    })
 }

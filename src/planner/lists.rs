@@ -1,193 +1,144 @@
 //! `created_at IN (…)`: each of the times is a range of IDs of its own. PostgreSQL makes one scan of each alternative of an OR, so the list becomes
 //! one; and a list again, where it is evaluated for each row.
 
-use super::nodes::{cast, copy, elements, list};
-use super::operators::EQUAL_TIMES;
-use super::rising;
-use pg_sys::{BoolExprType, Node, PlannerInfo, ScalarArrayOpExpr};
-use pgrx::prelude::*;
+use super::nodes::{At, Expr, List, list, made};
+use super::operators::{self, Accepts, EQUAL_TIMES};
+use super::state::Planner;
+use super::{rising, times};
+use pg_sys::{BoolExpr, BoolExprType, Node, ScalarArrayOpExpr};
+use pgrx::pg_sys::{self, NodeTag};
 
 /// The longest list that becomes an OR. Each alternative takes time when the query is planned.
 const LONGEST: usize = 100;
 
-/// Makes ORs of the lists of times in the conditions of a query.
-///
-/// # Safety
-/// The planner's state of a query whose expressions are preprocessed, and not distributed yet; and the number of the table whose times
-/// they are.
-pub unsafe fn spread(root: *mut PlannerInfo, table: pg_sys::Index) {
-    // SAFETY: as above.
-    unsafe { spread_in_join_tree(root, (*(*root).parse).jointree.cast(), table) };
+/// Makes ORs of the lists of times in the conditions of a query whose expressions are preprocessed, and not distributed yet. The times are those of
+/// this table.
+pub fn spread(planner: Planner<'_>, table: u32) {
+    if let Some(join_tree) = planner.join_tree() {
+        spread_in_join_tree(planner, join_tree, table);
+    }
 }
 
-/// # Safety
-/// As [`spread`]; a part of the join tree.
-unsafe fn spread_in_join_tree(root: *mut PlannerInfo, node: *mut Node, table: pg_sys::Index) {
-    // SAFETY: as above. Conditions are lists, whose elements are combined by AND.
-    unsafe {
-        if let Some(from) = cast::<pg_sys::FromExpr>(node) {
-            elements(from.fromlist).for_each(|part| spread_in_join_tree(root, part, table));
-            spread_in_list(root, from.quals.cast(), table);
-        } else if let Some(join) = cast::<pg_sys::JoinExpr>(node) {
-            spread_in_join_tree(root, join.larg, table);
-            spread_in_join_tree(root, join.rarg, table);
-            spread_in_list(root, join.quals.cast(), table);
+/// Conditions of a part of the join tree are lists, whose elements are combined by AND.
+fn spread_in_join_tree<'p>(planner: Planner<'p>, node: Expr<'p>, table: u32) {
+    let spread = |conditions: Expr<'p>| conditions.list().and_then(|list| spread_in_list(planner, list, table)?.node());
+    if let Some(from) = node.cast::<pg_sys::FromExpr>() {
+        from.fromlist().iter().for_each(|part| spread_in_join_tree(planner, part, table));
+        if let Some(new) = from.quals().and_then(spread) {
+            from.set_quals(Some(new));
+        }
+    } else if let Some(join) = node.cast::<pg_sys::JoinExpr>() {
+        spread_in_join_tree(planner, join.left(), table);
+        spread_in_join_tree(planner, join.right(), table);
+        if let Some(new) = join.quals().and_then(spread) {
+            join.set_quals(Some(new));
         }
     }
 }
 
-/// # Safety
-/// As [`spread`]; conditions that are combined by AND.
-unsafe fn spread_in_list(root: *mut PlannerInfo, conditions: *mut pg_sys::List, table: pg_sys::Index) {
-    // SAFETY: as above.
-    unsafe {
-        for (at, condition) in elements::<Node>(conditions).enumerate() {
-            if let Some(combination) = cast::<pg_sys::BoolExpr>(condition) {
-                spread_in_combination(root, combination, table);
-            } else if let Some(alternatives) = alternatives(root, condition, table) {
-                (*(*conditions).elements.add(at)).ptr_value = any_of(&alternatives).cast();
+/// Conditions that are combined by AND; `None` where none of them becomes another one, as what is within a combination does in its place.
+fn spread_in_list<'p>(planner: Planner<'p>, conditions: List<'p, Node>, table: u32) -> Option<List<'p, Node>> {
+    let mut is_changed = false;
+    let mut spread = |condition: Expr<'p>| {
+        if let Some(combination) = condition.cast::<BoolExpr>() {
+            spread_in_combination(planner, combination, table);
+        } else if let Some(alternatives) = alternatives(planner, condition, table) {
+            is_changed = true;
+            return any_of(&alternatives);
+        }
+        condition
+    };
+    let new = conditions.iter().map(&mut spread).collect();
+    is_changed.then_some(new)
+}
+
+fn spread_in_combination<'p>(planner: Planner<'p>, combination: At<'p, BoolExpr>, table: u32) {
+    match combination.boolop() {
+        BoolExprType::AND_EXPR => {
+            if let Some(new) = spread_in_list(planner, combination.args(), table) {
+                combination.set_args(new);
             }
         }
-    }
-}
-
-/// # Safety
-/// As [`spread`]; a condition of the query.
-unsafe fn spread_in_combination(root: *mut PlannerInfo, combination: &mut pg_sys::BoolExpr, table: pg_sys::Index) {
-    // SAFETY: as above.
-    unsafe {
-        match combination.boolop {
-            BoolExprType::AND_EXPR => spread_in_list(root, combination.args, table),
-            // An alternative of an OR must be no OR.
-            BoolExprType::OR_EXPR => {
-                let mut all = Vec::new();
-                for alternative in elements::<Node>(combination.args) {
-                    if let Some(combination) = cast::<pg_sys::BoolExpr>(alternative) {
-                        spread_in_combination(root, combination, table);
-                    }
-                    match alternatives(root, alternative, table) {
-                        Some(alternatives) => all.extend(alternatives),
-                        None => all.push(alternative),
-                    }
+        // An alternative of an OR must be no OR.
+        BoolExprType::OR_EXPR => {
+            let mut all = Vec::new();
+            for alternative in combination.args().iter() {
+                if let Some(combination) = alternative.cast::<BoolExpr>() {
+                    spread_in_combination(planner, combination, table);
                 }
-                combination.args = list(&all);
+                match alternatives(planner, alternative, table) {
+                    Some(alternatives) => all.extend(alternatives),
+                    None => all.push(alternative),
+                }
             }
-            _ => {}
+            combination.set_args(list(&all));
         }
+        _ => {}
     }
 }
 
-/// The alternatives of a list of times of a table's IDs, of which one at least is not NULL.
-///
-/// # Safety
-/// As [`spread`]; a condition of the query, or of a member of the table.
-pub unsafe fn alternatives(
-    root: *mut PlannerInfo,
-    condition: *mut Node,
-    table: pg_sys::Index,
-) -> Option<Vec<*mut Node>> {
-    // SAFETY: as above; a comparison has two sides.
-    unsafe {
-        let comparison = cast::<ScalarArrayOpExpr>(condition)?;
-        let mut sides = elements::<Node>(comparison.args);
-        let (time, times) = (sides.next()?, sides.next()?);
-        if !comparison.useOr || comparison.opno.to_u32() != EQUAL_TIMES || rising::time_of(root, time, table).is_none()
-        {
-            return None;
-        }
-        let times = elements_of(times)?;
-        if times.is_empty() || times.len() > LONGEST {
-            return None;
-        }
-        let equal = |other: *mut Node| {
-            let none = pg_sys::InvalidOid;
-            let new = pg_sys::make_opclause(
-                comparison.opno,
-                pg_sys::BOOLOID,
-                false,
-                copy(time).cast(),
-                other.cast(),
-                none,
-                none,
-            );
-            (*new.cast::<pg_sys::OpExpr>()).opfuncid = comparison.opfuncid;
-            new.cast::<Node>()
-        };
-        Some(times.into_iter().map(equal).collect())
+/// The alternatives of a list of times of a table's IDs, of which one at least is not NULL. The condition is one of the query, or of a member of the
+/// table.
+pub fn alternatives<'p>(planner: Planner<'p>, condition: Expr<'p>, table: u32) -> Option<Vec<Expr<'p>>> {
+    let comparison = condition.cast::<ScalarArrayOpExpr>()?;
+    let mut sides = comparison.args().iter();
+    let (time, times) = (sides.next()?, sides.next()?);
+    let is_list = comparison.is_any() && comparison.opno().to_u32() == EQUAL_TIMES;
+    if !is_list || rising::time_of(planner, time, table).is_none() {
+        return None;
     }
+    let times = elements_of(planner, times)?;
+    if times.is_empty() || times.len() > LONGEST {
+        return None;
+    }
+    let equal = |other| operators::of_instants(Accepts::Equal).of(time.copy(), other);
+    times.into_iter().map(equal).collect()
 }
 
-/// One of these conditions, as a condition.
-///
-/// # Safety
-/// Conditions: at least one.
-pub unsafe fn any_of(alternatives: &[*mut Node]) -> *mut Node {
+/// One of these conditions, as a condition. There is one at least.
+pub fn any_of<'p>(alternatives: &[Expr<'p>]) -> Expr<'p> {
     match alternatives {
         [only] => *only,
-        // SAFETY: as above.
-        _ => unsafe { pg_sys::make_orclause(list(alternatives)).cast() },
+        _ => list(alternatives).any_of(),
     }
 }
 
-/// The elements of an array, without those that are NULL; `None` where they are not known yet.
-///
-/// # Safety
-/// An expression of the type `timestamptz[]`.
-unsafe fn elements_of(array: *mut Node) -> Option<Vec<*mut Node>> {
-    // SAFETY: as above.
-    unsafe {
-        if let Some(constant) = cast::<pg_sys::Const>(array) {
-            let times = pgrx::Array::<TimestampWithTimeZone>::from_datum(constant.constvalue, constant.constisnull)?;
-            let times = times.iter().flatten().map(TimestampWithTimeZone::into_inner);
-            return Some(times.map(super::times::constant).collect());
-        }
-        let array = cast::<pg_sys::ArrayExpr>(array).filter(|array| !array.multidims)?;
-        let is_plain = |&one: &*mut Node| !pg_sys::contain_subplans(one) && !pg_sys::contain_volatile_functions(one);
-        elements::<Node>(array.elements)
-            .all(|one| is_plain(&one))
-            .then(|| elements(array.elements).map(|one| copy(one)).collect())
+/// The elements of an array of times, without those that are NULL; `None` where they are not known yet.
+fn elements_of<'p>(planner: Planner<'p>, array: Expr<'p>) -> Option<Vec<Expr<'p>>> {
+    if array.cast::<pg_sys::Const>().is_some() {
+        return Some(array.instants()?.into_iter().map(|time| planner.time(time)).collect());
     }
+    let array = array.cast::<pg_sys::ArrayExpr>().filter(|array| !array.is_of_arrays())?;
+    let is_plain = |one: Expr<'_>| !one.has_subplan() && !one.is_volatile();
+    array.elements().iter().all(is_plain).then(|| array.elements().iter().map(Expr::copy).collect())
 }
 
 /// The list that a condition was made of: of an OR of comparisons of one time with constants. `None` where it is none.
-///
-/// # Safety
-/// A condition.
-pub unsafe fn gathered(condition: *mut Node) -> Option<*mut Node> {
-    // SAFETY: as above; a comparison has two sides.
-    unsafe {
-        let alternatives = cast::<pg_sys::BoolExpr>(condition).filter(|it| it.boolop == BoolExprType::OR_EXPR)?;
-        let mut time: *mut Node = std::ptr::null_mut();
-        let mut times = Vec::new();
-        for alternative in elements::<Node>(alternatives.args) {
-            let comparison = cast::<pg_sys::OpExpr>(alternative).filter(|it| it.opno.to_u32() == EQUAL_TIMES)?;
-            let mut sides = elements::<Node>(comparison.args);
-            let (left, right) = (sides.next()?, cast::<pg_sys::Const>(sides.next()?)?);
-            if !time.is_null() && !pg_sys::equal(time.cast(), left.cast()) || right.constisnull {
-                return None;
-            }
-            time = left;
-            times.push(right.constvalue);
+pub fn gathered(condition: Expr<'_>) -> Option<Expr<'_>> {
+    let alternatives = condition.cast::<BoolExpr>().filter(|it| it.boolop() == BoolExprType::OR_EXPR)?.args();
+    let mut time: Option<Expr> = None;
+    let mut times = Vec::new();
+    for alternative in alternatives.iter() {
+        let comparison = alternative.cast::<pg_sys::OpExpr>().filter(|it| it.opno().to_u32() == EQUAL_TIMES)?;
+        let mut sides = comparison.args().iter();
+        let (left, right) = (sides.next()?, sides.next()?.cast::<pg_sys::Const>()?);
+        if time.is_some_and(|time| !time.says(left)) || right.constisnull() {
+            return None;
         }
-        let first = cast::<pg_sys::OpExpr>(elements::<Node>(alternatives.args).next()?)?;
-        let length = size_of::<i64>() as i32;
-        let array = pg_sys::construct_array(
-            times.as_mut_ptr(),
-            times.len() as i32,
-            pg_sys::TIMESTAMPTZOID,
-            length,
-            true,
-            b'd' as _,
-        );
-        let none = pg_sys::InvalidOid;
-        let array =
-            pg_sys::makeConst(pg_sys::TIMESTAMPTZARRAYOID, -1, none, -1, pg_sys::Datum::from(array), false, false);
-        let new = pgrx::PgBox::<ScalarArrayOpExpr>::alloc_node(pg_sys::NodeTag::T_ScalarArrayOpExpr).into_pg();
-        (*new).opno = first.opno;
-        (*new).opfuncid = first.opfuncid;
+        time = Some(left);
+        times.push(right.constvalue().value() as i64);
+    }
+    let first = alternatives.get(0)?.cast::<pg_sys::OpExpr>()?;
+    let (none, array) = (pg_sys::InvalidOid, times::array(&times));
+    // SAFETY: these make new nodes. The array is of the type, and the operator, by which the time is compared already, takes its elements.
+    unsafe {
+        let array = pg_sys::makeConst(pg_sys::TIMESTAMPTZARRAYOID, -1, none, -1, array, false, false);
+        let new = pgrx::PgBox::<ScalarArrayOpExpr>::alloc_node(NodeTag::T_ScalarArrayOpExpr).into_pg();
+        (*new).opno = first.opno();
+        (*new).opfuncid = first.opfuncid();
         (*new).useOr = true;
-        (*new).args = list::<Node>(&[copy(time), array.cast()]);
+        (*new).args = list(&[time?.copy(), made(array)]).as_ptr();
         (*new).location = -1;
-        Some(new.cast())
+        Some(made(new))
     }
 }

@@ -12,23 +12,27 @@ mod comparisons;
 mod filters;
 mod functions;
 mod groups;
-mod keys;
 mod lists;
 mod members;
 mod nodes;
 mod operators;
 mod predicates;
 mod pruning;
+mod remembered;
 mod rising;
+mod state;
 mod statistics;
 mod times;
 mod twins;
 mod versions;
 mod wholes;
 
+use crate::postgres::foreign;
 use crate::settings;
+use nodes::HookCall;
 use once_cell::sync::OnceCell;
 use pgrx::prelude::*;
+use state::{Planner, Rel};
 
 #[cfg(since_pg19)]
 use pg_sys::{build_simple_rel_hook as table_hook, build_simple_rel_hook_type as TableHook};
@@ -63,15 +67,15 @@ unsafe extern "C-unwind" fn on_table(
     is_parent: bool,
     table: *mut pg_sys::RelOptInfo,
 ) {
-    // SAFETY: as PostgreSQL calls it.
-    unsafe {
-        if let Some(Some(previous)) = PREVIOUS_TABLE_HOOK.get() {
-            previous(root, relation, is_parent, table);
+    let call = HookCall::begin();
+    // SAFETY: what was set as this hook is called with the arguments of this hook, whose frame has nothing to drop. PostgreSQL calls it for its state of a
+    // query, and a table of that.
+    look_at(unsafe {
+        if let Some(&Some(previous)) = PREVIOUS_TABLE_HOOK.get() {
+            foreign::call_guarded(|| previous(root, relation, is_parent, table));
         }
-        if settings::plan_by_time() && is_of_interest(root, table) {
-            prepare(root, table);
-        }
-    }
+        call.lend(root).zip(call.lend(table))
+    });
 }
 
 /// As before 19; there it is called for subqueries and the like, too.
@@ -81,54 +85,60 @@ unsafe extern "C-unwind" fn on_table(
     table: *mut pg_sys::RelOptInfo,
     entry: *mut pg_sys::RangeTblEntry,
 ) {
-    // SAFETY: as PostgreSQL calls it.
-    unsafe {
-        if let Some(Some(previous)) = PREVIOUS_TABLE_HOOK.get() {
-            previous(root, table, entry);
+    let call = HookCall::begin();
+    // SAFETY: what was set as this hook is called with the arguments of this hook, whose frame has nothing to drop. PostgreSQL calls it for its state of a
+    // query, and a table of that.
+    look_at(unsafe {
+        if let Some(&Some(previous)) = PREVIOUS_TABLE_HOOK.get() {
+            foreign::call_guarded(|| previous(root, table, entry));
         }
-        if settings::plan_by_time() && is_of_interest(root, table) {
-            prepare(root, table);
-        }
+        call.lend(root).zip(call.lend(table))
+    });
+}
+
+/// Looks whether there is something to do for a table, and does it.
+fn look_at<'p>(call: Option<(Planner<'p>, Rel<'p>)>) {
+    if let Some((planner, table)) = call
+        && settings::plan_by_time()
+        && is_of_interest(planner, table)
+    {
+        prepare(planner, table);
     }
 }
 
 /// Whether [`prepare`] may have something to do. Calls nothing of PostgreSQL, and takes no memory.
-///
-/// # Safety
-/// As [`on_table`].
-unsafe fn is_of_interest(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        (*table).rtekind == pg_sys::RTEKind::RTE_RELATION
-            && (rising::has_candidates(root, table) || statistics::groups(root) || wholes::has_others(root, table))
-    }
+fn is_of_interest<'p>(planner: Planner<'p>, table: Rel<'p>) -> bool {
+    table.entry_kind() == pg_sys::RTEKind::RTE_RELATION
+        && (rising::has_candidates(planner, table) || statistics::groups(planner) || wholes::has_others(planner, table))
 }
 
 /// Tells the planner what it may know of a table's IDs before its conditions are distributed.
-///
-/// # Safety
-/// As [`on_table`].
 #[pg_guard]
-unsafe extern "C-unwind" fn prepare(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) {
-    // SAFETY: as above; the array has an element for each number of a table in the query.
-    unsafe {
-        let asked = rising::of_table(root, table);
-        let has_members = (**(*root).simple_rte_array.add((*table).relid as usize)).inh;
-        let is_member = (*table).reloptkind == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL;
-        if !has_members {
-            twins::add(root, table, &asked);
-        }
-        let which = wholes::use_of(root, table);
-        statistics::add(root, table, &asked, which == comparisons::Use::Both);
-        if which == comparisons::Use::Both && !has_members {
-            wholes::expect_members(table);
-        }
-        if is_member {
-            wholes::hand_down(root, table);
-        } else {
-            wholes::add_conditions(root, table);
-        }
+extern "C-unwind" fn prepare<'p>(planner: Planner<'p>, table: Rel<'p>) {
+    planner.in_memory(|| describe(planner, table));
+}
+
+fn describe<'p>(planner: Planner<'p>, table: Rel<'p>) {
+    let asked = rising::of_table(planner, table);
+    let has_members = has_members(planner, table);
+    let is_member = table.kind() == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL;
+    if !has_members {
+        twins::add(planner, table, &asked);
     }
+    let which = wholes::use_of(planner, table);
+    statistics::add(planner, table, &asked, which == comparisons::Use::Both);
+    if which == comparisons::Use::Both && !has_members {
+        wholes::expect_members(planner, table);
+    }
+    if is_member {
+        wholes::hand_down(planner, table);
+    } else {
+        wholes::add_conditions(planner, table);
+    }
+}
+
+fn has_members<'p>(planner: Planner<'p>, table: Rel<'p>) -> bool {
+    planner.entry(table.number()).is_some_and(|entry| entry.has_members())
 }
 
 /// Called for each table of a query, and each of its partitions, when its paths are made. Guarded as [`on_table`] is.
@@ -138,53 +148,56 @@ unsafe extern "C-unwind" fn on_paths(
     index: pg_sys::Index,
     entry: *mut pg_sys::RangeTblEntry,
 ) {
-    // SAFETY: as PostgreSQL calls it.
-    unsafe {
-        let is_ours = settings::plan_by_time() && ((*entry).inh || wholes::is_prepared(root, table));
-        let expects_members = is_ours && !(*entry).inh && wholes::expects_members(table);
-        let conditions = (*table).baserestrictinfo;
+    let call = HookCall::begin();
+    // SAFETY: PostgreSQL calls this for its state of a query, a table of that, and what the query says of it.
+    let arguments = unsafe { call.lend(root).zip(call.lend(table)).zip(call.lend(entry)) };
+    let ours = arguments.filter(|&((planner, table), entry)| {
+        settings::plan_by_time() && (entry.has_members() || wholes::is_prepared(planner, table))
+    });
+    let mut later = None;
+    if let Some(((planner, table), entry)) = ours {
+        let expects_members = !entry.has_members() && wholes::expects_members(planner, table);
         // Before the hooks of others: a column store, too, may know what to do with conditions on the ID.
-        if is_ours && !expects_members {
-            finish(root, table);
-        }
-        if let Some(Some(previous)) = PREVIOUS_PATHS_HOOK.get() {
-            previous(root, table, index, entry);
-        }
         if expects_members {
-            if (*entry).inh {
-                // Each member had its own.
-                (*table).baserestrictinfo = conditions;
-            } else {
-                finish(root, table);
-            }
+            later = Some((planner, table, entry, table.conditions()));
+        } else {
+            finish(planner, table);
+        }
+    }
+    if let Some(&Some(previous)) = PREVIOUS_PATHS_HOOK.get() {
+        // SAFETY: what was set as this hook is called with the arguments of this hook, whose frame has nothing to drop.
+        unsafe { foreign::call_guarded(|| previous(root, table, index, entry)) };
+    }
+    if let Some((planner, table, entry, conditions)) = later {
+        if entry.has_members() {
+            // Each member had its own.
+            table.set_conditions(conditions);
+        } else {
+            finish(planner, table);
         }
     }
 }
 
 /// The paths of a table are made: what was there for the planner alone goes, and what is quicker takes its place.
-///
-/// # Safety
-/// As [`on_paths`].
 #[pg_guard]
-unsafe extern "C-unwind" fn finish(root: *mut pg_sys::PlannerInfo, table: *mut pg_sys::RelOptInfo) {
-    // SAFETY: as above.
-    unsafe {
-        let has_members = (**(*root).simple_rte_array.add((*table).relid as usize)).inh;
-        if has_members {
-            wholes::restore(root, table);
+extern "C-unwind" fn finish<'p>(planner: Planner<'p>, table: Rel<'p>) {
+    planner.in_memory(|| {
+        if has_members(planner, table) {
+            wholes::restore(planner, table);
         } else {
-            filters::rewrite(root, table, has_others());
-            pruning::add_joins(root, table);
+            filters::rewrite(planner, table, has_others());
+            pruning::add_joins(planner, table);
         }
-    }
+    });
 }
 
 /// Whether somebody else's hook may make paths of a table, too: one that ours calls, or one that calls ours.
 fn has_others() -> bool {
     let after = PREVIOUS_PATHS_HOOK.get().is_some_and(Option::is_some);
-    // SAFETY: a variable that extensions set when they are loaded.
+    let ours: pg_sys::set_rel_pathlist_hook_type = Some(on_paths);
+    // SAFETY: a variable that extensions set when they are loaded, and which is copied here.
     let before = unsafe { pg_sys::set_rel_pathlist_hook };
-    after || !before.is_some_and(|hook| std::ptr::fn_addr_eq(hook, on_paths as unsafe extern "C-unwind" fn(_, _, _, _)))
+    after || !before.zip(ours).is_some_and(|(hook, ours)| std::ptr::fn_addr_eq(hook, ours))
 }
 
 /// Called for the statistics of an expression that an index has.
@@ -195,13 +208,14 @@ unsafe extern "C-unwind" fn on_statistics(
     column: pg_sys::AttrNumber,
     data: *mut pg_sys::VariableStatData,
 ) -> bool {
-    // SAFETY: as PostgreSQL calls it.
+    let call = HookCall::begin();
+    // SAFETY: PostgreSQL calls this for its state of a query, and what it asks about. What was set as this hook is called with the arguments of this hook.
     unsafe {
-        if statistics::supply(root, index, column, data) {
+        if call.lend(root).is_some_and(|planner| statistics::supply(&call, planner, index, column, data)) {
             return true;
         }
         match PREVIOUS_STATISTICS_HOOK.get() {
-            Some(Some(previous)) => previous(root, index, column, data),
+            Some(&Some(previous)) => foreign::call(|| previous(root, index, column, data)),
             _ => false,
         }
     }

@@ -1,7 +1,8 @@
 //! The operators that compare times, and those that compare IDs. Their OIDs are those of PostgreSQL's `pg_operator.dat`, which never
 //! change.
 
-use pgrx::pg_sys::{self, DATEOID, Oid, TIMESTAMPOID, TIMESTAMPTZOID};
+use super::nodes::{Expr, made};
+use pgrx::pg_sys::{self, DATEOID, INT8OID, Oid, TIMESTAMPOID, TIMESTAMPTZOID};
 
 /// The family of operators that order `bigint`: `integer_ops` of btree, in PostgreSQL's `pg_opfamily.dat`.
 pub const INTEGER_OPS: u32 = 1976;
@@ -69,21 +70,49 @@ impl Accepts {
     }
 }
 
-/// An operator that compares `bigint` with `bigint`, and its function, as in `pg_proc.dat`.
+/// An operator that compares two values of one type, and its function, as in `pg_proc.dat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OfIds {
+pub struct Comparing {
+    operator: u32,
+    function: u32,
+    of_type: Oid,
+}
+
+impl Comparing {
+    const fn ids(operator: u32, function: u32) -> Self {
+        Self { operator, function, of_type: INT8OID }
+    }
+
+    const fn times(operator: u32, function: u32) -> Self {
+        Self { operator, function, of_type: TIMESTAMPTZOID }
+    }
+
     /// The operator's OID.
-    pub operator: u32,
-    /// Its function's.
-    pub function: u32,
+    pub const fn operator(self) -> u32 {
+        self.operator
+    }
+
+    /// A comparison by this operator; `None` where a side is of another type, which the operator would read as what it is not.
+    pub fn of<'p>(self, left: Expr<'p>, right: Expr<'p>) -> Option<Expr<'p>> {
+        if left.type_of() != self.of_type || right.type_of() != self.of_type {
+            return None;
+        }
+        let (none, operator) = (pg_sys::InvalidOid, self.operator.into());
+        let (left, right) = (left.as_ptr().cast(), right.as_ptr().cast());
+        // SAFETY: this makes a new node, of sides that the operator takes.
+        let new: Expr =
+            unsafe { made(pg_sys::make_opclause(operator, pg_sys::BOOLOID, false, left, right, none, none)) };
+        new.cast::<pg_sys::OpExpr>()?.set_opfuncid(self.function.into());
+        Some(new)
+    }
 }
 
 /// `>=`
-pub const AT_LEAST: OfIds = OfIds { operator: 415, function: 472 };
+pub const AT_LEAST: Comparing = Comparing::ids(415, 472);
 /// `>`
-pub const ABOVE: OfIds = OfIds { operator: 413, function: 470 };
+pub const ABOVE: Comparing = Comparing::ids(413, 470);
 /// `<=`
-pub const AT_MOST: OfIds = OfIds { operator: 414, function: 471 };
+pub const AT_MOST: Comparing = Comparing::ids(414, 471);
 /// `<`
 const BELOW: u32 = 412;
 
@@ -94,6 +123,17 @@ pub const fn bounds_ids(operator: u32) -> bool {
 
 /// `=` of `timestamptz`.
 pub const EQUAL_TIMES: u32 = 1320;
+
+/// The operator that compares `timestamptz` with `timestamptz` in this way.
+pub const fn of_instants(accepts: Accepts) -> Comparing {
+    match accepts {
+        Accepts::Less => Comparing::times(1322, 1154),
+        Accepts::LessOrEqual => Comparing::times(1323, 1155),
+        Accepts::Equal => Comparing::times(EQUAL_TIMES, 1152),
+        Accepts::GreaterOrEqual => Comparing::times(1325, 1156),
+        Accepts::Greater => Comparing::times(1324, 1157),
+    }
+}
 
 /// What an operator compares, and the types of its sides, one of which is `timestamptz`; `None` where it compares something else.
 pub const fn of_times(operator: u32) -> Option<(Accepts, Oid, Oid)> {
@@ -138,13 +178,10 @@ pub const fn of_two_ids(operator: u32) -> Option<Accepts> {
     }
 }
 
-/// The operator of the same family and types that compares in another way.
-///
-/// # Safety
-/// A look-up in the catalog, of an operator of a btree family.
-pub unsafe fn in_family(operator: Oid, family: Oid, accepts: Accepts) -> Option<Oid> {
+/// The operator of the same family and types that compares in another way. The operator is one of a btree family.
+pub fn in_family(operator: Oid, family: Oid, accepts: Accepts) -> Option<Oid> {
     let (mut strategy, mut left, mut right) = (0, pg_sys::InvalidOid, pg_sys::InvalidOid);
-    // SAFETY: as above.
+    // SAFETY: look-ups in the catalog; an operator of another family is an ERROR.
     let found = unsafe {
         pg_sys::get_op_opfamily_properties(operator, family, false, &raw mut strategy, &raw mut left, &raw mut right);
         pg_sys::get_opfamily_member(family, left, right, accepts.strategy() as _)

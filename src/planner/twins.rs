@@ -9,147 +9,137 @@
 
 use super::clauses::{self, Resolved, TimeColumn};
 use super::functions::IdTime;
-use super::nodes::{copy, elements, list, without_labels};
-use super::operators::{Accepts, DATETIME_OPS};
+use super::nodes::{At, Expr, HookCall, List, made};
+use super::operators::{self, Accepts, DATETIME_OPS};
+use super::predicates;
+use super::remembered::{Remembered, RememberedBy, remember, remembered};
 use super::rising::Asked;
-use super::times::Statistics;
-use super::versions::declared;
-use super::{keys, operators, predicates, times, versions};
+use super::state::{Index, Planner, Rel};
+use super::times::{self, Statistics};
+use super::versions::{self, declared};
 use crate::errors::Error;
-use pg_sys::{Cost, IndexOptInfo, IndexPath, Node, PlannerInfo, RelOptInfo, Selectivity};
+use crate::postgres::foreign;
+use pg_sys::{Cost, IndexClause, IndexPath, PlannerInfo, Selectivity, TargetEntry};
 use pgrx::prelude::*;
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// A description of an index, for the planner.
-#[repr(C)]
-pub struct Twin {
+pub struct Twin<'p> {
     /// What the planner sees.
-    description: IndexOptInfo,
+    description: Index<'p>,
     /// The index.
-    pub index: *mut IndexOptInfo,
+    pub index: Index<'p>,
     /// The column that is the time.
-    pub column: TimeColumn,
+    pub column: TimeColumn<'p>,
     /// Whether the table has an index on the time itself.
     has_rival: bool,
     /// The statistics of the time, once they were asked for.
-    pub statistics: Option<Statistics>,
+    pub statistics: Cell<Option<Statistics<'p>>>,
     /// The correlation of the index with the table, once it was asked for.
-    correlation: Option<f64>,
+    correlation: Cell<Option<f64>>,
 }
 
-impl Twin {
+/// The twins, as they are remembered.
+enum AllTwins {}
+
+// SAFETY: the same type for each lifetime, which is that of what it has of the planner's.
+unsafe impl Remembered for AllTwins {
+    type Of<'p> = Twin<'p>;
+}
+
+impl<'p> Twin<'p> {
     /// The twin that an index is, if it is one, or a copy that another extension has made of its description.
-    ///
-    /// # Safety
-    /// An index as the planner has it.
-    pub unsafe fn of<'a>(index: *mut IndexOptInfo) -> Option<&'a mut Self> {
-        // SAFETY: as above. What asks for its cost here was made here, or is a copy of that.
-        unsafe { keys::owner(index, declared(cost)).map(|twin: *mut Self| &mut *twin) }
+    pub fn of(planner: Planner<'p>, index: Index<'p>) -> Option<Rc<Self>> {
+        if !is_twin(index) {
+            return None;
+        }
+        let by = RememberedBy::index(planner, index);
+        remembered::<AllTwins>(planner, by, |twin| twin.description == index)
+            .or_else(|| remembered::<AllTwins>(planner, by, |twin| twin.is_copied_by(index)))
+    }
+
+    /// Whether a description says what this one does. Two twins of an index that say the same are the same for the planner.
+    fn is_copied_by(&self, index: Index<'p>) -> bool {
+        let (own, at) = (self.description, self.column.at);
+        let is_same = |(one, other): (At<'p, TargetEntry>, At<'p, TargetEntry>)| one.expr().says(other.expr());
+        own.column_count() == index.column_count()
+            && own.has_nulls_first(at) == index.has_nulls_first(at)
+            && own.expressions().says(index.expressions())
+            && own.entries().len() == index.entries().len()
+            && own.entries().iter().zip(index.entries().iter()).all(is_same)
     }
 }
 
-/// Adds the twins of a table's indexes.
-///
-/// # Safety
-/// The planner's state, a table of it whose indexes are known, and what the query says of it.
-pub unsafe fn add(root: *mut PlannerInfo, table: *mut RelOptInfo, asked: &Asked) {
-    // SAFETY: as above.
-    unsafe {
-        let other_nulls = !asked.sorted.is_empty() && wants_other_nulls(root);
-        let is_sorted =
-            |time: &IdTime| asked.sorted.iter().any(|it| pg_sys::equal(it.expression.cast(), time.call.cast()));
-        let compared = asked.compared.iter().filter(|time| !is_sorted(time)).map(|time| (*time, time.call));
-        let wanted: Vec<(IdTime, *mut Node)> =
-            asked.sorted.iter().map(|rising| (rising.time, rising.expression)).chain(compared).collect();
-        let mut twins: Vec<*mut Twin> = Vec::new();
-        for index in elements::<IndexOptInfo>((*table).indexlist).filter(|&index| can_have_twin(index)) {
-            for &(time, expression) in &wanted {
-                let id = without_labels(time.id);
-                let Some(at) = column_of(index, id) else { continue };
-                let has_rival = has_index_on(table, &time);
-                twins.push(twin(index, at, time, expression, Other { has_rival, nulls: false }));
-                // Without NULLs, their place in the order does not matter.
-                if other_nulls && versions::is_not_null(root, table, id) {
-                    twins.push(twin(index, at, time, expression, Other { has_rival, nulls: true }));
-                }
+/// Whether an index is a twin, or a copy of one.
+pub fn is_twin(index: Index<'_>) -> bool {
+    versions::is_estimated_by(index, cost)
+}
+
+/// Adds the twins of a table's indexes, which are known, for what the query says of it.
+pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>) {
+    let other_nulls = !asked.sorted.is_empty() && wants_other_nulls(planner);
+    let is_sorted = |time: &IdTime| asked.sorted.iter().any(|it| it.expression.says(time.call));
+    let compared = asked.compared.iter().filter(|time| !is_sorted(time)).map(|time| (*time, time.call));
+    let wanted: Vec<(IdTime, Expr)> =
+        asked.sorted.iter().map(|rising| (rising.time, rising.expression)).chain(compared).collect();
+    let mut twins = Vec::new();
+    for index in table.indexes().iter().filter(|&index| can_have_twin(index)) {
+        for &(time, expression) in &wanted {
+            let id = time.id.without_labels();
+            let Some(at) = column_of(index, id) else { continue };
+            let has_rival = has_index_on(table, &time);
+            twins.push(twin(planner, index, at, time, expression, Other { has_rival, nulls: false }));
+            // Without NULLs, their place in the order does not matter.
+            if other_nulls && versions::is_not_null(planner, table, id) {
+                twins.push(twin(planner, index, at, time, expression, Other { has_rival, nulls: true }));
             }
         }
-        if !twins.is_empty() {
-            wanted.iter().for_each(|(time, _)| time.keep_in_plan(root));
-        }
-        for twin in twins {
-            (*table).indexlist = pg_sys::lappend((*table).indexlist, twin.cast());
-        }
+    }
+    if !twins.is_empty() {
+        wanted.iter().for_each(|(time, _)| time.keep_in_plan(planner));
+    }
+    for twin in twins {
+        let description = twin.description;
+        remember::<AllTwins>(planner, RememberedBy::index(planner, description), twin);
+        table.set_indexes(table.indexes().with(description));
     }
 }
 
 /// Whether a table has an index that has a twin.
-///
-/// # Safety
-/// A table of the planner.
-pub unsafe fn has_any(table: *mut RelOptInfo) -> bool {
-    // SAFETY: as above.
-    unsafe { elements::<IndexOptInfo>((*table).indexlist).any(|index| Twin::of(index).is_some()) }
+pub fn has_any(table: Rel<'_>) -> bool {
+    table.indexes().iter().any(is_twin)
 }
 
-/// # Safety
-/// An index as the planner has it.
-unsafe fn can_have_twin(index: *mut IndexOptInfo) -> bool {
+fn can_have_twin(index: Index<'_>) -> bool {
     let most = pg_sys::INDEX_MAX_KEYS as i32;
-    // SAFETY: as above.
-    unsafe {
-        let is_ordered = (*index).relam == pg_sys::BTREE_AM_OID && !(*index).sortopfamily.is_null();
-        let has_ranges = (*index).relam == pg_sys::BRIN_AM_OID;
-        (is_ordered || has_ranges)
-            && Twin::of(index).is_none()
-            && (*index).ncolumns < most
-            && (*index).nkeycolumns < most
-    }
+    let is_ordered = index.access_method() == pg_sys::BTREE_AM_OID && index.order().is_some();
+    let has_ranges = index.access_method() == pg_sys::BRIN_AM_OID;
+    (is_ordered || has_ranges) && !is_twin(index) && index.column_count() < most && index.key_count() < most
 }
 
-/// Which key column of an index is this ID.
-///
-/// # Safety
-/// An index as the planner has it, and an expression of its table.
-unsafe fn column_of(index: *mut IndexOptInfo, id: *mut Node) -> Option<usize> {
-    // SAFETY: as above; the arrays have an element for each key column.
-    unsafe {
-        (0..(*index).nkeycolumns as usize).find(|&at| {
-            operators::of_times_like((*(*index).opfamily.add(at)).to_u32()).is_some()
-                && (*(*index).opcintype.add(at)) == pg_sys::INT8OID
-                && pg_sys::match_index_to_operand(id, at as i32, index)
-        })
-    }
+/// Which key column of an index is this ID, an expression of its table.
+fn column_of<'p>(index: Index<'p>, id: Expr<'p>) -> Option<usize> {
+    (0..index.key_count().unsigned_abs() as usize).find(|&at| {
+        index.family(at).is_some_and(|family| operators::of_times_like(family.to_u32()).is_some())
+            && index.input_type(at) == Some(pg_sys::INT8OID)
+            && index.has(at, id)
+    })
 }
 
 /// Whether an order of the query has NULLs where an index has them not, unless it says so.
-///
-/// # Safety
-/// The planner's state.
-unsafe fn wants_other_nulls(root: *mut PlannerInfo) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        elements::<pg_sys::SortGroupClause>((*(*root).parse).sortClause).any(|order| {
-            match operators::of_times((*order).sortop.to_u32()) {
-                Some((Accepts::Less, ..)) => (*order).nulls_first,
-                Some((Accepts::Greater, ..)) => !(*order).nulls_first,
-                _ => false,
-            }
-        })
-    }
+fn wants_other_nulls(planner: Planner<'_>) -> bool {
+    planner.query().sorted_by().iter().any(|order| match operators::of_times(order.operator().to_u32()) {
+        Some((Accepts::Less, ..)) => order.nulls_first(),
+        Some((Accepts::Greater, ..)) => !order.nulls_first(),
+        _ => false,
+    })
 }
 
-/// Whether a table has an index on a time itself.
-///
-/// # Safety
-/// A table of the planner, and a time of it.
-unsafe fn has_index_on(table: *mut RelOptInfo, time: &IdTime) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        elements::<IndexOptInfo>((*table).indexlist)
-            .filter(|&index| Twin::of(index).is_none())
-            .flat_map(|index| elements::<Node>((*index).indexprs))
-            .any(|expression| pg_sys::equal(expression.cast(), time.call.cast()))
-    }
+/// Whether a table has an index on a time of it itself.
+fn has_index_on<'p>(table: Rel<'p>, time: &IdTime<'p>) -> bool {
+    let mut own = table.indexes().iter().filter(|&index| !is_twin(index)).flat_map(|index| index.expressions().iter());
+    own.any(|expression| expression.says(time.call))
 }
 
 /// What else there is.
@@ -160,67 +150,68 @@ struct Other {
     nulls: bool,
 }
 
-/// The twin of an index.
-///
-/// # Safety
-/// An index as the planner has it, the column that is the ID, its time, and what rises with that.
-unsafe fn twin(index: *mut IndexOptInfo, at: usize, time: IdTime, ordered_by: *mut Node, other: Other) -> *mut Twin {
-    // SAFETY: as above. The arrays have an element for each column, or each key column. What PostgreSQL puts into a description of its own is
-    // here, and nothing else.
+/// The twin of an index, by the column that is the ID, its time, and what rises with that.
+fn twin<'p>(
+    planner: Planner<'p>,
+    index: Index<'p>,
+    at: usize,
+    time: IdTime<'p>,
+    ordered_by: Expr<'p>,
+    other: Other,
+) -> Twin<'p> {
+    let family = index.family(at).and_then(|family| operators::of_times_like(family.to_u32()));
+    let family = family.unwrap_or(DATETIME_OPS);
+    // Only what is in an order has these.
+    let (is_falling, nulls_first) = (index.is_falling(at) == Some(true), index.has_nulls_first(at) == Some(true));
+    let (columns, keys) = (index.column_count(), index.key_count());
+    let description = index.duplicate();
+    // SAFETY: a new description. The arrays have an element for each column, or each key column, and then for the time, too. What PostgreSQL puts into a
+    // description of its own is here, and nothing else.
     unsafe {
-        let (columns, keys) = ((*index).ncolumns, (*index).nkeycolumns);
-        let mut new: IndexOptInfo = std::ptr::read(index);
-        new.ncolumns = columns + 1;
-        new.nkeycolumns = keys + 1;
+        let (by, index, new) = (index, index.as_ptr(), description.as_ptr());
+        (*new).ncolumns = columns + 1;
+        (*new).nkeycolumns = keys + 1;
         // 0 stands for an expression.
-        let own_keys = std::slice::from_raw_parts((*index).indexkeys, columns as usize);
-        let keys_with_time = [&own_keys[..at], &[0], &own_keys[at..]].concat();
-        new.canreturn = with((*index).canreturn, columns, at, false);
-        new.opclassoptions = with((*index).opclassoptions, columns, at, std::ptr::null_mut());
-        new.indexcollations = with((*index).indexcollations, keys, at, pg_sys::InvalidOid);
-        let family = operators::of_times_like((*(*index).opfamily.add(at)).to_u32()).unwrap_or(DATETIME_OPS);
-        new.opfamily = with((*index).opfamily, keys, at, family.into());
-        new.opcintype = with((*index).opcintype, keys, at, pg_sys::TIMESTAMPTZOID);
-        new.sortopfamily = with((*index).sortopfamily, keys, at, DATETIME_OPS.into());
-        // Only what is in an order has these.
-        let of_id = |array: *mut bool| !array.is_null() && *array.add(at);
-        new.reverse_sort = with((*index).reverse_sort, keys, at, of_id((*index).reverse_sort));
-        new.nulls_first = with((*index).nulls_first, keys, at, of_id((*index).nulls_first) != other.nulls);
+        (*new).indexkeys = with((*index).indexkeys, columns, at, 0);
+        (*new).canreturn = with((*index).canreturn, columns, at, false);
+        (*new).opclassoptions = with((*index).opclassoptions, columns, at, std::ptr::null_mut());
+        (*new).indexcollations = with((*index).indexcollations, keys, at, pg_sys::InvalidOid);
+        (*new).opfamily = with((*index).opfamily, keys, at, family.into());
+        (*new).opcintype = with((*index).opcintype, keys, at, pg_sys::TIMESTAMPTZOID);
+        (*new).sortopfamily = with((*index).sortopfamily, keys, at, DATETIME_OPS.into());
+        (*new).reverse_sort = with((*index).reverse_sort, keys, at, is_falling);
+        (*new).nulls_first = with((*index).nulls_first, keys, at, nulls_first != other.nulls);
         // Conditions are matched with these.
         let before = (0..at).filter(|&at| *(*index).indexkeys.add(at) == 0).count();
-        let mut expressions: Vec<*mut Node> = elements((*index).indexprs).collect();
-        expressions.insert(before, copy(time.call));
-        new.indexprs = list(&expressions);
-        if !(*index).indpred.is_null() {
-            new.indpred = predicates::with_times((*index).indpred, &time);
-        }
+        let own = by.expressions();
+        let time_too = own.iter().take(before).chain([time.call.copy()]).chain(own.iter().skip(before));
+        (*new).indexprs = time_too.collect::<List<_>>().as_ptr();
+        (*new).indpred = predicates::with_times(planner, by.predicate(), &time).as_ptr();
         // The rows are ordered by these: the time, or a length of it.
-        let mut entries: Vec<*mut pg_sys::TargetEntry> = elements((*index).indextlist).collect();
-        entries.insert(at, pg_sys::makeTargetEntry(copy(ordered_by).cast(), 0, std::ptr::null_mut(), false));
-        for (at, entry) in entries.iter_mut().enumerate() {
-            *entry = pg_sys::flatCopyTargetEntry(*entry);
-            (**entry).resno = at as i16 + 1;
-        }
-        new.indextlist = list(&entries);
-        // Several IDs may have the same time.
-        new.unique = false;
-        // It is not there: nobody can read the lowest and the highest time from it.
-        new.hypothetical = true;
-        // Several times are several ranges of IDs.
-        new.amsearcharray = false;
-        new.amcostestimate = Some(declared(cost));
-        let families = new.opfamily;
-        let twin = pgrx::PgMemoryContexts::CurrentMemoryContext.palloc_struct::<Twin>();
-        new.indexkeys = keys::of(twin, &keys_with_time);
-        twin.write(Twin {
-            description: new,
-            index,
-            column: TimeColumn { at, time, families, resolved: std::ptr::null_mut() },
-            has_rival: other.has_rival,
-            statistics: None,
-            correlation: None,
+        let entry = pg_sys::makeTargetEntry(ordered_by.copy().as_ptr().cast(), 0, std::ptr::null_mut(), false);
+        let own = by.entries();
+        let time_too = own.iter().take(at).chain([made(entry)]).chain(own.iter().skip(at));
+        let numbered = time_too.enumerate().map(|(at, entry)| {
+            let entry = entry.duplicate();
+            (*entry.as_ptr()).resno = at as i16 + 1;
+            entry
         });
-        twin
+        (*new).indextlist = numbered.collect::<List<_>>().as_ptr();
+        // Several IDs may have the same time.
+        (*new).unique = false;
+        // It is not there: nobody can read the lowest and the highest time from it.
+        (*new).hypothetical = true;
+        // Several times are several ranges of IDs.
+        (*new).amsearcharray = false;
+        (*new).amcostestimate = Some(declared(cost));
+    }
+    Twin {
+        description,
+        index,
+        column: TimeColumn::new(at, time),
+        has_rival: other.has_rival,
+        statistics: Cell::new(None),
+        correlation: Cell::new(None),
     }
 }
 
@@ -233,7 +224,7 @@ unsafe fn with<T: Copy>(array: *mut T, length: i32, at: usize, element: T) -> *m
         return array;
     }
     let length = length as usize;
-    // SAFETY: as above; the new array has one element more.
+    // SAFETY: the new array has one element more than the one that is copied.
     unsafe {
         let new: *mut T = pg_sys::palloc(size_of::<T>() * (length + 1)).cast();
         new.copy_from_nonoverlapping(array, at);
@@ -243,16 +234,9 @@ unsafe fn with<T: Copy>(array: *mut T, length: i32, at: usize, element: T) -> *m
     }
 }
 
-/// Whether rows that are read by a path, one that is not for each row of a join, may be dropped.
-///
-/// # Safety
-/// A path over an index.
-unsafe fn has_filter(path: *mut IndexPath) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        let length = |list: *mut pg_sys::List| elements::<Node>(list).len();
-        length((*(*path).indexinfo).indrestrictinfo) > length((*path).indexclauses)
-    }
+/// Whether rows that are read by these conditions of an index, not for each row of a join, may be dropped.
+fn may_drop_rows<'p>(index: Index<'p>, clauses: List<'p, IndexClause>) -> bool {
+    index.restrictions().len() > clauses.len()
 }
 
 /// An order is mostly wanted for its first rows. PostgreSQL takes it that those which a condition accepts are spread evenly, and will be found soon.
@@ -277,67 +261,57 @@ unsafe extern "C-unwind" fn cost(
     correlation: *mut f64,
     pages: *mut f64,
 ) {
-    // SAFETY: as PostgreSQL calls it, for a path over what has this function.
+    let call = HookCall::begin();
+    // SAFETY: PostgreSQL calls this for its state, and a path that it is making.
+    let Some((planner, path)) = (unsafe { call.lend(root).zip(call.lend(path)) }) else {
+        Error::PlannedByOthers.raise();
+    };
+    let Some(twin) = Twin::of(planner, path.index()) else { Error::PlannedByOthers.raise() };
+    let Resolved { clauses, is_as_described } =
+        planner.in_memory(|| clauses::of_index(planner, twin.index, &twin.column, path.clauses()));
+    // Of other indexes than btrees, PostgreSQL asks for statistics in a way that cannot be told from another.
+    let is_as_described = is_as_described && twin.description.order().is_some();
+    let Some(estimate) = versions::estimate_of(twin.index) else { Error::PlannedByOthers.raise() };
+    let is_doubtful =
+        !path.order().is_empty() && twin.has_rival && path.parameters().is_none() && may_drop_rows(twin.index, clauses);
+    // PostgreSQL looks for it among the statistics of the index, which has none of the time.
+    let of_time = (is_as_described && twin.column.at == 0)
+        .then(|| times::once(&twin.correlation, || times::correlation(planner, twin.index, &twin.column.time)));
+    if !is_as_described {
+        path.set_index(twin.index);
+        path.set_clauses(clauses);
+    }
+    let (root, of_path) = (planner.as_ptr(), path.as_ptr());
+    // SAFETY: the function that the index's own description has is called with the arguments of this one; the results are where it writes them.
     unsafe {
-        let Some(twin) = Twin::of((*path).indexinfo) else { Error::PlannedByOthers.raise() };
-        let Resolved { clauses, is_as_described } = clauses::of_index(root, &mut twin.column, (*path).indexclauses);
-        // Of other indexes than btrees, PostgreSQL asks for statistics in a way that cannot be told from another.
-        let is_as_described = is_as_described && !twin.description.sortopfamily.is_null();
-        let Some(declared) = (*twin.index).amcostestimate else { Error::PlannedByOthers.raise() };
-        let estimate = versions::estimate(declared);
-        let estimate = |path| {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                estimate(root, path, loop_count, startup, total, selectivity, correlation, pages);
-            });
-        };
-        if is_as_described {
-            estimate(path);
-            if twin.column.at == 0 {
-                // PostgreSQL looks for it among the statistics of the index, which has none of the time.
-                let known =
-                    twin.correlation.get_or_insert_with(|| times::correlation(root, twin.index, &twin.column.time));
-                correlation.write(*known);
-            }
+        foreign::call(|| estimate(root, of_path, loop_count, startup, total, selectivity, correlation, pages));
+        if let Some(of_time) = of_time {
+            correlation.write(of_time);
         }
-        (*path).indexinfo = twin.index;
-        (*path).indexclauses = clauses;
-        if !is_as_described {
-            estimate(path);
-        }
-        if (*path).path.pathkeys.is_null() {
-            keep_order(root, path);
-        } else if twin.has_rival && (*path).path.param_info.is_null() && has_filter(path) {
+        if is_doubtful {
             startup.write(*startup * DOUBT);
             total.write(*total * DOUBT);
         }
     }
+    path.set_index(twin.index);
+    path.set_clauses(clauses);
+    if path.order().is_empty() {
+        keep_order(planner, path);
+    }
 }
 
-/// Says in which order of the query a path reads its index, where the twin says none: `WHERE created_at > $1 ORDER BY id LIMIT 10`.
-///
-/// # Safety
-/// The planner's state, and a path over an index of it that is being made.
-unsafe fn keep_order(root: *mut PlannerInfo, path: *mut IndexPath) {
-    use pg_sys::ScanDirection::{BackwardScanDirection, ForwardScanDirection};
-    // SAFETY: as above.
-    unsafe {
-        let (index, table) = ((*path).indexinfo, (*path).path.parent);
-        if (*index).sortopfamily.is_null() || !pg_sys::has_useful_pathkeys(root, table) {
-            return;
-        }
-        let orders = [ForwardScanDirection, BackwardScanDirection].map(|direction| {
-            let keys = pg_sys::build_index_pathkeys(root, index, direction);
-            let keys = pg_sys::truncate_useless_pathkeys(root, table, keys);
-            let mut wanted = 0;
-            pg_sys::pathkeys_count_contained_in((*root).query_pathkeys, keys, &mut wanted);
-            (wanted, direction, keys)
-        });
-        let [forward, backward] = orders;
-        // What the query sorts by counts for more than what a join could use.
-        let (_, direction, keys) = if backward.0 > forward.0 { backward } else { forward };
-        if !keys.is_null() {
-            (*path).indexscandir = direction;
-            (*path).path.pathkeys = keys;
-        }
+/// Says in which order of the query a path, which is being made, reads its index, where the twin says none:
+/// `WHERE created_at > $1 ORDER BY id LIMIT 10`.
+fn keep_order<'p>(planner: Planner<'p>, path: At<'p, IndexPath>) {
+    let (index, table) = (path.index(), path.table());
+    if index.order().is_none() {
+        return;
+    }
+    let Some([forward, backward]) = planner.orders(index, table) else { return };
+    // What the query sorts by counts for more than what a join could use.
+    let (_, direction, keys) = if backward.0 > forward.0 { backward } else { forward };
+    if !keys.is_empty() {
+        path.set_direction(direction);
+        path.set_order(keys);
     }
 }

@@ -1,40 +1,36 @@
 //! Where the planners of PostgreSQL's majors differ.
 
-use super::nodes::{cast, elements};
+use super::nodes::{At, Expr, made};
 use super::operators::{self, Accepts};
-use pgrx::pg_sys::{
-    self, Cost, EquivalenceClass, EquivalenceMember, IndexPath, Node, PlannerInfo, RelOptInfo, RestrictInfo,
-    Selectivity,
-};
+use super::state::{Index, Planner, Rel, Restriction};
+use pgrx::pg_sys::{self, Cost, EquivalenceClass, EquivalenceMember, IndexPath, PlannerInfo, Selectivity};
 
 /// A condition, as the planner has those of a query.
-///
-/// # Safety
-/// The planner's state, and an expression of its query.
-pub unsafe fn restriction(root: *mut PlannerInfo, condition: *mut Node) -> *mut RestrictInfo {
+pub fn restriction<'p>(planner: Planner<'p>, condition: Expr<'p>) -> Restriction<'p> {
     let none = std::ptr::null_mut();
-    // SAFETY: as above.
-    #[cfg(not(since_pg16))]
-    return unsafe { pg_sys::make_restrictinfo(root, condition.cast(), true, false, false, 0, none, none, none) };
-    // SAFETY: as above.
-    #[cfg(since_pg16)]
-    return unsafe {
-        pg_sys::make_restrictinfo(root, condition.cast(), true, false, false, false, 0, none, none, none)
-    };
+    let (root, clause) = (planner.as_ptr(), condition.as_ptr().cast());
+    // SAFETY: this makes a new node for an expression; there are no sets of tables.
+    unsafe {
+        #[cfg(not(since_pg16))]
+        let new = pg_sys::make_restrictinfo(root, clause, true, false, false, 0, none, none, none);
+        #[cfg(since_pg16)]
+        let new = pg_sys::make_restrictinfo(root, clause, true, false, false, false, 0, none, none, none);
+        made(new)
+    }
 }
 
 /// Tells how the sides of a comparison of IDs are hashed, as PostgreSQL's `check_memoizable()` does for the conditions of a query. Where one
 /// condition of a join lacks this, rows for equal values are not kept (`Memoize`), but read again.
-///
-/// # Safety
-/// A condition of the planner.
-pub unsafe fn set_hashed(condition: *mut RestrictInfo) {
-    // SAFETY: as above.
+pub fn set_hashed(condition: Restriction<'_>) {
+    let sides = condition.clause().cast::<pg_sys::OpExpr>().map(|comparison| comparison.args());
+    // The operator reads both.
+    if !sides.is_some_and(|sides| sides.iter().all(|side| side.type_of() == pg_sys::INT8OID)) {
+        return;
+    }
+    let equal = operators::of_ids(Accepts::Equal);
+    let condition = condition.as_ptr();
+    // SAFETY: fields of a condition, both sides of which are of the type that the operator compares.
     unsafe {
-        if cast::<pg_sys::OpExpr>((*condition).clause.cast()).is_none() {
-            return;
-        }
-        let equal = operators::of_ids(Accepts::Equal);
         #[cfg(not(since_pg15))]
         {
             (*condition).hasheqoperator = equal;
@@ -48,11 +44,9 @@ pub unsafe fn set_hashed(condition: *mut RestrictInfo) {
 }
 
 /// Has a condition of joins apply where another one does.
-///
-/// # Safety
-/// Two conditions of the planner.
-pub unsafe fn place_like(condition: *mut RestrictInfo, other: *mut RestrictInfo) {
-    // SAFETY: as above.
+pub fn place_like(condition: Restriction<'_>, other: Restriction<'_>) {
+    let (condition, other) = (condition.as_ptr(), other.as_ptr());
+    // SAFETY: fields of two conditions of one query, which may share sets of tables.
     unsafe {
         (*condition).is_pushed_down = (*other).is_pushed_down;
         (*condition).outer_relids = (*other).outer_relids;
@@ -108,34 +102,46 @@ pub fn declared(estimate: Estimate) -> Declared {
     estimate
 }
 
-/// The function that the description of an index has.
-///
-/// # Safety
-/// What estimates the cost of a path over an index.
-pub unsafe fn estimate(declared: Declared) -> Estimate {
-    // SAFETY: as above.
-    #[cfg(not(since_pg16))]
+/// The function that estimates the cost of a path over an index.
+pub fn estimate_of(index: Index<'_>) -> Option<Estimate> {
+    // SAFETY: a field of an index. PostgreSQL calls what is in it with these arguments, however it is declared.
     unsafe {
-        std::mem::transmute(declared)
+        let estimate = (*index.as_ptr()).amcostestimate;
+        #[cfg(not(since_pg16))]
+        let estimate = std::mem::transmute::<Option<Declared>, Option<Estimate>>(estimate);
+        estimate
     }
-    #[cfg(since_pg16)]
-    declared
+}
+
+/// Whether the cost of a path over an index is estimated by this function: the index was made here, or is a copy of one that was.
+pub fn is_estimated_by(index: Index<'_>, estimate: Estimate) -> bool {
+    estimate_of(index).is_some_and(|function| std::ptr::fn_addr_eq(function, estimate))
 }
 
 /// Sets in which way rows are compared.
-pub const fn set_comparison(rows: &mut pg_sys::RowCompareExpr, accepts: Accepts) {
-    #[cfg(not(since_pg18))]
-    {
-        rows.rctype = accepts.strategy();
-    }
-    #[cfg(since_pg18)]
-    {
-        rows.cmptype = accepts.strategy() as _;
+pub fn set_comparison(rows: At<'_, pg_sys::RowCompareExpr>, accepts: Accepts) {
+    let rows = rows.as_ptr();
+    // SAFETY: a field of the comparison, which holds such numbers.
+    unsafe {
+        #[cfg(not(since_pg18))]
+        {
+            (*rows).rctype = accepts.strategy();
+        }
+        #[cfg(since_pg18)]
+        {
+            (*rows).cmptype = accepts.strategy() as _;
+        }
     }
 }
 
+/// The table of a column. Before 15, PostgreSQL declares the number otherwise.
+#[inline]
+pub fn table_of(column: At<'_, pg_sys::Var>) -> u32 {
+    column.number() as _
+}
+
 /// Whether a column is one that an outer join may make NULL. Before 16, the planner has that elsewhere.
-pub const fn is_made_null(column: &pg_sys::Var) -> bool {
+pub fn is_made_null(column: At<'_, pg_sys::Var>) -> bool {
     #[cfg(not(since_pg16))]
     {
         let _ = column;
@@ -143,50 +149,33 @@ pub const fn is_made_null(column: &pg_sys::Var) -> bool {
     }
     #[cfg(since_pg16)]
     {
-        !column.varnullingrels.is_null()
+        !column.made_null_by().is_empty()
     }
 }
 
-/// The members of a class of equal expressions that are of a table of the query.
-///
-/// # Safety
-/// A class of the planner.
-pub unsafe fn members(class: *mut EquivalenceClass) -> impl Iterator<Item = *mut EquivalenceMember> {
-    // SAFETY: as above. From 18 on, those of partitions are in lists of their own.
+/// The members of a class of equal expressions that are of a table of the query. From 18 on, those of partitions are in lists of their own.
+pub fn members<'p>(class: At<'p, EquivalenceClass>) -> impl Iterator<Item = At<'p, EquivalenceMember>> {
+    class.members().iter().filter(|member| !member.is_child() && !member.is_const())
+}
+
+/// Whether an expression is a column of a table that is declared NOT NULL. The table is one of the database.
+pub fn is_not_null<'p>(planner: Planner<'p>, table: Rel<'p>, expression: Expr<'p>) -> bool {
+    let column = expression.cast::<pg_sys::Var>().map_or(0, |column| column.attribute());
+    column > 0 && is_column_not_null(planner, table, column)
+}
+
+#[cfg(since_pg17)]
+fn is_column_not_null(_: Planner<'_>, table: Rel<'_>, column: i16) -> bool {
+    table.not_null().has(column.unsigned_abs().into())
+}
+
+#[cfg(not(since_pg17))]
+fn is_column_not_null(planner: Planner<'_>, table: Rel<'_>, column: i16) -> bool {
+    let Some(entry) = planner.entry(table.number()) else { return false };
+    let cache = pg_sys::SysCacheIdentifier::ATTNUM as _;
+    // SAFETY: a look-up in the catalog; the tuple of an attribute, which is held meanwhile, is what its struct says.
     unsafe {
-        elements::<EquivalenceMember>((*class).ec_members)
-            .filter(|&member| !(*member).em_is_child && !(*member).em_is_const)
-    }
-}
-
-/// Whether an expression is a column of a table that is declared NOT NULL.
-///
-/// # Safety
-/// The planner's state, a table of it that is one of the database, and an expression of the table.
-pub unsafe fn is_not_null(root: *mut PlannerInfo, table: *mut RelOptInfo, expression: *mut Node) -> bool {
-    // SAFETY: as above.
-    let column = unsafe { cast::<pg_sys::Var>(expression) }.map_or(0, |column| column.varattno);
-    // SAFETY: as above.
-    column > 0 && unsafe { is_column_not_null(root, table, column) }
-}
-
-/// Whether a column of a table is declared NOT NULL.
-///
-/// # Safety
-/// The planner's state, and a table of it that is one of the database.
-unsafe fn is_column_not_null(root: *mut PlannerInfo, table: *mut RelOptInfo, column: i16) -> bool {
-    #[cfg(since_pg17)]
-    {
-        let _ = root;
-        // SAFETY: as above.
-        unsafe { pg_sys::bms_is_member(column.into(), (*table).notnullattnums) }
-    }
-    #[cfg(not(since_pg17))]
-    // SAFETY: as above; the tuple of an attribute is what its struct says.
-    unsafe {
-        let relation = (**(*root).simple_rte_array.add((*table).relid as usize)).relid;
-        let cache = pg_sys::SysCacheIdentifier::ATTNUM as _;
-        let tuple = pg_sys::SearchSysCache2(cache, pg_sys::Datum::from(relation), pg_sys::Datum::from(column));
+        let tuple = pg_sys::SearchSysCache2(cache, pg_sys::Datum::from(entry.oid()), pg_sys::Datum::from(column));
         if tuple.is_null() {
             return false;
         }

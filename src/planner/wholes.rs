@@ -5,268 +5,192 @@
 //! that has members itself, both; a foreign table, whose server knows only IDs, those on the ID instead; any other, none.
 
 use super::comparisons::Use;
-use super::nodes::{cast, elements, list, numbers};
+use super::nodes::{Expr, List};
+use super::state::{MemberPlace, Planner, RangeEntry, Rel, Restriction};
 use super::statistics::Expressions;
-use super::{comparisons, lists, members, operators, pruning, rising, statistics, twins, versions};
-use pg_sys::{AppendRelInfo, List, Node, PlannerInfo, RelOptInfo, RestrictInfo};
+use super::{comparisons, lists, members, operators, pruning, statistics, twins, versions};
+use pg_sys::{Node, RestrictInfo};
 use pgrx::prelude::*;
 
 /// What becomes of a table's conditions on its times.
-///
-/// # Safety
-/// The planner's state, and a table of it.
-pub unsafe fn use_of(root: *mut PlannerInfo, table: *mut RelOptInfo) -> Use {
-    // SAFETY: as above; the array has an element for each number of a table in the query.
-    unsafe {
-        let entry = *(*root).simple_rte_array.add((*table).relid as usize);
-        if (*entry).rtekind != pg_sys::RTEKind::RTE_RELATION {
-            Use::Plain
-        } else if !(*entry).securityQuals.is_null() || (*entry).relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE {
-            Use::IdsOnly
-        } else if (*entry).inh || is_extended_later(entry) {
-            Use::Both
-        } else {
-            Use::Plain
-        }
+pub fn use_of<'p>(planner: Planner<'p>, table: Rel<'p>) -> Use {
+    let Some(entry) = planner.entry(table.number()).filter(|one| one.kind() == pg_sys::RTEKind::RTE_RELATION) else {
+        return Use::Plain;
+    };
+    if !entry.guards().is_empty() || entry.relkind() as u8 == pg_sys::RELKIND_FOREIGN_TABLE {
+        Use::IdsOnly
+    } else if entry.has_members() || is_extended_later(entry) {
+        Use::Both
+    } else {
+        Use::Plain
     }
 }
 
-/// Adds to the conditions of a query what a table has a use for.
-///
-/// # Safety
-/// The planner's state of a query whose expressions are preprocessed, and not distributed yet; and a table of it that is no member.
-pub unsafe fn add_conditions(root: *mut PlannerInfo, table: *mut RelOptInfo) {
-    // SAFETY: as above.
-    unsafe {
-        let which = use_of(root, table);
-        if which == Use::Both || twins::has_any(table) {
-            lists::spread(root, (*table).relid);
-        }
-        if which != Use::Plain {
-            let added = comparisons::rewrite(root, table, which);
-            if let Some(state) = Expressions::of_table(table) {
-                state.conditions.implied = list(&added);
-            }
+/// Adds to the conditions of a query what a table that is no member has a use for. The query's expressions are preprocessed, and not distributed yet.
+pub fn add_conditions<'p>(planner: Planner<'p>, table: Rel<'p>) {
+    let which = use_of(planner, table);
+    if which == Use::Both || twins::has_any(table) {
+        lists::spread(planner, table.number());
+    }
+    if which != Use::Plain {
+        let added = comparisons::rewrite(planner, table, which);
+        if let Some(state) = Expressions::of_table(planner, table) {
+            state.conditions.implied.set(added.into_iter().collect());
         }
     }
 }
 
 /// Whether a table has children that PostgreSQL does not add: the query asks for ONLY the table, or an extension adds its children by itself, as
 /// TimescaleDB does.
-///
-/// # Safety
-/// A table of the query.
-unsafe fn is_extended_later(entry: *mut pg_sys::RangeTblEntry) -> bool {
-    // SAFETY: as above.
-    unsafe { (*entry).relkind as u8 == pg_sys::RELKIND_RELATION && pg_sys::has_subclass((*entry).relid) }
+fn is_extended_later(entry: RangeEntry<'_>) -> bool {
+    // SAFETY: a look-up in the catalog, by an OID.
+    entry.relkind() as u8 == pg_sys::RELKIND_RELATION && unsafe { pg_sys::has_subclass(entry.oid()) }
 }
 
 /// Whether the whole that a table is about to be added to has conditions that are there for a member which was added before. Calls nothing
 /// of PostgreSQL, and takes no memory.
-///
-/// # Safety
-/// As [`hand_down`].
-pub unsafe fn has_others(root: *mut PlannerInfo, member: *mut RelOptInfo) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        rising::place(root, member).is_some_and(|(_, whole)| {
-            elements::<RestrictInfo>((*whole).baserestrictinfo)
-                .any(|one| numbers((*one).clause_relids).any(|table| table != (*whole).relid as usize))
-        })
-    }
+pub fn has_others<'p>(planner: Planner<'p>, member: Rel<'p>) -> bool {
+    member.place(planner).is_some_and(|(_, whole)| {
+        let is_of_another = |one: Restriction| one.numbers().iter().any(|table| table != whole.number() as usize);
+        whole.conditions().iter().any(is_of_another)
+    })
 }
 
 /// Notes that an extension may add members to a table later. It has conditions on the ID until then.
-///
-/// # Safety
-/// A table of the planner.
-pub unsafe fn expect_members(table: *mut RelOptInfo) {
-    // SAFETY: as above.
-    if let Some(state) = unsafe { Expressions::of_table(table) } {
-        state.conditions.expects_members = true;
+pub fn expect_members<'p>(planner: Planner<'p>, table: Rel<'p>) {
+    if let Some(state) = Expressions::of_table(planner, table) {
+        state.conditions.expects_members.set(true);
     }
 }
 
-/// Whether an extension may add members to a table later. Calls nothing of PostgreSQL.
-///
-/// # Safety
-/// A table of the planner.
-pub unsafe fn expects_members(table: *mut RelOptInfo) -> bool {
-    // SAFETY: as above.
-    unsafe { Expressions::of_table(table) }.is_some_and(|state| state.conditions.expects_members)
+/// Whether an extension may add members to a table later. Calls nothing of PostgreSQL for a table that has nothing of ours.
+pub fn expects_members<'p>(planner: Planner<'p>, table: Rel<'p>) -> bool {
+    Expressions::of_table(planner, table).is_some_and(|state| state.conditions.expects_members.get())
 }
 
 /// Whether there may be something to do when the paths of a table are made. TimescaleDB takes the indexes, and so what is known of its times,
 /// from a compressed chunk; its hypertable has that still. Calls nothing of PostgreSQL.
-///
-/// # Safety
-/// The planner's state, and a table of it.
-pub unsafe fn is_prepared(root: *mut PlannerInfo, table: *mut RelOptInfo) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        statistics::is_prepared(table)
-            || (*table).indexlist.is_null()
-                && rising::place(root, table).is_some_and(|(_, whole)| statistics::is_prepared(whole))
-    }
+pub fn is_prepared<'p>(planner: Planner<'p>, table: Rel<'p>) -> bool {
+    statistics::is_prepared(table)
+        || table.indexes().is_empty() && table.place(planner).is_some_and(|(_, whole)| statistics::is_prepared(whole))
 }
 
 /// The conditions of a table without those that were added for members, which it has not got.
-///
-/// # Safety
-/// A table of the planner.
-pub unsafe fn own_conditions(table: *mut RelOptInfo) -> *mut List {
-    // SAFETY: as above.
-    unsafe {
-        match Expressions::of_table(table) {
-            Some(state) if state.conditions.expects_members => {
-                without((*table).baserestrictinfo, state.conditions.implied)
-            }
-            _ => (*table).baserestrictinfo,
+pub fn own_conditions<'p>(planner: Planner<'p>, table: Rel<'p>) -> List<'p, RestrictInfo> {
+    match Expressions::of_table(planner, table) {
+        Some(state) if state.conditions.expects_members.get() => {
+            without(table.conditions(), state.conditions.implied.get())
         }
+        _ => table.conditions(),
     }
 }
 
 /// Sees to it that a table that is about to be added to a whole gets the conditions that it has a use for: it gets those that the whole has.
-///
-/// # Safety
-/// The planner's state, and a member that is looked at, and not added yet.
-pub unsafe fn hand_down(root: *mut PlannerInfo, member: *mut RelOptInfo) {
-    // SAFETY: as above.
-    unsafe {
-        let Some((place, whole)) = rising::place(root, member) else { return };
-        let own = match Expressions::of_table(whole) {
-            Some(state) => {
-                let state = &mut state.conditions;
-                if state.all.is_null() {
-                    state.all = (*whole).baserestrictinfo;
-                    state.handed_down = without(state.all, state.implied);
-                }
-                state.handed_down
+pub fn hand_down<'p>(planner: Planner<'p>, member: Rel<'p>) {
+    let Some((place, whole)) = member.place(planner) else { return };
+    let own = match Expressions::of_table(planner, whole) {
+        Some(state) => {
+            let state = &state.conditions;
+            if state.all.get().is_empty() {
+                state.all.set(whole.conditions());
+                state.handed_down.set(without(state.all.get(), state.implied.get()));
             }
-            None => members::of_whole(root, whole),
-        };
-        // What is there for one member alone is taken away before the next one is added; but only tables come here.
-        let which = use_of(root, member);
-        let has_use = which != Use::Plain || twins::has_any(member);
-        (*whole).baserestrictinfo = match which {
-            _ if has_use && reads_rows(root, place, own) => own,
-            Use::Plain => {
-                let is_child = (*whole).rtekind == pg_sys::RTEKind::RTE_RELATION && (*whole).part_scheme.is_null();
-                let own =
-                    if twins::has_any(member) { members::with_alternatives(root, place, member, own) } else { own };
-                if is_child && members::is_excluded(root, member, own) {
-                    members::with_implied(root, place, member, own, false)
-                } else {
-                    own
-                }
+            state.handed_down.get()
+        }
+        None => members::of_whole(planner, whole),
+    };
+    // What is there for one member alone is taken away before the next one is added; but only tables come here.
+    let which = use_of(planner, member);
+    let has_use = which != Use::Plain || twins::has_any(member);
+    whole.set_conditions(match which {
+        _ if has_use && reads_rows(planner, place, own) => own,
+        Use::Plain => {
+            let is_child = whole.entry_kind() == pg_sys::RTEKind::RTE_RELATION && whole.partitioning().is_none();
+            let own = match twins::has_any(member) {
+                true => members::with_alternatives(planner, place, member, own),
+                false => own,
+            };
+            if is_child && members::is_excluded(planner, member, own) {
+                members::with_implied(planner, place, member, own, false)
+            } else {
+                own
             }
-            Use::Both => {
-                let own = members::with_alternatives(root, place, member, own);
-                members::with_implied(root, place, member, own, false)
-            }
-            Use::IdsOnly => members::with_implied(root, place, member, own, true),
-        };
-    }
+        }
+        Use::Both => {
+            let own = members::with_alternatives(planner, place, member, own);
+            members::with_implied(planner, place, member, own, false)
+        }
+        Use::IdsOnly => members::with_implied(planner, place, member, own, true),
+    });
 }
 
 /// Whether a condition of a UNION ALL reads its rows as wholes. For a member, these are made of all of its columns, and so would be of those that
 /// stand for conditions. What else a query reads of the rows is made without them.
-///
-/// # Safety
-/// The planner's state, a member's place, and the conditions of its whole.
-unsafe fn reads_rows(root: *mut PlannerInfo, place: *mut AppendRelInfo, conditions: *mut List) -> bool {
-    // SAFETY: as above; the array has an element for each number of a table in the query.
+fn reads_rows<'p>(planner: Planner<'p>, place: MemberPlace<'p>, conditions: List<'p, RestrictInfo>) -> bool {
+    let number = place.parent();
+    if planner.entry(number).is_none_or(|whole| whole.kind() != pg_sys::RTEKind::RTE_SUBQUERY) {
+        return false;
+    }
+    let mut columns = std::ptr::null_mut();
+    // SAFETY: these walk through trees, and add to a set of its own.
     unsafe {
-        let number = (*place).parent_relid;
-        if (**(*root).simple_rte_array.add(number as usize)).rtekind != pg_sys::RTEKind::RTE_SUBQUERY {
-            return false;
-        }
-        let mut columns = std::ptr::null_mut();
-        for condition in elements::<RestrictInfo>(conditions) {
-            pg_sys::pull_varattnos((*condition).clause.cast(), number, &raw mut columns);
+        for condition in conditions.iter() {
+            pg_sys::pull_varattnos(condition.clause().as_ptr(), number, &raw mut columns);
         }
         pg_sys::bms_is_member(-pg_sys::FirstLowInvalidHeapAttributeNumber, columns)
     }
 }
 
 /// The conditions without those that were added, which come in this order.
-///
-/// # Safety
-/// Conditions of the planner, and expressions.
-unsafe fn without(conditions: *mut List, implied: *mut List) -> *mut List {
-    // SAFETY: as above.
-    unsafe {
-        let implied: Vec<*mut Node> = elements(implied).collect();
-        let mut next = 0;
-        let mut is_own = |condition: *mut Node| {
-            if !compares_ids(condition) {
-                return true;
-            }
-            let is_same = |one: &*mut Node| *one == condition || pg_sys::equal(one.cast(), condition.cast());
-            match implied[next..].iter().position(is_same) {
-                Some(at) => next += at + 1,
-                None => return true,
-            }
-            false
-        };
-        let own: Vec<*mut RestrictInfo> =
-            elements::<RestrictInfo>(conditions).filter(|&one| is_own((*one).clause.cast())).collect();
-        list(&own)
-    }
+fn without<'p>(conditions: List<'p, RestrictInfo>, implied: List<'p, Node>) -> List<'p, RestrictInfo> {
+    let implied: Vec<Expr> = implied.iter().collect();
+    let mut next = 0;
+    let mut is_own = |condition: Expr<'p>| {
+        if !compares_ids(condition) {
+            return true;
+        }
+        let is_same = |&one: &Expr<'p>| one == condition || one.says(condition);
+        match implied[next..].iter().position(is_same) {
+            Some(at) => next += at + 1,
+            None => return true,
+        }
+        false
+    };
+    conditions.iter().filter(|one| is_own(one.clause())).collect()
 }
 
 /// Whether a condition may be one that is made here: a comparison of IDs, or several.
-///
-/// # Safety
-/// A condition.
-unsafe fn compares_ids(condition: *mut Node) -> bool {
-    // SAFETY: as above.
-    unsafe {
-        cast::<pg_sys::BoolExpr>(condition).is_some()
-            || cast::<pg_sys::NullTest>(condition).is_some()
-            || cast::<pg_sys::OpExpr>(condition).is_some_and(|one| operators::bounds_ids(one.opno.to_u32()))
-    }
+fn compares_ids(condition: Expr<'_>) -> bool {
+    condition.cast::<pg_sys::BoolExpr>().is_some()
+        || condition.cast::<pg_sys::NullTest>().is_some()
+        || condition.cast::<pg_sys::OpExpr>().is_some_and(|one| operators::bounds_ids(one.opno().to_u32()))
 }
 
 /// The paths of a table that has members are made. Conditions of joins are as before, and the others are all there again: PostgreSQL prunes by
 /// them when the query runs.
-///
-/// # Safety
-/// The planner's state, and a table of it that has members, and whose paths are made.
-pub unsafe fn restore(root: *mut PlannerInfo, whole: *mut RelOptInfo) {
-    // SAFETY: as above.
-    unsafe {
-        let Some(state) = Expressions::of_table(whole) else {
-            (*whole).baserestrictinfo = with_those_of_members(root, whole);
-            return;
-        };
-        let state = &mut state.conditions;
-        if !state.all.is_null() {
-            (*whole).baserestrictinfo = state.all;
-        }
-        pruning::remove_joins(whole, state);
+pub fn restore<'p>(planner: Planner<'p>, whole: Rel<'p>) {
+    let Some(state) = Expressions::of_table(planner, whole) else {
+        whole.set_conditions(with_those_of_members(planner, whole));
+        return;
+    };
+    if !state.conditions.all.get().is_empty() {
+        whole.set_conditions(state.conditions.all.get());
     }
+    pruning::remove_joins(whole, &state.conditions);
 }
 
 /// The conditions of a UNION ALL, and those that its members have got.
-///
-/// # Safety
-/// As [`restore`].
-unsafe fn with_those_of_members(root: *mut PlannerInfo, whole: *mut RelOptInfo) -> *mut List {
-    // SAFETY: as above.
-    unsafe {
-        let mut all: Vec<*mut RestrictInfo> = elements(members::of_whole(root, whole)).collect();
-        let own = all.len();
-        for place in elements::<AppendRelInfo>((*root).append_rel_list) {
-            let member = *(*root).simple_rel_array.add((*place).child_relid as usize);
-            if (*place).parent_relid != (*whole).relid || member.is_null() || (*member).part_scheme.is_null() {
-                continue;
-            }
-            if let Some(state) = Expressions::of_table(member) {
-                let implied = elements::<Node>(state.conditions.implied);
-                all.extend(implied.map(|condition| versions::restriction(root, condition)));
-            }
+fn with_those_of_members<'p>(planner: Planner<'p>, whole: Rel<'p>) -> List<'p, RestrictInfo> {
+    let mut all: Vec<Restriction> = members::of_whole(planner, whole).iter().collect();
+    let own = all.len();
+    for place in planner.places().iter().filter(|place| place.parent() == whole.number()) {
+        let Some(member) = planner.rel(place.child()).filter(|member| member.partitioning().is_some()) else {
+            continue;
+        };
+        if let Some(state) = Expressions::of_table(planner, member) {
+            let implied = state.conditions.implied.get();
+            all.extend(implied.iter().map(|condition| versions::restriction(planner, condition)));
         }
-        if all.len() == own { members::of_whole(root, whole) } else { list(&all) }
     }
+    if all.len() == own { members::of_whole(planner, whole) } else { all.into_iter().collect() }
 }

@@ -273,26 +273,74 @@ fn it_can_be_turned_off_for_some_only() {
     assert!(!is_rewritten(&mut cluster.client()));
 }
 
-/// A path over a copy of such a description is one over the index itself, too.
+/// A path over a copy of such a description is one over the index itself, too: whatever of it is copied.
 #[test]
 fn a_copy_of_what_the_planner_knows_of_an_index_can_be_planned_with() {
+    for hook in ["copies_indexes", "copies_arrays"] {
+        let cluster = Cluster::options().create();
+        let other = compiled(hook, &cluster);
+        cluster.append("postgresql.conf", &format!("shared_preload_libraries = 'pg_snowflake, {other}'\n"));
+        cluster.start();
+        let mut client = cluster.client();
+        let statements = format!("CREATE EXTENSION IF NOT EXISTS pg_snowflake; {ROWS}");
+        statements.split(';').for_each(|statement| client.batch_execute(statement).unwrap());
+        client.batch_execute("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off").unwrap();
+        for query in [
+            "SELECT id FROM r ORDER BY snowflake_timestamp(id), id LIMIT 5",
+            "SELECT count(*) FROM r WHERE snowflake_timestamp(id) > '2026-01-01 00:00:01'",
+            "SELECT max(snowflake_timestamp(id)) FROM r",
+            "SELECT count(*) FROM (SELECT date_bin('1 s', snowflake_timestamp(id), '2026-01-01') FROM r GROUP BY 1) x",
+            "SELECT count(*) FROM r JOIN other ON snowflake_timestamp(r.id) = snowflake_timestamp(other.id)",
+            "SELECT count(*) FROM r JOIN r AS s ON snowflake_timestamp(r.id) = snowflake_timestamp(s.id) AND r.n < 9",
+            "SELECT n FROM parts ORDER BY snowflake_timestamp(id) DESC, id DESC LIMIT 5",
+            "SELECT * FROM (TABLE parts UNION ALL TABLE r) u WHERE snowflake_timestamp(id) IN ('2026-01-01', '2026-01-02')",
+        ] {
+            let [on, off] = both_ways(&mut client, query);
+            assert_eq!(on, off, "{hook}: {query}");
+        }
+    }
+}
+
+/// Hooks of others that ours call, and functions of theirs, may raise an ERROR: it is one as any, and the session goes on.
+#[test]
+fn an_error_of_another_extension_is_an_ordinary_one() {
     let cluster = Cluster::options().create();
-    let other = compiled("copies_indexes", &cluster);
-    cluster.append("postgresql.conf", &format!("shared_preload_libraries = 'pg_snowflake, {other}'\n"));
+    let other = compiled("raises", &cluster);
+    cluster.append("postgresql.conf", &format!("shared_preload_libraries = '{other}, pg_snowflake'\n"));
     cluster.start();
     let mut client = cluster.client();
-    let statements = format!("CREATE EXTENSION IF NOT EXISTS pg_snowflake; {ROWS}");
+    let statements =
+        format!("CREATE EXTENSION IF NOT EXISTS pg_snowflake; {ROWS}; CREATE INDEX ON r ((n + 1)); ANALYZE r");
     statements.split(';').for_each(|statement| client.batch_execute(statement).unwrap());
-    client.batch_execute("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off").unwrap();
-    for query in [
-        "SELECT id FROM r ORDER BY snowflake_timestamp(id), id LIMIT 5",
-        "SELECT count(*) FROM r WHERE snowflake_timestamp(id) > '2026-01-01 00:00:01'",
-        "SELECT max(snowflake_timestamp(id)) FROM r",
-        "SELECT count(*) FROM (SELECT date_bin('1 s', snowflake_timestamp(id), '2026-01-01') FROM r GROUP BY 1) x",
-        "SELECT count(*) FROM r JOIN other ON snowflake_timestamp(r.id) = snowflake_timestamp(other.id)",
-        "SELECT n FROM parts ORDER BY snowflake_timestamp(id) DESC, id DESC LIMIT 5",
-    ] {
-        let [on, off] = both_ways(&mut client, query);
-        assert_eq!(on, off, "{query}");
+    let by_time = "SELECT count(*) FROM r WHERE snowflake_timestamp(id) > '2026-01-01 00:00:19'";
+    let mut places = vec![
+        ("table", by_time),
+        ("table", "SELECT count(*) FROM r"),
+        ("paths", by_time),
+        ("paths", "SELECT count(*) FROM r"),
+        ("statistics", "SELECT count(*) FROM r WHERE n + 1 = 5"),
+        ("release", by_time),
+        ("cost", by_time),
+        ("log", "DO $$ BEGIN RAISE LOG 'raise here'; END $$"),
+    ];
+    if value::<String>(&mut client, "SHOW server_version_num").parse::<u32>().unwrap() >= 180_000 {
+        places.push(("explain", "EXPLAIN SELECT 1"));
     }
+    let session: i32 = value(&mut client, "SELECT pg_backend_pid()");
+    for (place, query) in places {
+        for _ in 0..10 {
+            client.batch_execute(&format!("SET raises.at = '{place}'; BEGIN; SAVEPOINT before")).unwrap();
+            for end in ["ROLLBACK TO before", "ROLLBACK"] {
+                let error = client.batch_execute(query).expect_err(place);
+                let error = error.as_db_error().unwrap_or_else(|| panic!("{place}: {query}: {error}"));
+                assert_eq!(error.message(), format!("raised at {place}"), "{query}");
+                assert_eq!((error.code().code(), error.detail()), ("P0001", Some("By somebody else.")), "{query}");
+                client.batch_execute(end).unwrap();
+            }
+            client.batch_execute(&format!("RESET raises.at; {query}")).unwrap();
+        }
+    }
+    assert_eq!(value::<i32>(&mut client, "SELECT pg_backend_pid()"), session);
+    let [on, off] = both_ways(&mut client, by_time);
+    assert_eq!(on, off);
 }

@@ -1,0 +1,216 @@
+//! The planner's state of a query, and its tables: see [`nodes`](super::nodes).
+
+use super::nodes::{At, Expr, List, NumberSet, made};
+use pg_sys::{AppendRelInfo, IndexOptInfo, Node, Oid, PlannerInfo, RangeTblEntry, RelOptInfo, RestrictInfo};
+use pgrx::prelude::*;
+
+/// The state.
+pub type Planner<'p> = At<'p, PlannerInfo>;
+/// A table.
+pub type Rel<'p> = At<'p, RelOptInfo>;
+/// What the query says that a table is.
+pub type RangeEntry<'p> = At<'p, RangeTblEntry>;
+/// What a table that is a member of another one has from that.
+pub type MemberPlace<'p> = At<'p, AppendRelInfo>;
+/// A condition.
+pub type Restriction<'p> = At<'p, RestrictInfo>;
+/// An index.
+pub type Index<'p> = At<'p, IndexOptInfo>;
+/// A condition of an index.
+pub type OfIndex<'p> = At<'p, pg_sys::IndexClause>;
+
+/// In which direction an index is read.
+type Direction = pg_sys::ScanDirection::Type;
+
+/// A type that is passed by value, in eight bytes.
+enum EightBytes {
+    Id,
+    Time,
+}
+
+macro_rules! numbered {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $array:ident;)+) => {
+        $(
+            $(#[$doc])*
+            #[inline]
+            pub fn $name(self, number: u32) -> Option<At<'p, $type>> {
+                // SAFETY: each of these arrays, once it is there, has so many elements: NULL, or a pointer to what is of this type.
+                unsafe {
+                    let root = self.as_ptr();
+                    let is_there = !(*root).$array.is_null() && number < (*root).simple_rel_array_size.cast_unsigned();
+                    is_there.then(|| At::new(*(*root).$array.add(number as usize))).flatten()
+                }
+            }
+        )+
+    };
+}
+
+impl<'p> Planner<'p> {
+    numbered! {
+        /// The table that has this number in the query.
+        rel: RelOptInfo = simple_rel_array;
+        /// What the query says of it.
+        entry: RangeTblEntry = simple_rte_array;
+        /// What it has from the table that it is a member of.
+        place: AppendRelInfo = append_rel_array;
+    }
+
+    /// The query's join tree. Some of PostgreSQL's commands plan without a query.
+    #[inline]
+    pub fn join_tree(self) -> Option<Expr<'p>> {
+        self.query().join_tree().map(At::node)
+    }
+
+    /// Puts something else in the place of what a member has from its whole; the list of all members has it still.
+    pub fn set_place(self, place: MemberPlace<'p>) {
+        if self.place(place.child()).is_some() {
+            // SAFETY: the array has an element of this number, as there is one.
+            unsafe { *(*self.as_ptr()).append_rel_array.add(place.child() as usize) = place.as_ptr() };
+        }
+    }
+
+    /// Does something for which PostgreSQL's memory is taken that lasts while the query is planned. The search for an order of joins may forget
+    /// what it has allocated.
+    pub fn in_memory<T>(self, function: impl FnOnce() -> T) -> T {
+        match self.memory() {
+            // SAFETY: the memory is there while the query is planned, and what was current before is again afterwards.
+            Some(memory) => unsafe { pgrx::PgMemoryContexts::For(memory.as_ptr()).switch_to(|_| function()) },
+            None => function(),
+        }
+    }
+
+    /// The tables that an expression is of.
+    pub fn tables_of(self, expression: Expr<'p>) -> NumberSet<'p> {
+        // SAFETY: this walks through a tree, and makes a new set.
+        unsafe { NumberSet::new(pg_sys::pull_varnos(self.as_ptr(), expression.as_ptr())) }
+    }
+
+    /// An expression of a table as one of its member.
+    pub fn of_member(self, place: MemberPlace<'p>, expression: Expr<'p>) -> Expr<'p> {
+        let mut place = place.as_ptr();
+        // SAFETY: this copies a tree, with one place; a column that the member does not have is an ERROR.
+        unsafe { made(pg_sys::adjust_appendrel_attrs(self.as_ptr(), expression.as_ptr(), 1, &raw mut place)) }
+    }
+
+    /// An expression with what is known of it evaluated.
+    pub fn folded(self, expression: Expr<'p>) -> Expr<'p> {
+        // SAFETY: this copies a tree.
+        unsafe { made(pg_sys::eval_const_expressions(self.as_ptr(), expression.as_ptr())) }
+    }
+
+    /// Has the plan made again where a relation changes.
+    pub fn depend_on_relation(self, relation: Oid) {
+        let plan = self.plan().as_ptr();
+        // SAFETY: the plan's own list, which has no other user while the query is planned.
+        unsafe { (*plan).relationOids = pg_sys::list_append_unique_oid((*plan).relationOids, relation) };
+    }
+
+    /// Has the plan made again where a function changes, or the user does.
+    pub fn depend_on_function(self, function: Oid) {
+        let plan = self.plan();
+        plan.set_depends_on_role(true);
+        let cache = pg_sys::SysCacheIdentifier::PROCOID;
+        let none = pg_sys::Datum::from(0);
+        // SAFETY: the number that the catalog's cache has for a key, which is one OID; and a note of that OID.
+        unsafe {
+            let hash = pg_sys::GetSysCacheHashValue(cache as _, pg_sys::Datum::from(function), none, none, none);
+            // Once is enough, however often the query calls it.
+            if !plan.dependencies().iter().any(|item| item.cache() == cache as i32 && item.hash() == hash) {
+                pg_sys::record_plan_function_dependency(self.as_ptr(), function);
+            }
+        }
+    }
+
+    /// A constant `true` or `false`.
+    pub fn truth(self, value: bool) -> Expr<'p> {
+        // SAFETY: this makes a new node.
+        unsafe { made(pg_sys::makeBoolConst(value, false)) }
+    }
+
+    /// A constant of type `bigint`.
+    pub fn id(self, value: i64) -> Expr<'p> {
+        self.constant(EightBytes::Id, value)
+    }
+
+    /// A constant of type `timestamptz`.
+    pub fn time(self, value: i64) -> Expr<'p> {
+        self.constant(EightBytes::Time, value)
+    }
+
+    fn constant(self, of_type: EightBytes, value: i64) -> Expr<'p> {
+        let of_type = match of_type {
+            EightBytes::Id => pg_sys::INT8OID,
+            EightBytes::Time => pg_sys::TIMESTAMPTZOID,
+        };
+        let (value, length) = (pg_sys::Datum::from(value), size_of::<i64>() as i32);
+        // SAFETY: a type of this length, which is passed by value.
+        unsafe { made(pg_sys::makeConst(of_type, -1, pg_sys::InvalidOid, length, value, false, true)) }
+    }
+
+    /// In which order an index of a table is read, forward and backward, as far as the query has a use for it; and how much of that the query itself
+    /// sorts by. `None` where it has a use for no order.
+    pub fn orders(self, index: Index<'p>, table: Rel<'p>) -> Option<[(i32, Direction, List<'p, Node>); 2]> {
+        use pg_sys::ScanDirection::{BackwardScanDirection, ForwardScanDirection};
+        let root = self.as_ptr();
+        // SAFETY: these read what the planner has, and make new lists.
+        unsafe {
+            pg_sys::has_useful_pathkeys(root, table.as_ptr()).then(|| {
+                [ForwardScanDirection, BackwardScanDirection].map(|direction| {
+                    let mut wanted = 0;
+                    let keys = pg_sys::build_index_pathkeys(root, index.as_ptr(), direction);
+                    let keys = pg_sys::truncate_useless_pathkeys(root, table.as_ptr(), keys);
+                    pg_sys::pathkeys_count_contained_in(self.order().as_ptr(), keys, &raw mut wanted);
+                    (wanted, direction, List::new(keys))
+                })
+            })
+        }
+    }
+}
+
+impl<'p> Rel<'p> {
+    /// What the table has from the one that it is a member of, and that; `None` where it is no member.
+    #[inline]
+    pub fn place(self, planner: Planner<'p>) -> Option<(MemberPlace<'p>, Self)> {
+        if self.kind() != pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL {
+            return None;
+        }
+        let place = planner.place(self.number())?;
+        Some((place, planner.rel(place.parent())?))
+    }
+}
+
+macro_rules! keys {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $array:ident;)+) => {
+        $(
+            $(#[$doc])*
+            pub fn $name(self, at: usize) -> Option<$type> {
+                // SAFETY: each of these arrays, where it is there, has an element for each key column.
+                unsafe {
+                    let index = self.as_ptr();
+                    let is_there = !(*index).$array.is_null() && at < (*index).nkeycolumns.unsigned_abs() as usize;
+                    is_there.then(|| *(*index).$array.add(at))
+                }
+            }
+        )+
+    };
+}
+
+impl<'p> Index<'p> {
+    keys! {
+        /// The family of operators of a key column.
+        family: Oid = opfamily;
+        /// The type that these operators take.
+        input_type: Oid = opcintype;
+        /// Whether a key column is in falling order; `None` where the index has no order.
+        is_falling: bool = reverse_sort;
+        /// Whether NULLs come first.
+        has_nulls_first: bool = nulls_first;
+    }
+
+    /// Whether a column of the index is this expression.
+    pub fn has(self, at: usize, expression: Expr<'p>) -> bool {
+        // SAFETY: this reads two trees, and the column of this number, which the index has.
+        let is = || unsafe { pg_sys::match_index_to_operand(expression.as_ptr(), at as i32, self.as_ptr()) };
+        at < self.column_count().unsigned_abs() as usize && is()
+    }
+}

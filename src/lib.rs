@@ -84,7 +84,7 @@ fn forbid_backtraces() {
     // SAFETY: a process of PostgreSQL has one thread.
     unsafe { std::env::set_var(VARIABLE, "0") };
     let _ = std::backtrace::Backtrace::capture();
-    // SAFETY: as above.
+    // SAFETY: there is still one thread.
     unsafe {
         match before {
             Some(value) => std::env::set_var(VARIABLE, value),

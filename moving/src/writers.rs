@@ -8,7 +8,7 @@ use crate::{Facts, MovePlan, MoveStep, Sequence};
 pub struct Writer {
     /// Its name, as a statement writes it.
     pub name: String,
-    /// Whether it may execute `snowflake_next()`, or all roles may that are its members.
+    /// Whether it may execute `snowflake_next()`; for `PUBLIC`, whether all roles may.
     pub may_make_ids: bool,
 }
 

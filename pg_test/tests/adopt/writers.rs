@@ -15,13 +15,15 @@ fn who_may_insert_and_not_execute_is_in_the_way() {
     let mut client = cluster.client();
     call(
         &mut client,
-        "CREATE ROLE \"By Grant\" LOGIN; CREATE ROLE by_column LOGIN; CREATE ROLE by_view LOGIN; CREATE ROLE by_partition LOGIN;
+        "CREATE ROLE \"By Grant\" LOGIN; CREATE ROLE by_column LOGIN; CREATE ROLE by_view LOGIN; CREATE ROLE by_partition LOGIN; CREATE ROLE by_rule LOGIN;
          CREATE ROLE gathers; CREATE ROLE member LOGIN IN ROLE gathers; CREATE ROLE everything LOGIN IN ROLE pg_write_all_data;
          CREATE ROLE trusted; CREATE ROLE of_trusted LOGIN IN ROLE trusted; CREATE ROLE reader LOGIN; CREATE ROLE boss LOGIN SUPERUSER;
          CREATE ROLE gathers_trusted; GRANT gathers_trusted TO of_trusted; CREATE ROLE owner LOGIN; GRANT CREATE ON SCHEMA public TO owner;
          SET ROLE owner;
          CREATE TABLE orders (id bigserial, at date, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
          CREATE TABLE orders_2026 PARTITION OF orders FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
+         CREATE TABLE feed (at date); CREATE RULE fed AS ON INSERT TO feed DO ALSO INSERT INTO orders (at) VALUES (new.at);
+         CREATE RULE counts AS ON DELETE TO feed DO ALSO SELECT count(*) FROM orders; GRANT INSERT ON feed TO by_rule; GRANT DELETE ON feed TO reader;
          CREATE VIEW open_orders AS SELECT * FROM orders; CREATE VIEW counted AS SELECT count(*) FROM orders;
          GRANT INSERT ON orders TO \"By Grant\", gathers, gathers_trusted, of_trusted, boss; GRANT INSERT (id) ON orders TO by_column;
          GRANT INSERT ON orders_2026 TO by_partition; GRANT INSERT ON open_orders TO by_view; GRANT ALL ON counted TO reader;
@@ -37,7 +39,7 @@ fn who_may_insert_and_not_execute_is_in_the_way() {
         &mut client,
         "REVOKE EXECUTE ON FUNCTION snowflake_next() FROM PUBLIC; GRANT EXECUTE ON FUNCTION snowflake_next() TO trusted",
     );
-    let roles = "\"By Grant\", by_column, by_partition, by_view, everything, gathers, owner";
+    let roles = "\"By Grant\", by_column, by_partition, by_rule, by_view, everything, gathers, gathers_trusted, owner";
     let expected = format!(
         "rows of public.orders may be inserted by {roles}, and EXECUTE on public.snowflake_next() was revoked, which an INSERT needs: \
          GRANT EXECUTE ON FUNCTION public.snowflake_next() TO {roles}"
@@ -54,7 +56,9 @@ fn who_may_insert_and_not_execute_is_in_the_way() {
         ("by_column", "INSERT INTO orders DEFAULT VALUES"),
         ("by_partition", "INSERT INTO orders_2026 (at) VALUES ('2026-02-01')"),
         ("by_view", "INSERT INTO open_orders (at) VALUES ('2026-02-01')"),
+        ("by_rule", "INSERT INTO feed VALUES ('2026-02-01')"),
         ("everything", "INSERT INTO orders (at) VALUES ('2026-02-01')"),
+        ("gathers_trusted", "INSERT INTO orders (at) VALUES ('2026-02-01')"),
         ("member", "INSERT INTO orders (at) VALUES ('2026-02-01')"),
         ("owner", "INSERT INTO orders (at) VALUES ('2026-02-01')"),
     ] {

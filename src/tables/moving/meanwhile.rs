@@ -48,8 +48,9 @@ pub fn told<T>(tables: impl Iterator<Item = pg_sys::Oid>, work: impl FnOnce() ->
     let names: Vec<String> = named.iter().map(|(_, name)| name.clone()).collect();
     let before = changes();
     let ended = |caught: CaughtError| -> Result<T, Error> {
-        let is_of_catalogue = matches!(&caught, CaughtError::PostgresError(report)
-            if report.sql_error_code() == PgSqlErrorCode::ERRCODE_INTERNAL_ERROR);
+        // A function of PostgreSQL's own does not find what it was asked for, or a statement of ours does not find the names in it.
+        let is_of_catalogue = matches!(&caught, CaughtError::PostgresError(report) if matches!(report.sql_error_code(),
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR | PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN | PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE));
         if is_of_catalogue && changes() != before {
             // After an error of PostgreSQL's, there is nothing to do but to raise one.
             Error::from(MovingError::Changed(names.clone())).raise();

@@ -58,7 +58,8 @@ fn our_tables() -> String {
 pub(super) const LOOK_COUNT: usize = 5;
 
 /// Reads what there is: the server and the database; the schema; the tables that have our names; their columns; who but the owner may do
-/// what with them. What quotes names has none here, as the setting `quote_all_identifiers` decides on them.
+/// what with them. What quotes names has none here, as the setting `quote_all_identifiers` decides on them. No table is locked for that: to
+/// show a default with its table would, and a lock on the tables of segments must not hold up leases.
 pub(super) fn look() -> String {
     let (of_schema, of_table, tables) = (is_trusted("n.nspowner"), is_trusted("c.relowner"), our_tables());
     let is_superuser = is_superuser();
@@ -81,7 +82,9 @@ pub(super) fn look() -> String {
            (SELECT l.collname FROM pg_catalog.pg_collation AS l JOIN pg_catalog.pg_namespace AS s \
             ON s.oid {EQUAL} l.collnamespace AND s.nspname {EQUAL} 'pg_catalog' WHERE l.oid {EQUAL} a.attcollation), \
            a.attnotnull, \
-           (SELECT pg_catalog.replace(pg_catalog.left(pg_catalog.pg_get_expr(d.adbin, d.adrelid), 100), '\"', '') FROM pg_catalog.pg_attrdef AS d \
+           (SELECT CASE WHEN a.attgenerated {EQUAL} '' THEN \
+             pg_catalog.replace(pg_catalog.left(pg_catalog.pg_get_expr(d.adbin, 0), 100), '\"', '') ELSE 'generated' END \
+            FROM pg_catalog.pg_attrdef AS d \
             WHERE d.adrelid {EQUAL} a.attrelid AND d.adnum {EQUAL} a.attnum), \
            a.attidentity OPERATOR(pg_catalog.<>) '', \
            EXISTS (SELECT FROM pg_catalog.pg_type AS t JOIN pg_catalog.pg_namespace AS s ON s.oid {EQUAL} t.typnamespace \

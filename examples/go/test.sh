@@ -2,5 +2,6 @@
 # Tests the example with the packages of Debian 12, on the server that PGHOST, PGPORT, PGUSER and PGDATABASE name.
 set -euo pipefail
 cd "$(dirname "$0")"
-GO111MODULE=off GOPATH=/usr/share/gocode go vet .
-GO111MODULE=off GOPATH=/usr/share/gocode go test -count=1 -v .
+export GO111MODULE=off GOPATH=/usr/share/gocode
+go vet .
+go test -count=1 -v .

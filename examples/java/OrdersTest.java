@@ -14,7 +14,10 @@ import org.hibernate.SessionFactory;
 import org.hibernate.Transaction;
 import org.hibernate.cfg.Configuration;
 
-/** Tests the example on the server that PGHOST, PGPORT, PGUSER and PGDATABASE name. */
+/**
+ * Tests the example on the server that PGHOST, PGPORT, PGUSER and PGDATABASE name, with keys of the types that are given, or of bigint
+ * and of snowflake_id.
+ */
 public class OrdersTest {
     static final long PUBLISHED = 382304429472247813L;
     static final int MANY = 5000;
@@ -25,9 +28,9 @@ public class OrdersTest {
     final Connection connection = DriverManager.getConnection(URL, env("PGUSER"), "");
     final SessionFactory factory;
 
-    OrdersTest() throws SQLException {
-        execute("CREATE TABLE orders (id " + System.getenv().getOrDefault("KEY_TYPE", "bigint")
-                + " PRIMARY KEY DEFAULT snowflake_next(), item text NOT NULL, quantity int NOT NULL)");
+    OrdersTest(String keys) throws SQLException {
+        execute("DROP TABLE IF EXISTS orders");
+        execute("CREATE TABLE orders (id " + keys + " PRIMARY KEY DEFAULT snowflake_next(), item text NOT NULL, quantity int NOT NULL)");
         factory = new Configuration()
                 .addAnnotatedClass(Order.class)
                 .setProperty("hibernate.connection.url", URL)
@@ -39,14 +42,18 @@ public class OrdersTest {
     }
 
     public static void main(String[] arguments) throws Exception {
-        OrdersTest test = new OrdersTest();
-        test.jdbc();
-        test.hibernate();
-        test.times();
-        test.json();
-        test.factory.close();
-        test.connection.close();
-        System.out.println("4 tests passed");
+        List<String> types = arguments.length > 0 ? List.of(arguments) : List.of("bigint", "snowflake_id");
+        for (String keys : types) {
+            OrdersTest test = new OrdersTest(keys);
+            test.jdbc();
+            test.hibernate();
+            test.times();
+            test.json();
+            test.idType();
+            test.factory.close();
+            test.connection.close();
+            System.out.println("5 tests passed with keys of " + keys);
+        }
     }
 
     void jdbc() throws SQLException {
@@ -125,6 +132,40 @@ public class OrdersTest {
                 equal(layout.createdAt(rows.getLong(1)), rows.getTimestamp(2).toInstant());
             }
             equal(count, MANY);
+        }
+    }
+
+    /** What JDBC makes of snowflake_id: getLong() reads it, getObject() returns text in a PGobject, and getObject(…, Long.class) fails. */
+    void idType() throws SQLException {
+        execute("CREATE TEMPORARY TABLE typed_orders"
+                + " (id snowflake_id PRIMARY KEY DEFAULT snowflake_next(), parent snowflake_id)");
+        try (var insert = connection.prepareStatement("INSERT INTO typed_orders VALUES (?, ?)")) {
+            insert.setLong(1, PUBLISHED);
+            insert.setLong(2, PUBLISHED);
+            insert.executeUpdate();
+        }
+        // More often than the driver needs to prefer the binary form.
+        try (var query = connection.prepareStatement("SELECT id FROM typed_orders WHERE id = ?")) {
+            for (int n = 0; n < 12; n++) {
+                query.setLong(1, PUBLISHED);
+                try (ResultSet row = query.executeQuery()) {
+                    row.next();
+                    equal(row.getLong(1), PUBLISHED);
+                    equal(row.getObject(1).toString(), Long.toString(PUBLISHED));
+                    try {
+                        row.getObject(1, Long.class);
+                        throw new AssertionError("getObject of a class");
+                    } catch (SQLException refused) {
+                        // As it should be.
+                    }
+                }
+            }
+        }
+        try (var insert = connection.prepareStatement("INSERT INTO typed_orders DEFAULT VALUES", new String[] {"id"})) {
+            insert.executeUpdate();
+            ResultSet keys = insert.getGeneratedKeys();
+            keys.next();
+            equal(keys.getLong(1) > PUBLISHED / 2, true);
         }
     }
 

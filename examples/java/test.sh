@@ -8,4 +8,4 @@ classpath=$(printf "$jars/%s.jar:" postgresql hibernate-core hibernate-commons-a
   geronimo-jta-1.2-spec antlr commons-collections3 dom4j javassist slf4j-api slf4j-nop \
   jackson-core jackson-annotations jackson-databind)
 javac -Xlint:all,-processing,-classfile,-path -d classes -cp "$classpath" ./*.java
-java -cp "classes:$classpath" OrdersTest
+java -cp "classes:$classpath" OrdersTest "$@"

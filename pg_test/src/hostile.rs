@@ -25,7 +25,7 @@ const USERS: [&str; 1] = ["owner"];
 const TEXTS: [&str; 8] = ["core/src", "registry/src", "moving/src", "src", "sql", "examples", "scripts", "docs"];
 
 /// What is no text of ours in them.
-const LEFT_OUT: [&str; 4] = ["node_modules", "evidence", "bench", "target"];
+const LEFT_OUT: [&str; 5] = ["node_modules", "venv", "evidence", "bench", "target"];
 
 /// A stopped cluster whose databases are hostile, made once in a program.
 pub(crate) fn template(installation: &Installation) -> Arc<Cluster> {
@@ -113,7 +113,8 @@ fn words() -> &'static BTreeSet<String> {
     })
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
+/// What stands in a folder, but for what is no text of ours.
+pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let is_ours = |path: &PathBuf| !LEFT_OUT.iter().any(|name| path.file_name().unwrap().to_str() == Some(name));
     entries.filter(is_ours).collect()

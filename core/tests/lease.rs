@@ -557,6 +557,30 @@ fn retries_grow_apart() {
     assert!(!TERMS.leads_too_far());
 }
 
+/// From some milliseconds up to a second, of which chance takes away all or nothing.
+#[test]
+fn who_was_slower_waits_and_longer_each_time() {
+    let longest = [1, 2, 3, 8, 9, 10, u32::MAX].map(|conflicts| TERMS.contend_after(conflicts, 0).0);
+    assert_eq!(longest, [4_000, 8_000, 16_000, 512_000, 1_024_000, 1_024_000, 1_024_000]);
+    assert_eq!((TERMS.contend_after(3, 5_000), TERMS.contend_after(3, 16_000)), (Micros(11_000), Micros(0)));
+}
+
+/// The last quarter of the window, and not once the grant is over.
+#[test]
+fn a_grant_is_urgent_shortly_before_its_end() {
+    let quarter = WINDOW / 4;
+    for (left, is_urgent) in [
+        (Micros(-1), false),
+        (Micros(0), false),
+        (Micros(1), true),
+        (quarter - Micros(1), true),
+        (quarter, false),
+        (WINDOW, false),
+    ] {
+        assert_eq!(TERMS.is_urgent(left), is_urgent, "{left:?}");
+    }
+}
+
 // The lessee, with a registry and sessions.
 
 /// A registry that does what it is told, or fails as the test says.
@@ -797,6 +821,60 @@ fn a_lease_is_renewed_in_time_and_an_outage_is_reported_once_a_minute() {
     assert_eq!(count(|event| matches!(event, Event::Answering(_))), 1);
     assert_eq!(count(|event| matches!(event, Event::Expired(_))), 1);
     assert_eq!(count(|event| matches!(event, Event::Gained(_))), 2);
+}
+
+/// Pauses grow up to 5 s. In the last quarter of the window before the lease ends they are a second, and afterwards 5 s again.
+#[test]
+fn in_an_outage_no_time_is_lost_shortly_before_the_lease_ends() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    let mut pauses = Vec::new();
+    let mut now = Micros::from_secs(20);
+    while now < Micros::from_secs(75) {
+        server.clock = start() + now;
+        match server.step(ZERO + now, 0) {
+            Ok(_) => server.answer(ZERO + now, Answer::Failed, 0),
+            Err(pause) => {
+                pauses.push(pause.unwrap());
+                now = now + pause.unwrap();
+            }
+        }
+    }
+    let growing = [100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000, 5000];
+    let urgent = [1000; 14];
+    let expected: Vec<_> = growing.into_iter().chain(urgent).chain([5000; 3]).map(Micros::from_millis).collect();
+    assert_eq!(pauses, expected);
+}
+
+/// Others are faster each time. After a lease, the next conflict is the first one again.
+#[test]
+fn servers_that_want_the_same_worker_come_apart() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    let mut now = ZERO;
+    for _ in 0..2 {
+        let mut pauses = Vec::new();
+        for _ in 0..100 {
+            match server.step(now, 0) {
+                Err(_) if pauses.len() == 11 => break,
+                Ok(Next::Write(..)) => server.answer(now, Answer::Conflict(Some(record(Some(9), 9, 0, 60))), 0),
+                Ok(request) => {
+                    let answer = registry.answer(request);
+                    server.answer(now, answer, 0);
+                }
+                Err(pause) => {
+                    pauses.push(pause.unwrap().0 / 1000);
+                    now = now.saturating_add(pause.unwrap());
+                }
+            }
+        }
+        assert_eq!(pauses, [4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024]);
+        now = now.saturating_add(Micros::from_secs(2));
+        server.settle(&mut registry, now);
+        assert!(server.claim().is_some());
+        // Another one is wanted.
+        let other = server.lessee.held().unwrap().0.0 ^ 1;
+        server.lessee.configure(TERMS, Wanted::One(WorkerNumber(other)));
+    }
 }
 
 /// Asks until there is a write.
@@ -1045,6 +1123,39 @@ fn an_operator_who_knows_better_is_obeyed() {
     server.clock = at(130);
     server.settle(&mut registry, later(130));
     assert_eq!(registry.namespace.unwrap().leases_from, None);
+}
+
+/// `trust` ends the pause of a server that was refused a lease. It does not end one after a failure, nor one of a server that has a
+/// lease.
+#[test]
+fn an_operator_who_knows_better_ends_no_other_pause() {
+    // Without a lease, as it was refused: at once.
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    registry.namespace = Some(namespace(&narrow(), 99, Some(at(660))));
+    assert!(server.settle(&mut registry, ZERO).unwrap() > Micros(0));
+    server.lessee.trust(true);
+    assert_eq!(server.step(ZERO, 0), Ok(Next::ReadAll));
+
+    // The registry does not answer.
+    let mut server = Server::new(1);
+    server.step(ZERO, 0).unwrap();
+    server.answer(ZERO, Answer::Failed, 0);
+    let pause = server.step(ZERO, 0);
+    assert!(matches!(pause, Err(Some(length)) if length > Micros(0)));
+    server.lessee.trust(true);
+    assert_eq!(server.step(ZERO, 0), pause);
+
+    // It has a lease, and waits as another server was faster at the worker that it is to have.
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    let other = server.lessee.held().unwrap().0.0 ^ 1;
+    server.lessee.configure(TERMS, Wanted::One(WorkerNumber(other)));
+    first_write(&mut server, &mut registry, ZERO);
+    server.answer(ZERO, Answer::Conflict(None), 0);
+    let pause = server.step(ZERO, 0);
+    assert!(matches!(pause, Err(Some(length)) if length > Micros(0)));
+    server.lessee.trust(true);
+    assert_eq!(server.step(ZERO, 0), pause);
 }
 
 const YEAR: i64 = 365 * 86400;

@@ -632,6 +632,31 @@ fn what_is_not_answered_is_abandoned() {
     }
 }
 
+/// Other servers are granted ranges meanwhile. The first conflict is nothing: it shows how the record is now.
+#[test]
+fn servers_that_want_ranges_of_the_same_tag_come_apart() {
+    let (mut registry, mut server) = with_orders(1_000_000);
+    for _ in 0..2 {
+        while server.claim(&orders(), 1000).is_some() {}
+        let (mut pauses, requests) = (Vec::new(), registry.requests);
+        for _ in 0..23 {
+            registry.version += 1;
+            registry.records.get_mut(&orders()).unwrap().version = Version(registry.version);
+            // Nothing is taken off by chance.
+            server.chance = (server.now.0 as u64).wrapping_neg();
+            if let Some(pause) = server.step(&mut registry, Fate::Done) {
+                pauses.push(pause.0 / 1000);
+                server.now = server.now.saturating_add(pause);
+            }
+        }
+        assert_eq!(pauses, [4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024]);
+        assert_eq!(registry.requests - requests, pauses.len() + 1);
+        // Granted at last: the next conflict is the first one again.
+        server.settle(&mut registry);
+        assert!(server.claim(&orders(), 1).is_some());
+    }
+}
+
 /// The registry was away for as long as a range lasts, so that all servers have a range to ask for. They do not ask all at once; one
 /// that has nothing left asks at once.
 #[test]

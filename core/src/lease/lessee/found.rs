@@ -1,0 +1,194 @@
+//! What follows from what was found: the namespace's record, all records, one record, or that a grant was installed. It is here
+//! that a loss of the registry is noticed, and a worker chosen.
+
+use super::super::change::{is_current, shorten};
+use super::super::choice::{Choice, Search};
+use super::super::namespace::{Known, NamespaceRecord, check_namespace};
+use super::super::published::NotInstalled;
+use super::super::record::{Stored, WorkerNumber};
+use super::super::steps::{Event, Found, Moment};
+use super::knowledge::NOTHING;
+use super::state::Lessee;
+use super::todo::{Ask, Todo};
+use std::collections::BTreeMap;
+
+impl Lessee {
+    pub(super) fn found_namespace(&mut self, moment: &Moment, found: Option<NamespaceRecord>) {
+        self.succeed(moment);
+        self.knowledge.record = None;
+        let known = self.known(moment);
+        match (check_namespace(&self.layout, found.as_ref(), &known, moment.chance), found) {
+            (Ok(Some(record)), found) => self.todo = Todo::SetNamespace(found, record),
+            (Ok(None), Some(found)) if self.knowledge.life != Some(found.life) => self.todo = Todo::Remember(found),
+            (Ok(None), Some(found)) => self.use_namespace(found),
+            (Ok(None), None) => self.todo = Todo::Namespace,
+            (Err(other), _) => {
+                self.todo = Todo::Namespace;
+                self.refused(moment, Event::OtherLayout(other));
+            }
+        }
+    }
+
+    /// What this server knows of the namespace.
+    fn known(&self, moment: &Moment) -> Known {
+        if self.knowledge.trust.is_given {
+            return NOTHING;
+        }
+        let held = self.in_use.held.as_ref().map(|(_, stored)| stored.record.granted_until);
+        let now = moment.now.min(self.layout.end()).max(self.layout.epoch());
+        Known {
+            life: self.knowledge.life,
+            is_record_lost: self.knowledge.is_record_lost,
+            granted_until: held.max(moment.seen.end),
+            over_at: now.saturating_add(self.terms.max_lead).saturating_add(self.terms.window),
+        }
+    }
+
+    /// The namespace's record is good, and noted on this server.
+    pub(super) fn use_namespace(&mut self, record: NamespaceRecord) {
+        self.knowledge.record = Some(record);
+        (self.knowledge.is_checked, self.knowledge.is_record_lost) = (true, false);
+        self.todo = if self.in_use.held.is_some() { Todo::Rest } else { Todo::Search };
+    }
+
+    pub(super) fn found_all(&mut self, moment: &Moment, found: &Found) {
+        self.succeed(moment);
+        let Found { records, gone, .. } = found;
+        if let Some(worker) = self.lost_beside(moment, records) {
+            self.record_is_lost(moment, worker);
+            return;
+        }
+        let ahead = self.clock.ahead(moment, found, self.terms.max_jump);
+        self.watch.note(self.me.holder.system_identifier, records, moment.monotonic);
+        let search = Search {
+            layout: &self.layout,
+            me: &self.me,
+            wanted: self.wanted,
+            records,
+            watch: &self.watch,
+            gone,
+            beside: moment.seen.worker,
+            now: moment.now,
+            monotonic: moment.monotonic,
+            line: moment.seen.line,
+            leases_from: self.knowledge.leases_from(),
+            terms: self.terms,
+        };
+        let rewound = moment.seen.rewound_to.zip(search.left_far_ahead());
+        if let Some(write) = rewound.and_then(|(to, (worker, stored))| shorten(worker, stored, to)) {
+            self.todo = Todo::Shorten(write);
+            return;
+        }
+        if let Some(ahead) = ahead {
+            self.todo = Todo::Search;
+            self.refused(moment, Event::ClockAhead(ahead));
+            return;
+        }
+        let choice = search.choose(moment.chance);
+        let chosen = if let Choice::Lease(worker) = choice { Some(worker) } else { None };
+        for (worker, stored) in search.strays(chosen) {
+            self.giving.add(worker, Some(stored.clone()));
+        }
+        match choice {
+            Choice::Lease(worker) => {
+                self.giving.keep(worker);
+                self.todo = Todo::Lease(Ask::new(worker, records.get(&worker).cloned()));
+            }
+            Choice::NoWorker(no) => {
+                self.todo = Todo::Search;
+                self.refused(moment, Event::NoWorker(no));
+            }
+            Choice::NotBefore(instant) => {
+                self.todo = Todo::Search;
+                self.refused(moment, Event::NotBefore(instant));
+            }
+        }
+    }
+
+    /// The worker beside the line, where an earlier process of this run has leased it, and its record is gone, or older than
+    /// the grant that sessions have. Nothing of that once it is on record that the registry has forgotten.
+    fn lost_beside(&self, moment: &Moment, records: &BTreeMap<WorkerNumber, Stored>) -> Option<WorkerNumber> {
+        let (worker, end) = moment.seen.worker.zip(moment.seen.end)?;
+        let is_lost = match records.get(&worker) {
+            Some(Stored { record, .. }) => self.me.owns(record) && record.granted_until < end,
+            None => true,
+        };
+        (self.in_use.held.is_none() && !self.knowledge.has_noted_loss(end) && is_lost).then_some(worker)
+    }
+
+    /// What was found in place of what was expected.
+    pub(super) fn found_one(&mut self, moment: &Moment, ask: Ask, found: Option<Stored>) {
+        self.succeed(moment);
+        let was_held = self.in_use.is(ask.worker);
+        match found {
+            Some(stored) if was_held && self.me.owns(&stored.record) && self.in_use.is_newer_than(&stored) => {
+                self.record_is_lost(moment, ask.worker);
+                // The grant is the one that was confirmed: nobody can have taken over what still has this run's token.
+                self.in_use.set_version(&stored);
+            }
+            // Also where it is as it was sent: what can be read may not be durable yet, and never be.
+            Some(stored) if self.me.owns(&stored.record) => {
+                self.todo = Todo::Lease(Ask::new(ask.worker, Some(stored)));
+            }
+            // Found before, and dealt with.
+            None if was_held && self.in_use.is_gone => {
+                self.todo = Todo::Lease(Ask { is_gone: true, sent: None, ..ask });
+            }
+            None if was_held => {
+                self.record_is_lost(moment, ask.worker);
+                self.in_use.is_gone = true;
+            }
+            Some(stored) if was_held => {
+                self.events.push(Event::Lost { worker: ask.worker, by: stored.record.holder });
+                self.in_use.lose();
+                self.search();
+            }
+            _ => {
+                self.conflicts += 1;
+                self.pause(moment, self.terms.contend_after(self.conflicts, moment.chance));
+                self.search();
+            }
+        }
+    }
+
+    /// The record of the worker in use is not as it was confirmed. Where its grant is over, somebody else may have taken
+    /// the worker before the registry forgot that: then it is not stored again.
+    fn record_is_lost(&mut self, moment: &Moment, worker: WorkerNumber) {
+        self.events.push(Event::Vanished(worker));
+        (self.knowledge.is_record_lost, self.knowledge.record) = (true, None);
+        if let Some((_, stored)) = &self.in_use.held
+            && !is_current(&self.layout, &stored.record, moment.now, &moment.seen)
+        {
+            self.in_use.held = None;
+        }
+        self.todo = Todo::Namespace;
+    }
+
+    pub(super) fn installed(
+        &mut self,
+        moment: &Moment,
+        worker: WorkerNumber,
+        stored: Stored,
+        outcome: Result<(), NotInstalled>,
+    ) {
+        match outcome {
+            Ok(()) => {
+                let renew_after = self.terms.renew_after(moment.chance);
+                let (before, gained) = self.in_use.install(worker, stored, moment.monotonic, renew_after);
+                self.events.extend(gained);
+                if let Some((before, stored)) = before {
+                    self.giving.add(before, Some(stored));
+                }
+                self.conflicts = 0;
+                self.refusals.end();
+                self.knowledge.use_up_trust();
+                self.todo = Todo::Rest;
+            }
+            Err(NotInstalled::RenewFirst) => self.todo = Todo::Lease(Ask::new(worker, Some(stored))),
+            Err(NotInstalled::NoSuchWorker(_)) => {
+                self.pause(moment, self.terms.look_after(moment.chance));
+                self.search();
+            }
+        }
+    }
+}

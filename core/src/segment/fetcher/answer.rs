@@ -1,0 +1,206 @@
+//! What came of the last step: the second half of each step of the process that talks to the registry. It is here that a loss of the
+//! registry is noticed, the size of a range decided, and what is left given back, one tag after the other.
+
+use super::super::change::{TagRefusal, TagWrite, give_back, grant};
+use super::super::record::{Range, State, StoredTag, Tag};
+use super::super::steps::{FetchAnswer, FetchMoment, NotDone, Slot, TagEvent, TagStanding};
+use super::super::terms::RangeTerms;
+use super::known::{held, top};
+use super::state::Fetcher;
+use super::todo::FetchTodo;
+use crate::lease::Version;
+use std::collections::{BTreeMap, VecDeque};
+
+impl Fetcher {
+    /// What came of [`Self::next`]. An answer that does not belong to it counts as a failure.
+    pub fn answer(&mut self, moment: &FetchMoment<'_>, answer: FetchAnswer) {
+        if matches!(answer, FetchAnswer::Failed | FetchAnswer::Unknown) {
+            return self.fail(moment, answer == FetchAnswer::Unknown);
+        }
+        let todo = std::mem::replace(&mut self.todo, FetchTodo::Rest);
+        if self.failures.end(moment.monotonic) {
+            self.spread(moment);
+        }
+        match (todo, answer) {
+            (FetchTodo::ReadAll, FetchAnswer::All(found)) => self.found_all(moment, found),
+            (FetchTodo::ReadOrder, FetchAnswer::One(found))
+            | (FetchTodo::WriteOrder(_), FetchAnswer::Conflict(found)) => {
+                self.go_on_with_order(moment, found);
+            }
+            (FetchTodo::WriteOrder(write), FetchAnswer::Stored(version)) => {
+                let record = write.record.clone();
+                self.note_stored(&write, version);
+                self.finish(Ok(record));
+            }
+            (FetchTodo::ReadSlot(slot), FetchAnswer::One(found)) => self.ask(moment, slot, found),
+            (FetchTodo::Grant(slot, ..), FetchAnswer::Conflict(found)) => {
+                self.conflicts += 1;
+                // Others ask for ranges, too.
+                if self.conflicts > 1 {
+                    self.pause(moment, self.terms.pauses.contend_after(self.conflicts - 1, moment.chance));
+                }
+                self.ask(moment, slot, found);
+            }
+            (FetchTodo::Grant(slot, write, range), FetchAnswer::Stored(version)) => {
+                self.note_stored(&write, version);
+                self.conflicts = 0;
+                self.todo = FetchTodo::Install(slot, range);
+            }
+            (FetchTodo::Install(slot, range), FetchAnswer::Installed) => self.installed(moment, slot, range),
+            (FetchTodo::Restore(_, write), FetchAnswer::Stored(version)) => self.note_stored(&write, version),
+            (FetchTodo::Restore(slot, _), FetchAnswer::Conflict(found)) => self.note(moment, slot, found),
+            (FetchTodo::Close, FetchAnswer::Closed) => {
+                let is_empty = moment.held.iter().all(|held| held.left() == 0);
+                self.todo = if is_empty { FetchTodo::Done } else { FetchTodo::ReadAll };
+            }
+            (FetchTodo::GiveBack(slot, write), FetchAnswer::Stored(_)) => {
+                let (tag, next) = (self.slots[slot].tag.clone(), write.record.next);
+                self.events.push(TagEvent::GivenBack { tag, next });
+                self.give_next(moment);
+            }
+            // Something was granted since.
+            (FetchTodo::GiveBack(..), FetchAnswer::Conflict(_)) => self.give_next(moment),
+            (FetchTodo::GiveBack(..), FetchAnswer::OtherNamespace) => self.todo = FetchTodo::Done,
+            // The lessee looks at it.
+            (FetchTodo::WriteOrder(_), FetchAnswer::OtherNamespace) => self.finish(Err(NotDone::Failed)),
+            (FetchTodo::Grant(..) | FetchTodo::Restore(..), FetchAnswer::OtherNamespace) => {
+                self.pause(moment, Self::NAMESPACE_WAIT);
+            }
+            (todo, _) => {
+                self.todo = todo;
+                self.fail(moment, false);
+            }
+        }
+    }
+
+    /// The record of a tag was found: asks for a range from there.
+    pub(super) fn ask(&mut self, moment: &FetchMoment<'_>, slot: Slot, found: Option<StoredTag>) {
+        self.note(moment, slot, found);
+        let held = held(moment, slot);
+        let known = &self.slots[slot];
+        if known.standing != TagStanding::Live || self.stop_by.is_some() {
+            return;
+        }
+        let bounds = known.stored.as_ref().map(|stored| stored.record.bounds);
+        let size = match (bounds, known.size) {
+            (Some(bounds), Some(before)) => {
+                self.terms.next_size(bounds, before, known.rate(&self.terms, &held, moment.monotonic))
+            }
+            (Some(bounds), None) => bounds.nearest(self.sizes.get(&known.tag).copied().unwrap_or(0)),
+            (None, _) => 1,
+        };
+        match grant(&known.tag, known.stored.as_ref(), size, held.top()) {
+            Ok((write, range)) => {
+                self.todo = FetchTodo::Grant(slot, write, range);
+            }
+            Err(refusal) => self.stand(slot, standing_of(refusal)),
+        }
+    }
+
+    fn installed(&mut self, moment: &FetchMoment<'_>, slot: Slot, range: Range) {
+        let known = &mut self.slots[slot];
+        known.granted = Some(known.granted.unwrap_or(0) + range.count());
+        known.size = Some(range.count());
+        known.since = Some((moment.monotonic, known.taken(&held(moment, slot))));
+        let Some(record) = known.stored.as_ref().map(|stored| &stored.record) else { return };
+        let is_near = RangeTerms::is_near_end(record.left(), known.size.unwrap_or(1));
+        let was_said = known.end_said_at.is_some_and(|at| moment.monotonic.saturating_since(at) < Self::END_EVERY);
+        if is_near && !was_said {
+            known.end_said_at = Some(moment.monotonic);
+            self.events.push(TagEvent::NearEnd { tag: known.tag.clone(), left: record.left() });
+        }
+    }
+
+    fn found_all(&mut self, moment: &FetchMoment<'_>, mut found: BTreeMap<Tag, StoredTag>) {
+        for slot in 0..self.slots.len() {
+            let stored = found.remove(&self.slots[slot].tag);
+            self.note(moment, slot, stored);
+        }
+        if self.stop_by.is_some() {
+            self.giving = Some((0..self.slots.len()).collect());
+            return self.give_next(moment);
+        }
+        self.look.at = moment.monotonic.saturating_add(RangeTerms::look_after(moment.chance));
+        self.look.under = moment.namespace.cloned();
+    }
+
+    /// Takes note of a tag's record as it was found.
+    pub(super) fn note(&mut self, moment: &FetchMoment<'_>, slot: Slot, found: Option<StoredTag>) {
+        let top = top(moment, slot);
+        let known = &mut self.slots[slot];
+        let is_missing = found.as_ref().is_none_or(|stored| stored.record.state == State::Forgotten);
+        if is_missing && known.standing != TagStanding::Missing {
+            self.events.push(TagEvent::Missing(known.tag.clone()));
+        }
+        let Some(stored) = found else {
+            known.is_behind = true;
+            known.stored = None;
+            return self.stand(slot, TagStanding::Missing);
+        };
+        let record = &stored.record;
+        if is_missing {
+            known.is_behind = record.next < top;
+        } else if record.next < top {
+            let news = TagEvent::RolledBack { tag: known.tag.clone(), next: record.next, known: top };
+            // Said once, for as long as it stands so.
+            if !std::mem::replace(&mut known.is_behind, true) {
+                self.events.push(news);
+            }
+        } else {
+            known.is_behind = false;
+        }
+        let standing = match record.state {
+            State::Dropped => TagStanding::Dropped,
+            State::Forgotten => TagStanding::Missing,
+            State::Live if record.next.max(top).max(record.floor) > record.last => TagStanding::UsedUp,
+            State::Live => TagStanding::Live,
+        };
+        if record.floor > known.floor {
+            known.floor = record.floor;
+            self.tells.push_back(slot);
+        }
+        known.stored = Some(stored);
+        self.stand(slot, standing);
+    }
+
+    /// A write of ours was confirmed.
+    pub(super) fn note_stored(&mut self, write: &TagWrite, version: Version) {
+        if let Some(slot) = self.slot_of(&write.tag) {
+            let record = &write.record;
+            let known = &mut self.slots[slot];
+            if record.floor > known.floor {
+                known.floor = record.floor;
+                self.tells.push_back(slot);
+            }
+            let standing = match record.state {
+                State::Dropped => TagStanding::Dropped,
+                State::Forgotten => TagStanding::Missing,
+                State::Live => TagStanding::Live,
+            };
+            known.stored = Some(StoredTag { version, record: record.clone() });
+            known.is_behind = false;
+            self.stand(slot, standing);
+        }
+    }
+
+    /// The records were read, and nothing is taken any more.
+    pub(super) fn give_next(&mut self, moment: &FetchMoment<'_>) {
+        while let Some(slot) = self.giving.as_mut().and_then(VecDeque::pop_front) {
+            let known = &self.slots[slot];
+            let write = known.stored.as_ref().and_then(|stored| give_back(&known.tag, stored, &held(moment, slot)));
+            if let Some(write) = write {
+                self.todo = FetchTodo::GiveBack(slot, write);
+                return;
+            }
+        }
+        self.todo = FetchTodo::Done;
+    }
+}
+
+const fn standing_of(refusal: TagRefusal) -> TagStanding {
+    match refusal {
+        TagRefusal::UsedUp { .. } | TagRefusal::AboveLast { .. } | TagRefusal::Exists => TagStanding::UsedUp,
+        TagRefusal::Missing => TagStanding::Missing,
+        TagRefusal::Dropped => TagStanding::Dropped,
+    }
+}

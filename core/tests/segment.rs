@@ -249,6 +249,16 @@ fn a_range_is_due_when_what_is_left_does_not_last() {
     assert_eq!(TERMS.due_in(10, 10, used(0, 100)), None);
 }
 
+/// A minute, less up to a fifth by chance.
+#[test]
+fn servers_do_not_look_together() {
+    let looks = [0, 1, 11_999_999, 12_000_000, u64::MAX].map(RangeTerms::look_after);
+    let minute = RangeTerms::LOOK_EVERY;
+    assert_eq!((looks[0], looks[1], looks[3]), (minute, minute - Micros(1), minute));
+    assert_eq!(looks[2], minute - Micros(11_999_999));
+    assert!(looks.iter().all(|look| *look <= minute && *look >= minute - minute / 5), "{looks:?}");
+}
+
 // The fetcher.
 
 const LIFE: u64 = 77;
@@ -264,7 +274,7 @@ struct Registry {
     records: BTreeMap<Tag, StoredTag>,
     version: u64,
     requests: usize,
-    late: Vec<NextFetch>,
+    late: Vec<Next>,
 }
 
 impl Registry {
@@ -272,21 +282,21 @@ impl Registry {
         Self { namespace: namespace(LIFE), records: BTreeMap::new(), version: 0, requests: 0, late: Vec::new() }
     }
 
-    fn answer(&mut self, request: &NextFetch) -> FetchAnswer {
+    fn answer(&mut self, request: &Next) -> Answer {
         self.requests += 1;
         match request {
-            NextFetch::ReadAll => FetchAnswer::All(self.records.clone()),
-            NextFetch::Read(tag) => FetchAnswer::One(self.records.get(tag).cloned()),
-            NextFetch::Write(_, namespace) if *namespace != self.namespace => FetchAnswer::OtherNamespace,
-            NextFetch::Write(write, _) => {
+            Next::ReadAll => Answer::All(self.records.clone()),
+            Next::Read(tag) => Answer::One(self.records.get(tag).cloned()),
+            Next::Write(_, namespace) if *namespace != self.namespace => Answer::OtherNamespace,
+            Next::Write(write, _) => {
                 let found = self.records.get(&write.tag);
                 if found.map(|stored| stored.version) != write.expected {
-                    return FetchAnswer::Conflict(found.cloned());
+                    return Answer::Conflict(found.cloned());
                 }
                 self.version += 1;
                 let stored = StoredTag { version: Version(self.version), record: write.record.clone() };
                 self.records.insert(write.tag.clone(), stored);
-                FetchAnswer::Stored(Version(self.version))
+                Answer::Stored(Version(self.version))
             }
             other => panic!("{other:?}"),
         }
@@ -348,15 +358,15 @@ impl Server {
     fn step(&mut self, registry: &mut Registry, fate: Fate) -> Option<Micros> {
         let (held, namespace) = (self.held(), registry.namespace.clone());
         let chance = self.chance.wrapping_add(self.now.0 as u64);
-        let moment = FetchMoment { monotonic: self.now, chance, namespace: Some(&namespace), held: &held };
+        let moment = Moment { monotonic: self.now, chance, namespace: Some(&namespace), held: &held };
         let next = self.fetcher.next(&moment);
         let answer = match &next {
-            NextFetch::Wait(length) => return Some(*length),
-            NextFetch::Done => {
+            Next::Wait(length) => return Some(*length),
+            Next::Done => {
                 self.is_done = true;
                 return Some(Micros(0));
             }
-            NextFetch::Tell { slot, tag, standing, floor } => {
+            Next::Tell { slot, tag, standing, floor } => {
                 if *slot == self.places.len() {
                     let (tag, counter) = (tag.clone(), Counter::new());
                     self.places.push(Place { tag, counter, after: None, closed: None, standing: TagStanding::Live });
@@ -372,39 +382,39 @@ impl Server {
                 }
                 return None;
             }
-            NextFetch::Install(slot, range) => {
+            Next::Install(slot, range) => {
                 let place = &mut self.places[*slot];
                 if !place.counter.install(*range) {
                     assert!(place.after.is_none() && place.counter.left().count() > 0);
                     place.after = Some(*range);
                 }
-                FetchAnswer::Installed
+                Answer::Installed
             }
-            NextFetch::Close => {
+            Next::Close => {
                 for place in &mut self.places {
                     place.closed = Some(place.counter.close());
                 }
-                FetchAnswer::Closed
+                Answer::Closed
             }
             request => match fate {
                 Fate::Done => registry.answer(request),
                 Fate::AnswerLost => {
                     registry.answer(request);
-                    FetchAnswer::Unknown
+                    Answer::Unknown
                 }
-                Fate::Lost => FetchAnswer::Unknown,
+                Fate::Lost => Answer::Unknown,
                 Fate::Late => {
                     registry.late.push(request.clone());
-                    FetchAnswer::Unknown
+                    Answer::Unknown
                 }
             },
         };
         let answer = match (answer, &next) {
-            (FetchAnswer::Unknown, NextFetch::Read(_) | NextFetch::ReadAll) => FetchAnswer::Failed,
+            (Answer::Unknown, Next::Read(_) | Next::ReadAll) => Answer::Failed,
             (answer, _) => answer,
         };
         let held = self.held();
-        let moment = FetchMoment { held: &held, ..moment };
+        let moment = Moment { held: &held, ..moment };
         self.fetcher.answer(&moment, answer);
         self.events.extend(self.fetcher.take_events());
         None
@@ -415,8 +425,8 @@ impl Server {
         (0..100).find_map(|_| self.step(registry, Fate::Done)).expect("an end")
     }
 
-    fn order(&mut self, registry: &mut Registry, order: Order) -> Result<TagRecord, NotDone> {
-        self.fetcher.order(order);
+    fn request(&mut self, registry: &mut Registry, request: Request) -> Result<TagRecord, NotDone> {
+        self.fetcher.request(request);
         self.settle(registry);
         let at = self.events.iter().position(|event| matches!(event, TagEvent::Answered(_))).unwrap();
         match self.events.remove(at) {
@@ -452,8 +462,8 @@ impl Server {
 /// A registry with the tag, and a server that has taken numbers of it.
 fn with_orders(last: u64) -> (Registry, Server) {
     let (mut registry, mut server) = (Registry::new(), Server::new());
-    server.order(&mut registry, Order::Create(orders(), plan(1, last))).unwrap();
-    server.order(&mut registry, Order::Attach(orders())).unwrap();
+    server.request(&mut registry, Request::Create(orders(), plan(1, last))).unwrap();
+    server.request(&mut registry, Request::Attach(orders())).unwrap();
     (registry, server)
 }
 
@@ -514,8 +524,8 @@ fn sizes_follow_the_use() {
     let (mut registry, mut server) = (Registry::new(), Server::new());
     let bounds = Bounds { smallest: 10, largest: u64::MAX };
     let plan = Plan { bounds, ..plan(1, TagRecord::HIGHEST) };
-    server.order(&mut registry, Order::Create(orders(), plan)).unwrap();
-    server.order(&mut registry, Order::Attach(orders())).unwrap();
+    server.request(&mut registry, Request::Create(orders(), plan)).unwrap();
+    server.request(&mut registry, Request::Attach(orders())).unwrap();
     let mut use_for = |server: &mut Server, seconds: u64, a_second: u64| {
         registry.requests = 0;
         for _ in 0..seconds {
@@ -545,7 +555,7 @@ fn sizes_follow_the_use() {
 fn a_tag_that_was_not_created_is_refused_and_takes_no_place() {
     let (mut registry, mut server) = (Registry::new(), Server::new());
     for _ in 0..5 {
-        let unknown = server.order(&mut registry, Order::Attach(orders()));
+        let unknown = server.request(&mut registry, Request::Attach(orders()));
         assert_eq!(unknown, Err(NotDone::Refused(TagRefusal::Missing)));
     }
     assert_eq!((server.places.len(), registry.records.len()), (0, 0));
@@ -558,7 +568,7 @@ fn sessions_that_ask_for_what_is_not_there_keep_nobody_from_numbers() {
     for _ in 0..200 {
         taken += server.claim(&orders(), 1000).map_or(0, |claimed| claimed.count());
         if !server.fetcher.is_busy() {
-            server.fetcher.order(Order::Attach(tag("other")));
+            server.fetcher.request(Request::Attach(tag("other")));
         }
         server.step(&mut registry, Fate::Done);
     }
@@ -572,8 +582,8 @@ fn a_tag_that_is_always_empty_keeps_no_other_one_waiting() {
     let (mut registry, mut server) = (Registry::new(), Server::new());
     let small = Plan { bounds: Bounds { smallest: 1, largest: 1 }, ..plan(1, 1_000_000) };
     for name in ["a", "b"] {
-        server.order(&mut registry, Order::Create(tag(name), small)).unwrap();
-        server.order(&mut registry, Order::Attach(tag(name))).unwrap();
+        server.request(&mut registry, Request::Create(tag(name), small)).unwrap();
+        server.request(&mut registry, Request::Attach(tag(name))).unwrap();
     }
     let mut taken = [0; 2];
     for _ in 0..100 {
@@ -590,11 +600,11 @@ fn a_tag_that_is_always_empty_keeps_no_other_one_waiting() {
 fn there_is_a_place_for_so_many_tags() {
     let (mut registry, mut server) = with_orders(99);
     for name in ["b", "c"] {
-        server.order(&mut registry, Order::Create(tag(name), plan(1, 99))).unwrap();
+        server.request(&mut registry, Request::Create(tag(name), plan(1, 99))).unwrap();
     }
-    server.order(&mut registry, Order::Attach(tag("b"))).unwrap();
-    assert_eq!(server.order(&mut registry, Order::Attach(tag("c"))), Err(NotDone::Full));
-    assert!(server.order(&mut registry, Order::Attach(orders())).is_ok());
+    server.request(&mut registry, Request::Attach(tag("b"))).unwrap();
+    assert_eq!(server.request(&mut registry, Request::Attach(tag("c"))), Err(NotDone::Full));
+    assert!(server.request(&mut registry, Request::Attach(orders())).is_ok());
 }
 
 #[test]
@@ -613,6 +623,19 @@ fn at_its_end_a_tag_is_used_up() {
     server.advance(30);
     server.settle(&mut registry);
     assert!(registry.requests <= requests + 1, "it is not asked for again and again");
+}
+
+/// Also while numbers are left that were granted before.
+#[test]
+fn a_look_shows_that_a_tag_is_used_up() {
+    let (mut registry, mut server) = with_orders(15);
+    assert_eq!(server.claim(&orders(), 9), Some(range(1, 10)));
+    server.settle(&mut registry);
+    assert_eq!(registry.next_of("orders"), 16);
+    server.advance(61);
+    server.settle(&mut registry);
+    assert_eq!(server.places[0].standing, TagStanding::UsedUp);
+    assert_eq!((server.claim(&orders(), 9), server.claim(&orders(), 9)), (Some(range(10, 11)), Some(range(11, 16))));
 }
 
 #[test]
@@ -717,7 +740,7 @@ fn a_clean_stop_leaves_no_gap() {
     // Where another server was granted a range since, that stays.
     let (mut registry, mut server) = with_orders(1_000_000);
     let mut other = Server::new();
-    other.order(&mut registry, Order::Attach(orders())).unwrap();
+    other.request(&mut registry, Request::Attach(orders())).unwrap();
     server.fetcher.stop(MonotonicMicros(1_000_000));
     server.settle(&mut registry);
     assert!(server.is_done);
@@ -739,16 +762,16 @@ fn a_stop_ends_while_the_registry_is_away() {
 fn a_drop_and_a_raise_reach_other_servers_by_their_next_look() {
     let (mut registry, mut server) = with_orders(1_000_000);
     let mut other = Server::new();
-    other.order(&mut registry, Order::Attach(orders())).unwrap();
+    other.request(&mut registry, Request::Attach(orders())).unwrap();
     assert_eq!(other.claim(&orders(), 1), Some(range(11, 12)));
-    server.order(&mut registry, Order::Raise(orders(), 500)).unwrap();
+    server.request(&mut registry, Request::Raise(orders(), 500)).unwrap();
     other.advance(61);
     other.settle(&mut registry);
     server.settle(&mut registry);
     assert!(other.claim(&orders(), 1).unwrap().first > 500);
     assert!(server.claim(&orders(), 1).unwrap().first > 500);
 
-    server.order(&mut registry, Order::Drop(orders())).unwrap();
+    server.request(&mut registry, Request::Drop(orders())).unwrap();
     other.advance(61);
     other.settle(&mut registry);
     server.settle(&mut registry);
@@ -756,10 +779,10 @@ fn a_drop_and_a_raise_reach_other_servers_by_their_next_look() {
     assert_eq!(other.places[0].standing, TagStanding::Dropped);
     let before = registry.next_of("orders");
 
-    server.order(&mut registry, Order::Create(orders(), plan(1, 1_000_000))).unwrap();
+    server.request(&mut registry, Request::Create(orders(), plan(1, 1_000_000))).unwrap();
     server.settle(&mut registry);
     assert_eq!(server.claim(&orders(), 1).unwrap().first, before);
-    other.order(&mut registry, Order::Attach(orders())).unwrap();
+    other.request(&mut registry, Request::Attach(orders())).unwrap();
     other.settle(&mut registry);
     assert!(other.claim(&orders(), 1).unwrap().first > before);
 }
@@ -785,8 +808,8 @@ fn a_registry_that_has_forgotten_is_told() {
     assert!(server.claim(&orders(), 1).is_some(), "what is held is nobody else's");
     let forgotten = &registry.records[&orders()].record;
     assert_eq!((forgotten.state, forgotten.next), (State::Forgotten, 31), "and nothing begins anew");
-    assert_eq!(server.order(&mut registry, Order::Attach(orders())), Err(NotDone::Refused(TagRefusal::Missing)));
-    server.order(&mut registry, Order::Create(orders(), plan(1, 1_000_000))).unwrap();
+    assert_eq!(server.request(&mut registry, Request::Attach(orders())), Err(NotDone::Refused(TagRefusal::Missing)));
+    server.request(&mut registry, Request::Create(orders(), plan(1, 1_000_000))).unwrap();
     assert!(registry.next_of("orders") >= 31, "this server knows what it was granted");
 }
 
@@ -795,7 +818,7 @@ fn a_registry_that_has_forgotten_is_told() {
 fn a_tag_that_was_forgotten_goes_on_above_what_all_servers_were_granted() {
     let (mut registry, mut first) = with_orders(1_000_000);
     let mut second = Server { chance: 1, ..Server::new() };
-    second.order(&mut registry, Order::Attach(orders())).unwrap();
+    second.request(&mut registry, Request::Attach(orders())).unwrap();
     assert_eq!(first.claim(&orders(), 1), Some(range(1, 2)));
     let granted = registry.next_of("orders");
     registry.records.clear();
@@ -809,7 +832,7 @@ fn a_tag_that_was_forgotten_goes_on_above_what_all_servers_were_granted() {
     }
     assert!(!first.events.iter().any(|event| matches!(event, TagEvent::RolledBack { .. })));
     let mut third = Server { chance: 2, ..Server::new() };
-    let record = third.order(&mut registry, Order::Create(orders(), plan(1, 1_000_000))).unwrap();
+    let record = third.request(&mut registry, Request::Create(orders(), plan(1, 1_000_000))).unwrap();
     assert_eq!(record.next, granted);
 }
 
@@ -826,7 +849,7 @@ fn another_record_of_the_namespace_has_all_servers_look() {
 #[test]
 fn an_order_whose_answer_is_lost_is_looked_after() {
     let (mut registry, mut server) = (Registry::new(), Server::new());
-    server.fetcher.order(Order::Create(orders(), plan(1, 99)));
+    server.fetcher.request(Request::Create(orders(), plan(1, 99)));
     for fate in [Fate::Done, Fate::AnswerLost] {
         assert_eq!(server.step(&mut registry, fate), None);
     }
@@ -834,7 +857,7 @@ fn an_order_whose_answer_is_lost_is_looked_after() {
     assert!(matches!(&server.events[..], [TagEvent::Answered(Ok(_))]), "{:?}", server.events);
     assert_eq!(registry.version, 2, "confirmed by a second write");
     server.events.clear();
-    server.fetcher.order(Order::Drop(orders()));
+    server.fetcher.request(Request::Drop(orders()));
     for fate in [Fate::Done, Fate::Lost, Fate::Lost] {
         assert_eq!(server.step(&mut registry, fate), None);
     }
@@ -859,7 +882,7 @@ fn a_new_run_begins_with_the_size_of_the_last() {
     let (mut registry, mut server) = with_orders(1_000_000);
     server.fetcher = Fetcher::new(TERMS, 2, Vec::new(), BTreeMap::from([(orders(), 300)]));
     server.places.clear();
-    server.order(&mut registry, Order::Attach(orders())).unwrap();
+    server.request(&mut registry, Request::Attach(orders())).unwrap();
     assert_eq!(server.claim(&orders(), 1000), Some(range(11, 311)));
     assert_eq!(server.fetcher.sizes().collect::<Vec<_>>(), [(&orders(), 300)]);
 }
@@ -925,10 +948,10 @@ proptest! {
                 }
                 Op::Step(s, fate) => drop(servers[s].step(&mut registry, fate)),
                 Op::Advance(s, seconds) => servers[s].advance(seconds),
-                Op::Attach(s, t) => servers[s].fetcher.order(Order::Attach(tags[t].clone())),
-                Op::Create(s, t, first) => servers[s].fetcher.order(Order::Create(tags[t].clone(), plan(first, 2000))),
-                Op::Raise(s, t, above) => servers[s].fetcher.order(Order::Raise(tags[t].clone(), above)),
-                Op::Drop(s, t) => servers[s].fetcher.order(Order::Drop(tags[t].clone())),
+                Op::Attach(s, t) => servers[s].fetcher.request(Request::Attach(tags[t].clone())),
+                Op::Create(s, t, first) => servers[s].fetcher.request(Request::Create(tags[t].clone(), plan(first, 2000))),
+                Op::Raise(s, t, above) => servers[s].fetcher.request(Request::Raise(tags[t].clone(), above)),
+                Op::Drop(s, t) => servers[s].fetcher.request(Request::Drop(tags[t].clone())),
                 Op::Crash(s) => (servers[s], highest[s]) = (Server::new(), [0; 2]),
                 Op::Stop(s) => {
                     let by = servers[s].now.saturating_add(Micros::from_secs(1));
@@ -958,21 +981,21 @@ proptest! {
     #[test]
     fn no_way_leads_to_where_no_number_comes(ops in ops()) {
         let (mut registry, mut server) = (Registry::new(), Server::new());
-        server.order(&mut registry, Order::Create(tag("a"), plan(1, TagRecord::HIGHEST))).unwrap();
+        server.request(&mut registry, Request::Create(tag("a"), plan(1, TagRecord::HIGHEST))).unwrap();
         for op in ops {
             match op {
                 Op::Claim(_, _, want) => drop(server.claim(&tag("a"), want)),
                 Op::Step(_, fate) => drop(server.step(&mut registry, fate)),
                 Op::Advance(_, seconds) => server.advance(seconds),
-                Op::Attach(..) => server.fetcher.order(Order::Attach(tag("a"))),
-                Op::Raise(_, _, above) => server.fetcher.order(Order::Raise(tag("a"), above)),
+                Op::Attach(..) => server.fetcher.request(Request::Attach(tag("a"))),
+                Op::Raise(_, _, above) => server.fetcher.request(Request::Raise(tag("a"), above)),
                 Op::Crash(_) => server.fetcher = fetcher(server.places.iter().map(|place| place.tag.clone()).collect()),
                 _ => {}
             }
         }
         server.advance(10);
         server.events.clear();
-        prop_assert!(server.order(&mut registry, Order::Attach(tag("a"))).is_ok());
+        prop_assert!(server.request(&mut registry, Request::Attach(tag("a"))).is_ok());
         for _ in 0..100 {
             server.settle(&mut registry);
             prop_assert!(server.claim(&tag("a"), 1).is_some());

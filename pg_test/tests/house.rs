@@ -188,67 +188,143 @@ fn no_module_of_the_plans_for_moving_uses_itself_by_way_of_others() {
     check_no_circle(&uses);
 }
 
-/// The sources of crates in which no two types have the same name.
-const CRATES_OF_ONE_NAME_EACH: [&str; 4] = ["core/src", "moving/src", "registry/src", "src"];
+/// The sources of crates in which the name of a type says which one it is, wherever it stands.
+const CRATES_OF_CLEAR_NAMES: [&str; 4] = ["core/src", "moving/src", "registry/src", "src"];
 
-/// The types that a module defines, but for associated types, which have the name of their trait's.
-struct Types<'a>(&'a mut BTreeSet<String>);
+/// The types that a module defines, each with whether it is private to that module, but for associated types, which have the name of
+/// their trait's. Within one file, a name may come again, for another platform or in its tests.
+struct Types<'a>(&'a mut BTreeMap<String, bool>);
+
+impl Types<'_> {
+    fn note(&mut self, ident: &syn::Ident, visibility: &syn::Visibility) {
+        let is_private = matches!(visibility, syn::Visibility::Inherited);
+        let all_private = self.0.entry(ident.to_string()).or_insert(true);
+        *all_private &= is_private;
+    }
+}
 
 impl Visit<'_> for Types<'_> {
     fn visit_item_struct(&mut self, item: &syn::ItemStruct) {
-        self.0.insert(item.ident.to_string());
+        self.note(&item.ident, &item.vis);
     }
 
     fn visit_item_enum(&mut self, item: &syn::ItemEnum) {
-        self.0.insert(item.ident.to_string());
+        self.note(&item.ident, &item.vis);
     }
 
     fn visit_item_union(&mut self, item: &syn::ItemUnion) {
-        self.0.insert(item.ident.to_string());
+        self.note(&item.ident, &item.vis);
     }
 
     fn visit_item_trait(&mut self, item: &syn::ItemTrait) {
-        self.0.insert(item.ident.to_string());
+        self.note(&item.ident, &item.vis);
         visit::visit_item_trait(self, item);
     }
 
     fn visit_item_type(&mut self, item: &syn::ItemType) {
-        self.0.insert(item.ident.to_string());
+        self.note(&item.ident, &item.vis);
     }
 }
 
-/// The names of types that several of these files define, each with its files. Within one file, a name may come again, for another
-/// platform or in its tests.
-fn types_of_one_name(files: &[(Name, syn::File)]) -> Vec<String> {
-    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (module, file) in files {
-        let mut types = BTreeSet::new();
-        Types(&mut types).visit_file(file);
-        types.into_iter().for_each(|name| places.entry(name).or_default().push(written(module)));
+/// The names that a module imports, each with the path before it.
+struct Imports<'a>(&'a mut Vec<(Name, String)>);
+
+impl Imports<'_> {
+    fn note(&mut self, before: &[String], tree: &syn::UseTree) {
+        match tree {
+            syn::UseTree::Path(path) => self.note(&[before, &[path.ident.to_string()]].concat(), &path.tree),
+            syn::UseTree::Name(name) => self.0.push((before.to_vec(), name.ident.to_string())),
+            // By another name, or all: what a glob brings in is used beside it.
+            syn::UseTree::Rename(_) | syn::UseTree::Glob(_) => {}
+            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.note(before, tree)),
+        }
     }
-    let several = places.into_iter().filter(|(_, modules)| modules.len() > 1);
-    several.map(|(name, modules)| format!("{name} in {}", modules.join(" and "))).collect()
+}
+
+impl Visit<'_> for Imports<'_> {
+    fn visit_item_use(&mut self, item: &syn::ItemUse) {
+        self.note(&[], &item.tree);
+    }
+}
+
+/// What makes names unclear that several of these files give to types. A name may come again where no reader sees both without more:
+/// in another room, a module of the crate's root, if outside of its room each is written with its module, as in `segment::Range`; or in
+/// the same room, if both are private to their modules.
+fn unclear_names(files: &[(Name, syn::File)]) -> Vec<String> {
+    let mut places: BTreeMap<String, Vec<(&Name, bool)>> = BTreeMap::new();
+    for (module, file) in files {
+        let mut types = BTreeMap::new();
+        Types(&mut types).visit_file(file);
+        types.into_iter().for_each(|(name, is_private)| places.entry(name).or_default().push((module, is_private)));
+    }
+    places.retain(|_, modules| modules.len() > 1);
+
+    let mut found = Vec::new();
+    for (name, modules) in &places {
+        for (at, (module, is_private)) in modules.iter().enumerate() {
+            for (other, is_other_private) in &modules[at + 1..] {
+                if module.first() == other.first() && !(*is_private && *is_other_private) {
+                    found.push(format!("{name} in {} and {}", written(module), written(other)));
+                }
+            }
+        }
+    }
+    for (module, file) in files {
+        let mut imports = Vec::new();
+        Imports(&mut imports).visit_file(file);
+        for (path, name) in imports {
+            let Some(modules) = places.get(&name) else { continue };
+            let is_home = modules.iter().any(|(home, _)| home.first() == module.first());
+            let is_of_crate = path.first().is_some_and(|first| matches!(first.as_str(), "crate" | "super" | "self"))
+                || files.iter().any(|(other, _)| other.first() == path.first());
+            let leads_out = path.first().is_some_and(|first| first == "crate") && path.get(1) != module.first();
+            if is_of_crate && (!is_home || leads_out) {
+                found.push(format!("{name} without its module in {}", written(module)));
+            }
+        }
+    }
+    found
 }
 
 #[test]
 fn type_names_of_one_crate_mean_one_thing() {
-    for source in CRATES_OF_ONE_NAME_EACH {
+    for source in CRATES_OF_CLEAR_NAMES {
         let files = files(&root().join(source), &[]);
         assert!(files.len() > 1, "{source}");
-        let found = types_of_one_name(&files);
+        let found = unclear_names(&files);
         assert!(found.is_empty(), "{source}: {}", found.join(", "));
     }
 }
 
 #[test]
-fn types_of_one_name_are_found() {
-    let module = |name: &str, text: &str| (vec![name.to_owned()], syn::parse_file(text).unwrap());
+fn unclear_type_names_are_found() {
+    let module = |name: &str, text: &str| {
+        (name.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect(), syn::parse_file(text).unwrap())
+    };
     let files = [
-        module("a", "struct One; #[cfg(x)] enum Two {} #[cfg(not(x))] enum Two {} impl T for One { type Item = u8; }"),
-        module("b", "mod inner { type One = u8; } trait Three { type Item; } fn f() { struct Two; }"),
-        module("c", "enum Four { One, Three }"),
+        module("", "pub use a::Six; pub use a::Five;"),
+        module("a", "pub enum Five {} pub struct Six; pub struct Seven; impl T for Six { type Item = u8; }"),
+        module("a::x", "struct One; #[cfg(x)] enum Two {} #[cfg(not(x))] enum Two {} struct Three;"),
+        module(
+            "a::y",
+            "mod inner { type One = u8; } trait Four { type Item; } fn f() { pub struct Two; } struct Three;",
+        ),
+        module(
+            "b",
+            "enum Four { One } pub(crate) struct Six; use crate::a::{self, Seven}; use a::Three; use other::Six;",
+        ),
+        module("c", "pub struct Seven; use crate::a::Five; use crate::b::Six; use crate::a::Seven as S;"),
     ];
-    assert_eq!(types_of_one_name(&files), ["One in crate::a and crate::b", "Two in crate::a and crate::b"]);
+    assert_eq!(
+        unclear_names(&files),
+        [
+            "Two in crate::a::x and crate::a::y",
+            "Six without its module in crate",
+            "Seven without its module in crate::b",
+            "Three without its module in crate::b",
+            "Six without its module in crate::c",
+        ]
+    );
 }
 
 /// The order is that of the list in `src/lib.rs`.

@@ -8,7 +8,7 @@ use crate::settings;
 use crate::shared::segments::{self, Kind, Outcome, SeenTag};
 use snowflake_core::lease::{NamespaceRecord, Terms as Pauses, Token};
 use snowflake_core::segment::{
-    FetchAnswer, FetchMoment, Fetcher, Held, Holding, NextFetch, NotDone, Order, RangeTerms, Tag, TagEvent, TagStanding,
+    Answer, Fetcher, Held, Holding, Moment, Next, NotDone, RangeTerms, Request, Tag, TagEvent, TagStanding,
 };
 use snowflake_core::{Micros, MonotonicMicros};
 use std::collections::BTreeMap;
@@ -47,32 +47,32 @@ impl Fetch {
     ///
     /// # Errors
     /// Where there is nothing, for how long.
-    pub fn next(&mut self, namespace: Option<&NamespaceRecord>, chance: u64) -> Result<NextFetch, Rest> {
+    pub fn next(&mut self, namespace: Option<&NamespaceRecord>, chance: u64) -> Result<Next, Rest> {
         loop {
             self.take_order();
             let held = held();
             let next = self.fetcher.next(&moment(namespace, chance, &held));
             self.answer_orders();
             match next {
-                NextFetch::Wait(Micros(0)) => {}
-                NextFetch::Wait(length) => {
+                Next::Wait(Micros(0)) => {}
+                Next::Wait(length) => {
                     self.show(&held);
                     return Err(Rest::For(length));
                 }
-                NextFetch::Done => return Err(Rest::ForGood),
-                NextFetch::Tell { slot, tag, standing, floor } => tell(slot, &tag, standing, floor),
-                NextFetch::Install(slot, range) => {
+                Next::Done => return Err(Rest::ForGood),
+                Next::Tell { slot, tag, standing, floor } => tell(slot, &tag, standing, floor),
+                Next::Install(slot, range) => {
                     segments::lock().states[slot].install(segments::place(slot), range);
-                    self.answer(namespace, chance, FetchAnswer::Installed);
+                    self.answer(namespace, chance, Answer::Installed);
                     self.write_sizes();
                 }
-                NextFetch::Close => {
+                Next::Close => {
                     let mut segments = segments::lock();
                     for slot in 0..segments::tags().len() {
                         segments.states[slot].close(segments::place(slot));
                     }
                     drop(segments);
-                    self.answer(namespace, chance, FetchAnswer::Closed);
+                    self.answer(namespace, chance, Answer::Closed);
                 }
                 next => return Ok(next),
             }
@@ -80,10 +80,10 @@ impl Fetch {
     }
 
     /// What came of it.
-    pub fn answer(&mut self, namespace: Option<&NamespaceRecord>, chance: u64, answer: FetchAnswer) {
+    pub fn answer(&mut self, namespace: Option<&NamespaceRecord>, chance: u64, answer: Answer) {
         let held = held();
         self.fetcher.answer(&moment(namespace, chance, &held), answer);
-        while let Some(NextFetch::Tell { slot, tag, standing, floor }) = self.fetcher.take_tell() {
+        while let Some(Next::Tell { slot, tag, standing, floor }) = self.fetcher.take_tell() {
             tell(slot, &tag, standing, floor);
         }
         self.answer_orders();
@@ -104,11 +104,11 @@ impl Fetch {
         }
         let order = segments::lock().orders.first();
         if let Some((tag, kind)) = order {
-            self.fetcher.order(match kind {
-                Kind::Attach => Order::Attach(tag),
-                Kind::Create(plan) => Order::Create(tag, plan),
-                Kind::Raise(above) => Order::Raise(tag, above),
-                Kind::Drop => Order::Drop(tag),
+            self.fetcher.request(match kind {
+                Kind::Attach => Request::Attach(tag),
+                Kind::Create(plan) => Request::Create(tag, plan),
+                Kind::Raise(above) => Request::Raise(tag, above),
+                Kind::Drop => Request::Drop(tag),
             });
         }
     }
@@ -204,8 +204,8 @@ fn held() -> Vec<Held> {
     (0..count).map(|slot| segments.states[slot].held(segments::place(slot))).collect()
 }
 
-fn moment<'a>(namespace: Option<&'a NamespaceRecord>, chance: u64, held: &'a [Held]) -> FetchMoment<'a> {
-    FetchMoment { monotonic: clock::monotonic_micros(), chance, namespace, held }
+fn moment<'a>(namespace: Option<&'a NamespaceRecord>, chance: u64, held: &'a [Held]) -> Moment<'a> {
+    Moment { monotonic: clock::monotonic_micros(), chance, namespace, held }
 }
 
 /// Tells sessions how a tag stands. A new one gets its place.

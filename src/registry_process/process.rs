@@ -16,7 +16,7 @@ use snowflake_core::Micros;
 use snowflake_core::lease::{
     Answer, Event, Found, Grant, Holder, Lessee, Moment, Next, NotInstalled, Stored, Terms, Token, WorkerNumber, Write,
 };
-use snowflake_core::segment::{FetchAnswer, Holding, NextFetch};
+use snowflake_core::segment::{self, Holding};
 use snowflake_registry::{self as registry, Swap};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -262,28 +262,28 @@ impl Process {
 /// Asks the registry for what is to be done next about segments.
 fn fetched(
     registry: &mut Connection,
-    next: NextFetch,
+    next: segment::Next,
     holding: impl FnOnce() -> Option<(WorkerNumber, Holding)>,
-) -> FetchAnswer {
+) -> segment::Answer {
     match next {
-        NextFetch::ReadAll => {
+        segment::Next::ReadAll => {
             let all = registry.ask(|registry| registry.segments());
-            all.map_or_else(FetchAnswer::from, |all| FetchAnswer::All(all.into_iter().collect()))
+            all.map_or_else(segment::Answer::from, |all| segment::Answer::All(all.into_iter().collect()))
         }
-        NextFetch::Read(tag) => {
-            registry.ask(|registry| registry.segment(&tag)).map_or_else(FetchAnswer::from, FetchAnswer::One)
+        segment::Next::Read(tag) => {
+            registry.ask(|registry| registry.segment(&tag)).map_or_else(segment::Answer::from, segment::Answer::One)
         }
-        NextFetch::Write(write, namespace) => {
+        segment::Next::Write(write, namespace) => {
             let holding = holding();
             match registry.ask(|registry| registry.swap_segment_held(&namespace, &write, holding.as_ref())) {
-                Ok(Swap::Stored(version)) => FetchAnswer::Stored(version),
-                Ok(Swap::Conflict(found)) => FetchAnswer::Conflict(found),
-                Ok(Swap::OtherNamespace(_)) => FetchAnswer::OtherNamespace,
+                Ok(Swap::Stored(version)) => segment::Answer::Stored(version),
+                Ok(Swap::Conflict(found)) => segment::Answer::Conflict(found),
+                Ok(Swap::OtherNamespace(_)) => segment::Answer::OtherNamespace,
                 Err(failed) => failed.into(),
             }
         }
         // `Fetch` has done the rest itself.
-        _ => FetchAnswer::Failed,
+        _ => segment::Answer::Failed,
     }
 }
 

@@ -63,5 +63,5 @@ pub use fetcher::Fetcher;
 pub use held::{Counter, Held};
 pub use holding::{Holding, run_of};
 pub use record::{Bounds, Range, State, StoredTag, Tag, TagError, TagRecord};
-pub use steps::{FetchAnswer, FetchMoment, NextFetch, NotDone, Order, Slot, TagEvent, TagStanding};
+pub use steps::{Answer, Moment, Next, NotDone, Request, Slot, TagEvent, TagStanding};
 pub use terms::{RangeTerms, Use};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// What is so at the moment of a call.
 #[derive(Clone, Copy, Debug)]
-pub struct FetchMoment<'a> {
+pub struct Moment<'a> {
     /// The time of the monotonic clock.
     pub monotonic: MonotonicMicros,
     /// Any number, drawn anew for each call.
@@ -39,7 +39,7 @@ pub enum TagStanding {
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NextFetch {
+pub enum Next {
     /// Nothing for so long, or until something happens. Not answered.
     Wait(Micros),
     /// Tell sessions. A tag that has no place yet gets this one. Not answered.
@@ -69,10 +69,10 @@ pub enum NextFetch {
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FetchAnswer {
+pub enum Answer {
     /// The registry did not answer, or not as expected. Nothing was stored.
     Failed,
-    /// The registry did not answer a [`NextFetch::Write`]. Whether the record was stored is not known.
+    /// The registry did not answer a [`Next::Write`]. Whether the record was stored is not known.
     Unknown,
     /// All records.
     All(BTreeMap<Tag, StoredTag>),
@@ -90,9 +90,9 @@ pub enum FetchAnswer {
     Closed,
 }
 
-/// What somebody wants done with a tag.
+/// What somebody wants done with a tag, and waits for: its record is read, and written where it is to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum Request {
     /// Numbers of the tag are wanted: it is looked for, and gets a place.
     Attach(Tag),
     /// [`create`](super::create).
@@ -103,7 +103,7 @@ pub enum Order {
     Drop(Tag),
 }
 
-impl Order {
+impl Request {
     /// The tag.
     pub const fn tag(&self) -> &Tag {
         match self {
@@ -112,7 +112,7 @@ impl Order {
     }
 }
 
-/// Why an order was not carried out.
+/// Why a request was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotDone {
     /// By the record.
@@ -128,7 +128,7 @@ pub enum NotDone {
 /// What people may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TagEvent {
-    /// The order was carried out, and the record is this; or not.
+    /// The request was carried out, and the record is this; or not.
     Answered(Result<TagRecord, NotDone>),
     /// The registry has forgotten grants of this tag: it was rolled back.
     RolledBack {

@@ -5,8 +5,7 @@
 use super::chance::Chance;
 use snowflake_core::lease::{self, NamespaceRecord, Version};
 use snowflake_core::segment::{
-    Bounds, FetchAnswer, FetchMoment, Fetcher, Held, NextFetch, Range, RangeTerms, State, StoredTag, Tag, TagEvent,
-    TagRecord,
+    Answer, Bounds, Fetcher, Held, Moment, Next, Range, RangeTerms, State, StoredTag, Tag, TagEvent, TagRecord,
 };
 use snowflake_core::{Micros, MonotonicMicros};
 use std::cmp::Reverse;
@@ -247,21 +246,21 @@ impl Ours {
 }
 
 impl World {
-    fn answer(&mut self, next: &NextFetch) -> FetchAnswer {
+    fn answer(&mut self, next: &Next) -> Answer {
         match next {
-            NextFetch::ReadAll => FetchAnswer::All(self.records.clone()),
-            NextFetch::Read(tag) => FetchAnswer::One(self.records.get(tag).cloned()),
-            NextFetch::Write(write, _) => {
+            Next::ReadAll => Answer::All(self.records.clone()),
+            Next::Read(tag) => Answer::One(self.records.get(tag).cloned()),
+            Next::Write(write, _) => {
                 let found = self.records.get(&write.tag);
                 if found.map(|stored| stored.version) != write.expected {
-                    return FetchAnswer::Conflict(found.cloned());
+                    return Answer::Conflict(found.cloned());
                 }
                 self.version += 1;
                 let version = Version(self.version);
                 self.records.insert(write.tag.clone(), StoredTag { version, record: write.record.clone() });
-                FetchAnswer::Stored(version)
+                Answer::Stored(version)
             }
-            _ => FetchAnswer::Failed,
+            _ => Answer::Failed,
         }
     }
 }
@@ -271,26 +270,25 @@ impl Rule for Ours {
         let namespace = world.namespace.clone();
         loop {
             let held: Vec<Held> = takings.iter().map(|taking| taking.held).collect();
-            let moment =
-                FetchMoment { monotonic: MonotonicMicros(now.0), chance, namespace: Some(&namespace), held: &held };
+            let moment = Moment { monotonic: MonotonicMicros(now.0), chance, namespace: Some(&namespace), held: &held };
             let answer = match self.0.next(&moment) {
-                NextFetch::Wait(length) if length > Micros(0) => return now + length,
-                NextFetch::Wait(_) | NextFetch::Tell { .. } => continue,
-                NextFetch::Install(slot, range) => {
+                Next::Wait(length) if length > Micros(0) => return now + length,
+                Next::Wait(_) | Next::Tell { .. } => continue,
+                Next::Install(slot, range) => {
                     takings[slot].install(range);
-                    FetchAnswer::Installed
+                    Answer::Installed
                 }
                 next => {
                     world.report.request(now);
                     match next {
-                        NextFetch::Write(..) if is_away => FetchAnswer::Unknown,
-                        _ if is_away => FetchAnswer::Failed,
+                        Next::Write(..) if is_away => Answer::Unknown,
+                        _ if is_away => Answer::Failed,
                         next => world.answer(&next),
                     }
                 }
             };
             let held: Vec<Held> = takings.iter().map(|taking| taking.held).collect();
-            self.0.answer(&FetchMoment { held: &held, ..moment }, answer);
+            self.0.answer(&Moment { held: &held, ..moment }, answer);
             assert!(!self.0.take_events().iter().any(|event| matches!(event, TagEvent::Missing(_))));
         }
     }

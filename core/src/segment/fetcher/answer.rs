@@ -3,37 +3,36 @@
 
 use super::super::change::{TagRefusal, TagWrite, give_back, grant};
 use super::super::record::{Range, State, StoredTag, Tag};
-use super::super::steps::{FetchAnswer, FetchMoment, NotDone, Slot, TagEvent, TagStanding};
+use super::super::steps::{Answer, Moment, NotDone, Slot, TagEvent, TagStanding};
 use super::super::terms::RangeTerms;
 use super::known::{held, top};
 use super::state::Fetcher;
-use super::todo::FetchTodo;
+use super::todo::Todo;
 use crate::lease::Version;
 use std::collections::{BTreeMap, VecDeque};
 
 impl Fetcher {
     /// What came of [`Self::next`]. An answer that does not belong to it counts as a failure.
-    pub fn answer(&mut self, moment: &FetchMoment<'_>, answer: FetchAnswer) {
-        if matches!(answer, FetchAnswer::Failed | FetchAnswer::Unknown) {
-            return self.fail(moment, answer == FetchAnswer::Unknown);
+    pub fn answer(&mut self, moment: &Moment<'_>, answer: Answer) {
+        if matches!(answer, Answer::Failed | Answer::Unknown) {
+            return self.fail(moment, answer == Answer::Unknown);
         }
-        let todo = std::mem::replace(&mut self.todo, FetchTodo::Rest);
+        let todo = std::mem::replace(&mut self.todo, Todo::Rest);
         if self.failures.end(moment.monotonic) {
             self.spread(moment);
         }
         match (todo, answer) {
-            (FetchTodo::ReadAll, FetchAnswer::All(found)) => self.found_all(moment, found),
-            (FetchTodo::ReadOrder, FetchAnswer::One(found))
-            | (FetchTodo::WriteOrder(_), FetchAnswer::Conflict(found)) => {
-                self.go_on_with_order(moment, found);
+            (Todo::ReadAll, Answer::All(found)) => self.found_all(moment, found),
+            (Todo::ReadForRequest, Answer::One(found)) | (Todo::WriteForRequest(_), Answer::Conflict(found)) => {
+                self.go_on_with_request(moment, found);
             }
-            (FetchTodo::WriteOrder(write), FetchAnswer::Stored(version)) => {
+            (Todo::WriteForRequest(write), Answer::Stored(version)) => {
                 let record = write.record.clone();
                 self.note_stored(&write, version);
                 self.finish(Ok(record));
             }
-            (FetchTodo::ReadSlot(slot), FetchAnswer::One(found)) => self.ask(moment, slot, found),
-            (FetchTodo::Grant(slot, ..), FetchAnswer::Conflict(found)) => {
+            (Todo::ReadSlot(slot), Answer::One(found)) => self.ask(moment, slot, found),
+            (Todo::Grant(slot, ..), Answer::Conflict(found)) => {
                 self.conflicts += 1;
                 // Others ask for ranges, too.
                 if self.conflicts > 1 {
@@ -41,29 +40,29 @@ impl Fetcher {
                 }
                 self.ask(moment, slot, found);
             }
-            (FetchTodo::Grant(slot, write, range), FetchAnswer::Stored(version)) => {
+            (Todo::Grant(slot, write, range), Answer::Stored(version)) => {
                 self.note_stored(&write, version);
                 self.conflicts = 0;
-                self.todo = FetchTodo::Install(slot, range);
+                self.todo = Todo::Install(slot, range);
             }
-            (FetchTodo::Install(slot, range), FetchAnswer::Installed) => self.installed(moment, slot, range),
-            (FetchTodo::Restore(_, write), FetchAnswer::Stored(version)) => self.note_stored(&write, version),
-            (FetchTodo::Restore(slot, _), FetchAnswer::Conflict(found)) => self.note(moment, slot, found),
-            (FetchTodo::Close, FetchAnswer::Closed) => {
+            (Todo::Install(slot, range), Answer::Installed) => self.installed(moment, slot, range),
+            (Todo::Restore(_, write), Answer::Stored(version)) => self.note_stored(&write, version),
+            (Todo::Restore(slot, _), Answer::Conflict(found)) => self.note(moment, slot, found),
+            (Todo::Close, Answer::Closed) => {
                 let is_empty = moment.held.iter().all(|held| held.left() == 0);
-                self.todo = if is_empty { FetchTodo::Done } else { FetchTodo::ReadAll };
+                self.todo = if is_empty { Todo::Done } else { Todo::ReadAll };
             }
-            (FetchTodo::GiveBack(slot, write), FetchAnswer::Stored(_)) => {
+            (Todo::GiveBack(slot, write), Answer::Stored(_)) => {
                 let (tag, next) = (self.slots[slot].tag.clone(), write.record.next);
                 self.events.push(TagEvent::GivenBack { tag, next });
                 self.give_next(moment);
             }
             // Something was granted since.
-            (FetchTodo::GiveBack(..), FetchAnswer::Conflict(_)) => self.give_next(moment),
-            (FetchTodo::GiveBack(..), FetchAnswer::OtherNamespace) => self.todo = FetchTodo::Done,
+            (Todo::GiveBack(..), Answer::Conflict(_)) => self.give_next(moment),
+            (Todo::GiveBack(..), Answer::OtherNamespace) => self.todo = Todo::Done,
             // The lessee looks at it.
-            (FetchTodo::WriteOrder(_), FetchAnswer::OtherNamespace) => self.finish(Err(NotDone::Failed)),
-            (FetchTodo::Grant(..) | FetchTodo::Restore(..), FetchAnswer::OtherNamespace) => {
+            (Todo::WriteForRequest(_), Answer::OtherNamespace) => self.finish(Err(NotDone::Failed)),
+            (Todo::Grant(..) | Todo::Restore(..), Answer::OtherNamespace) => {
                 self.pause(moment, Self::NAMESPACE_WAIT);
             }
             (todo, _) => {
@@ -74,7 +73,7 @@ impl Fetcher {
     }
 
     /// The record of a tag was found: asks for a range from there.
-    pub(super) fn ask(&mut self, moment: &FetchMoment<'_>, slot: Slot, found: Option<StoredTag>) {
+    pub(super) fn ask(&mut self, moment: &Moment<'_>, slot: Slot, found: Option<StoredTag>) {
         self.note(moment, slot, found);
         let held = held(moment, slot);
         let known = &self.slots[slot];
@@ -91,13 +90,13 @@ impl Fetcher {
         };
         match grant(&known.tag, known.stored.as_ref(), size, held.top()) {
             Ok((write, range)) => {
-                self.todo = FetchTodo::Grant(slot, write, range);
+                self.todo = Todo::Grant(slot, write, range);
             }
             Err(refusal) => self.stand(slot, standing_of(refusal)),
         }
     }
 
-    fn installed(&mut self, moment: &FetchMoment<'_>, slot: Slot, range: Range) {
+    fn installed(&mut self, moment: &Moment<'_>, slot: Slot, range: Range) {
         let known = &mut self.slots[slot];
         known.granted = Some(known.granted.unwrap_or(0) + range.count());
         known.size = Some(range.count());
@@ -111,7 +110,7 @@ impl Fetcher {
         }
     }
 
-    fn found_all(&mut self, moment: &FetchMoment<'_>, mut found: BTreeMap<Tag, StoredTag>) {
+    fn found_all(&mut self, moment: &Moment<'_>, mut found: BTreeMap<Tag, StoredTag>) {
         for slot in 0..self.slots.len() {
             let stored = found.remove(&self.slots[slot].tag);
             self.note(moment, slot, stored);
@@ -125,7 +124,7 @@ impl Fetcher {
     }
 
     /// Takes note of a tag's record as it was found.
-    pub(super) fn note(&mut self, moment: &FetchMoment<'_>, slot: Slot, found: Option<StoredTag>) {
+    pub(super) fn note(&mut self, moment: &Moment<'_>, slot: Slot, found: Option<StoredTag>) {
         let top = top(moment, slot);
         let known = &mut self.slots[slot];
         let is_missing = found.as_ref().is_none_or(|stored| stored.record.state == State::Forgotten);
@@ -184,16 +183,16 @@ impl Fetcher {
     }
 
     /// The records were read, and nothing is taken any more.
-    pub(super) fn give_next(&mut self, moment: &FetchMoment<'_>) {
+    pub(super) fn give_next(&mut self, moment: &Moment<'_>) {
         while let Some(slot) = self.giving.as_mut().and_then(VecDeque::pop_front) {
             let known = &self.slots[slot];
             let write = known.stored.as_ref().and_then(|stored| give_back(&known.tag, stored, &held(moment, slot)));
             if let Some(write) = write {
-                self.todo = FetchTodo::GiveBack(slot, write);
+                self.todo = Todo::GiveBack(slot, write);
                 return;
             }
         }
-        self.todo = FetchTodo::Done;
+        self.todo = Todo::Done;
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::super::held::Held;
 use super::super::record::{StoredTag, Tag};
-use super::super::steps::{FetchMoment, Slot, TagStanding};
+use super::super::steps::{Moment, Slot, TagStanding};
 use super::super::terms::{RangeTerms, Use};
 use crate::time::MonotonicMicros;
 
@@ -80,11 +80,11 @@ impl KnownTag {
 }
 
 /// What is held of a tag.
-pub(super) fn held(moment: &FetchMoment<'_>, slot: Slot) -> Held {
+pub(super) fn held(moment: &Moment<'_>, slot: Slot) -> Held {
     moment.held.get(slot).copied().unwrap_or_default()
 }
 
 /// The first number that this server was not granted; 0 where it was granted none.
-pub(super) fn top(moment: &FetchMoment<'_>, slot: Slot) -> u64 {
+pub(super) fn top(moment: &Moment<'_>, slot: Slot) -> u64 {
     held(moment, slot).top()
 }

@@ -2,86 +2,86 @@
 //! here that it is chosen: a look at all records, what the registry has forgotten, the next range, or what somebody waits for.
 
 use super::super::change::restore;
-use super::super::steps::{FetchMoment, NextFetch, NotDone, Slot, TagStanding};
+use super::super::steps::{Moment, Next, NotDone, Slot, TagStanding};
 use super::super::terms::RangeTerms;
 use super::known::{held, top};
 use super::state::Fetcher;
-use super::todo::FetchTodo;
+use super::todo::Todo;
 use crate::lease::NamespaceRecord;
 use crate::time::Micros;
 
 impl Fetcher {
     /// What to do next. The same again, where that was not answered.
-    pub fn next(&mut self, moment: &FetchMoment<'_>) -> NextFetch {
+    pub fn next(&mut self, moment: &Moment<'_>) -> Next {
         self.note_use(moment);
         if let Some(tell) = self.take_tell() {
             return tell;
         }
-        if self.stop_by.is_some_and(|by| moment.monotonic >= by) && !matches!(self.todo, FetchTodo::Close) {
-            return NextFetch::Done;
+        if self.stop_by.is_some_and(|by| moment.monotonic >= by) && !matches!(self.todo, Todo::Close) {
+            return Next::Done;
         }
         if moment.monotonic < self.not_before {
-            return NextFetch::Wait(self.not_before.saturating_since(moment.monotonic));
+            return Next::Wait(self.not_before.saturating_since(moment.monotonic));
         }
-        if matches!(self.todo, FetchTodo::Rest)
+        if matches!(self.todo, Todo::Rest)
             && let Some(wait) = self.rest(moment)
         {
-            return NextFetch::Wait(wait);
+            return Next::Wait(wait);
         }
         match &self.todo {
-            FetchTodo::Rest => NextFetch::Wait(Micros(0)),
-            FetchTodo::ReadOrder => match &self.order {
-                Some((order, _)) => NextFetch::Read(order.tag().clone()),
+            Todo::Rest => Next::Wait(Micros(0)),
+            Todo::ReadForRequest => match &self.request {
+                Some((request, _)) => Next::Read(request.tag().clone()),
                 None => self.leave(),
             },
-            FetchTodo::ReadSlot(slot) => NextFetch::Read(self.slots[*slot].tag.clone()),
-            FetchTodo::WriteOrder(write)
-            | FetchTodo::Grant(_, write, _)
-            | FetchTodo::Restore(_, write)
-            | FetchTodo::GiveBack(_, write) => match moment.namespace {
-                Some(namespace) => NextFetch::Write(write.clone(), namespace.clone()),
+            Todo::ReadSlot(slot) => Next::Read(self.slots[*slot].tag.clone()),
+            Todo::WriteForRequest(write)
+            | Todo::Grant(_, write, _)
+            | Todo::Restore(_, write)
+            | Todo::GiveBack(_, write) => match moment.namespace {
+                Some(namespace) => Next::Write(write.clone(), namespace.clone()),
                 None => self.leave(),
             },
-            FetchTodo::Install(slot, range) => NextFetch::Install(*slot, *range),
-            FetchTodo::ReadAll => NextFetch::ReadAll,
-            FetchTodo::Close => NextFetch::Close,
-            FetchTodo::Done => NextFetch::Done,
+            Todo::Install(slot, range) => Next::Install(*slot, *range),
+            Todo::ReadAll => Next::ReadAll,
+            Todo::Close => Next::Close,
+            Todo::Done => Next::Done,
         }
     }
 
     /// Nothing is under way: chooses what to do, or returns how long there is nothing.
-    fn rest(&mut self, moment: &FetchMoment<'_>) -> Option<Micros> {
+    fn rest(&mut self, moment: &Moment<'_>) -> Option<Micros> {
         let Some(namespace) = moment.namespace else {
-            if self.order.is_some() {
+            if self.request.is_some() {
                 self.finish(Err(NotDone::Failed));
             }
             return Some(Self::NAMESPACE_WAIT);
         };
-        // Orders and ranges take turns: sessions that ask for a tag which is not there must not keep others from their numbers.
-        if self.order.is_none() || self.is_turn_of_ranges {
+        // Requests and ranges take turns: sessions that ask for a tag which is not there must not keep others from their numbers.
+        if self.request.is_none() || self.is_turn_of_ranges {
             self.is_turn_of_ranges = false;
             if self.begin_range(moment, namespace) {
                 return None;
             }
         }
-        if self.order.is_some() {
-            self.todo = FetchTodo::ReadOrder;
+        if self.request.is_some() {
+            self.todo = Todo::ReadForRequest;
             return None;
         }
         Some(self.idle_for(moment))
     }
 
-    /// Begins what is to be done without an order. Returns whether there was something.
-    fn begin_range(&mut self, moment: &FetchMoment<'_>, namespace: &NamespaceRecord) -> bool {
+    /// Begins what is to be done without a request. Returns whether there was something.
+    fn begin_range(&mut self, moment: &Moment<'_>, namespace: &NamespaceRecord) -> bool {
         // What the registry has forgotten is put right before anything is asked for.
         let is_other = self.look.under.as_ref().is_some_and(|seen| seen != namespace);
         if !self.slots.is_empty() && (is_other || moment.monotonic >= self.look.at) {
-            self.todo = FetchTodo::ReadAll;
+            self.todo = Todo::ReadAll;
             return true;
         }
         let behind = self.slots.iter().enumerate().filter(|(_, known)| known.is_behind).find_map(|(slot, known)| {
             let write = restore(&known.tag, known.stored.as_ref(), top(moment, slot))?;
-            Some(FetchTodo::Restore(slot, write))
+            Some(Todo::Restore(slot, write))
         });
         if let Some(todo) = behind {
             self.todo = todo;
@@ -95,7 +95,7 @@ impl Fetcher {
     }
 
     /// The tag whose next range is due, and whose numbers last for the shortest time.
-    fn most_urgent(&self, moment: &FetchMoment<'_>) -> Option<Slot> {
+    fn most_urgent(&self, moment: &Moment<'_>) -> Option<Slot> {
         let due = self.slots.iter().enumerate().filter_map(|(slot, known)| {
             let held = held(moment, slot);
             let used = known.rate(&self.terms, &held, moment.monotonic);
@@ -111,7 +111,7 @@ impl Fetcher {
     }
 
     /// Until a range is due at the present rates, or the next look.
-    fn idle_for(&self, moment: &FetchMoment<'_>) -> Micros {
+    fn idle_for(&self, moment: &Moment<'_>) -> Micros {
         let look = match self.slots.is_empty() {
             true => RangeTerms::LOOK_EVERY,
             false => self.look.at.saturating_since(moment.monotonic),
@@ -130,27 +130,27 @@ impl Fetcher {
     }
 
     /// Asks for the next range, from the version that was last seen.
-    fn fetch(&mut self, moment: &FetchMoment<'_>, slot: Slot) {
+    fn fetch(&mut self, moment: &Moment<'_>, slot: Slot) {
         match self.slots[slot].stored.clone() {
             Some(stored) => self.ask(moment, slot, Some(stored)),
-            None => self.todo = FetchTodo::ReadSlot(slot),
+            None => self.todo = Todo::ReadSlot(slot),
         }
     }
 
-    /// Without a namespace, or without an order, nothing goes on.
-    fn leave(&mut self) -> NextFetch {
+    /// Without a namespace, or without a request, nothing goes on.
+    fn leave(&mut self) -> Next {
         if self.stop_by.is_some() {
-            self.todo = FetchTodo::Done;
-            return NextFetch::Done;
+            self.todo = Todo::Done;
+            return Next::Done;
         }
-        if matches!(std::mem::replace(&mut self.todo, FetchTodo::Rest), FetchTodo::WriteOrder(_)) {
+        if matches!(std::mem::replace(&mut self.todo, Todo::Rest), Todo::WriteForRequest(_)) {
             self.finish(Err(NotDone::Failed));
         }
-        NextFetch::Wait(Self::SHORTEST_WAIT)
+        Next::Wait(Self::SHORTEST_WAIT)
     }
 
     /// What is held at the beginning counts as granted then.
-    fn note_use(&mut self, moment: &FetchMoment<'_>) {
+    fn note_use(&mut self, moment: &Moment<'_>) {
         for (slot, known) in self.slots.iter_mut().enumerate() {
             let held = held(moment, slot);
             known.granted.get_or_insert(held.left());

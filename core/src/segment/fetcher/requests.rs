@@ -3,42 +3,42 @@
 
 use super::super::change::{TagRefusal, TagWrite, create, drop_tag, raise};
 use super::super::record::{State, StoredTag, Tag, TagRecord};
-use super::super::steps::{FetchMoment, NotDone, Order, Slot, TagEvent};
+use super::super::steps::{Moment, NotDone, Request, Slot, TagEvent};
 use super::known::{KnownTag, top};
 use super::state::Fetcher;
-use super::todo::FetchTodo;
+use super::todo::Todo;
 
 impl Fetcher {
-    /// The record of the order's tag was found.
-    pub(super) fn go_on_with_order(&mut self, moment: &FetchMoment<'_>, found: Option<StoredTag>) {
-        let Some((order, sent)) = self.order.take() else { return };
+    /// The record of the request's tag was found.
+    pub(super) fn go_on_with_request(&mut self, moment: &Moment<'_>, found: Option<StoredTag>) {
+        let Some((request, sent)) = self.request.take() else { return };
         self.is_turn_of_ranges = true;
-        let slot = self.slot_of(order.tag());
+        let slot = self.slot_of(request.tag());
         if let Some(slot) = slot {
             self.note(moment, slot, found.clone());
         }
-        let (tag, found) = (order.tag(), found.as_ref());
+        let (tag, found) = (request.tag(), found.as_ref());
         let known = slot.map_or(0, |slot| top(moment, slot));
         let write = match (found, &sent) {
             // The answer was lost. What can be read may not be durable yet, and never be.
             (Some(stored), Some(sent)) if stored.record == *sent => {
                 Ok(TagWrite { tag: tag.clone(), expected: Some(stored.version), record: sent.clone() })
             }
-            _ => match &order {
-                Order::Attach(tag) => {
+            _ => match &request {
+                Request::Attach(tag) => {
                     let outcome = self.attach(tag, slot, found);
                     self.events.push(TagEvent::Answered(outcome));
                     return;
                 }
-                Order::Create(_, plan) => create(tag, found, plan, known),
-                Order::Raise(_, above) => raise(tag, found, *above, known),
-                Order::Drop(_) => drop_tag(tag, found, known),
+                Request::Create(_, plan) => create(tag, found, plan, known),
+                Request::Raise(_, above) => raise(tag, found, *above, known),
+                Request::Drop(_) => drop_tag(tag, found, known),
             },
         };
         match write {
             Ok(write) => {
-                self.order = Some((order, Some(write.record.clone())));
-                self.todo = FetchTodo::WriteOrder(write);
+                self.request = Some((request, Some(write.record.clone())));
+                self.todo = Todo::WriteForRequest(write);
             }
             Err(refusal) => self.events.push(TagEvent::Answered(Err(NotDone::Refused(refusal)))),
         }

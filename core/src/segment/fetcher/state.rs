@@ -3,10 +3,10 @@
 
 use super::super::held::Held;
 use super::super::record::{Range, Tag, TagRecord};
-use super::super::steps::{FetchMoment, NextFetch, NotDone, Order, Slot, TagEvent, TagStanding};
+use super::super::steps::{Moment, Next, NotDone, Request, Slot, TagEvent, TagStanding};
 use super::super::terms::{RangeTerms, Use};
 use super::known::{KnownTag, held};
-use super::todo::FetchTodo;
+use super::todo::Todo;
 use crate::lease::NamespaceRecord;
 use crate::time::{Micros, MonotonicMicros};
 use std::collections::{BTreeMap, VecDeque};
@@ -22,10 +22,10 @@ pub struct Fetcher {
     pub(super) slots: Vec<KnownTag>,
     /// With which sizes tags begin that were used in an earlier run.
     pub(super) sizes: BTreeMap<Tag, u64>,
-    pub(super) todo: FetchTodo,
+    pub(super) todo: Todo,
     /// What somebody waits for, and the record that was sent for it.
-    pub(super) order: Option<(Order, Option<TagRecord>)>,
-    /// Ranges are next, where one is due: the last was an order.
+    pub(super) request: Option<(Request, Option<TagRecord>)>,
+    /// Ranges are next, where one is due: the last was a request.
     pub(super) is_turn_of_ranges: bool,
     pub(super) tells: VecDeque<Slot>,
     pub(super) look: Look,
@@ -88,8 +88,8 @@ impl Fetcher {
             capacity,
             slots: tags.into_iter().map(KnownTag::new).collect(),
             sizes,
-            todo: FetchTodo::Rest,
-            order: None,
+            todo: Todo::Rest,
+            request: None,
             is_turn_of_ranges: false,
             tells: VecDeque::new(),
             look: Look { at: start, under: None },
@@ -108,22 +108,22 @@ impl Fetcher {
         self.look.at = MonotonicMicros(i64::MIN);
     }
 
-    /// Somebody wants something done. Answered by [`TagEvent::Answered`], one order after the other: a new one takes the place of
+    /// Somebody wants something done. Answered by [`TagEvent::Answered`], one request after the other: a new one takes the place of
     /// one that was not answered yet, for which nobody waits any more.
-    pub fn order(&mut self, order: Order) {
+    pub fn request(&mut self, request: Request) {
         if self.stop_by.is_some() {
             return self.finish(Err(NotDone::Failed));
         }
-        if matches!(self.todo, FetchTodo::ReadOrder | FetchTodo::WriteOrder(_)) {
-            self.todo = FetchTodo::Rest;
+        if matches!(self.todo, Todo::ReadForRequest | Todo::WriteForRequest(_)) {
+            self.todo = Todo::Rest;
         }
-        self.order = Some((order, None));
+        self.request = Some((request, None));
         self.not_before = MonotonicMicros(i64::MIN);
     }
 
-    /// Whether an order is being carried out.
+    /// Whether a request is being carried out.
     pub const fn is_busy(&self) -> bool {
-        self.order.is_some()
+        self.request.is_some()
     }
 
     /// The server stops: from now on no session takes numbers, and what is left is given back, up to an instant.
@@ -132,8 +132,8 @@ impl Fetcher {
             self.stop_by = Some(by);
             self.not_before = MonotonicMicros(i64::MIN);
             // A range that is granted and not installed is a gap.
-            self.todo = FetchTodo::Close;
-            if self.order.is_some() {
+            self.todo = Todo::Close;
+            if self.request.is_some() {
                 self.finish(Err(NotDone::Failed));
             }
         }
@@ -155,10 +155,10 @@ impl Fetcher {
         self.slots.get(slot)?.stored.as_ref().map(|stored| &stored.record)
     }
 
-    /// What is granted where the write of [`NextFetch::Write`] is stored: what was held before, the range, and how the tag was used
+    /// What is granted where the write of [`Next::Write`] is stored: what was held before, the range, and how the tag was used
     /// in the last time. `None` where it grants nothing.
-    pub fn granting(&self, moment: &FetchMoment<'_>) -> Option<(Held, Range, Use)> {
-        let FetchTodo::Grant(slot, _, range) = &self.todo else { return None };
+    pub fn granting(&self, moment: &Moment<'_>) -> Option<(Held, Range, Use)> {
+        let Todo::Grant(slot, _, range) = &self.todo else { return None };
         let held = held(moment, *slot);
         Some((held, *range, self.slots[*slot].used(&held, moment.monotonic)))
     }
@@ -168,11 +168,11 @@ impl Fetcher {
         std::mem::take(&mut self.events)
     }
 
-    /// What sessions are to be told, a [`NextFetch::Tell`]; before they learn what came of an order.
-    pub fn take_tell(&mut self) -> Option<NextFetch> {
+    /// What sessions are to be told, a [`Next::Tell`]; before they learn what came of a request.
+    pub fn take_tell(&mut self) -> Option<Next> {
         let slot = self.tells.pop_front()?;
         let KnownTag { tag, standing, floor, .. } = &self.slots[slot];
-        Some(NextFetch::Tell { slot, tag: tag.clone(), standing: *standing, floor: *floor })
+        Some(Next::Tell { slot, tag: tag.clone(), standing: *standing, floor: *floor })
     }
 
     pub(super) fn slot_of(&self, tag: &Tag) -> Option<Slot> {
@@ -187,12 +187,12 @@ impl Fetcher {
     }
 
     pub(super) fn finish(&mut self, outcome: Result<TagRecord, NotDone>) {
-        self.order = None;
+        self.request = None;
         self.is_turn_of_ranges = true;
         self.events.push(TagEvent::Answered(outcome));
     }
 
-    pub(super) fn pause(&mut self, moment: &FetchMoment<'_>, length: Micros) {
+    pub(super) fn pause(&mut self, moment: &Moment<'_>, length: Micros) {
         self.not_before = moment.monotonic.saturating_add(length);
     }
 }

@@ -6,11 +6,11 @@ use super::super::record::Range;
 use super::super::steps::Slot;
 
 #[derive(Clone, Debug)]
-pub(super) enum FetchTodo {
+pub(super) enum Todo {
     Rest,
-    /// Read the record of the order's tag.
-    ReadOrder,
-    WriteOrder(TagWrite),
+    /// Read the record of the request's tag.
+    ReadForRequest,
+    WriteForRequest(TagWrite),
     ReadSlot(Slot),
     Grant(Slot, TagWrite, Range),
     Install(Slot, Range),

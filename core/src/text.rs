@@ -112,11 +112,6 @@ impl Form {
         FORMS.iter().find(|form| form.name == name)
     }
 
-    /// Whether texts sort as their IDs do, compared byte by byte, as the C collation of PostgreSQL does.
-    pub fn keeps_order(&self) -> bool {
-        self.width.is_some() && self.alphabet.as_bytes().is_sorted()
-    }
-
     /// The text of an ID; `None` for a negative number.
     pub fn write(&self, id: i64) -> Option<String> {
         let mut number = u128::from(u64::try_from(id).ok()?) << self.padding;

@@ -22,7 +22,7 @@ TOOLS = $(shell . scripts/tools && echo $$tools)
 
 .PHONY: help deps deps-test deps-clients build install uninstall demo check test test-all test-assertions test-clients test-clusters \
 	test-extensions test-schemas random-queries soak check-history model simulation \
-	evidence hosted test-hosted bench bench-bundle microbench lint advisories versions docs dist deb test-packages \
+	mutants evidence hosted test-hosted bench bench-bundle microbench lint advisories versions docs dist deb test-packages \
 	image test-image clean
 .NOTPARALLEL:
 
@@ -93,6 +93,10 @@ model: ## the whole model check of leases; CHECK=text for those whose name conta
 
 simulation: ## a thousand servers with leases for a simulated day, from SEED
 	@$(CARGO) run -q --locked --profile model -p snowflake_model -- simulation $(SEED)
+
+mutants: ## small changes in core and moving, of which each makes a test fail; SAMPLE=20 for so many by chance, from SEED; FILES="core/src/lease/**" for some
+	@scripts/deps mutants
+	@SAMPLE='$(SAMPLE)' SEED='$(SEED)' FILES='$(FILES)' scripts/mutants
 
 evidence: deps-test install ## what docs/evidence.md tells of, kept in docs/evidence, in two hours; NAMES="model soak-etcd" for some
 	@scripts/evidence $(NAMES)

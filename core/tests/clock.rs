@@ -87,6 +87,13 @@ fn steps_back_and_small_ones_forward_are_followed_at_once() {
     assert_eq!(server.set(-YEAR).look(), (-YEAR, ClockStep::Back(Micros(YEAR + 18 * SECOND))));
 }
 
+#[test]
+fn a_leap_is_longer_than_max_jump() {
+    let mut server = Server::new();
+    assert_eq!(server.set(MAX_JUMP).look(), (MAX_JUMP, ClockStep::None));
+    assert_eq!(server.set(2 * MAX_JUMP + 1).look(), (MAX_JUMP, ClockStep::Leapt(Micros(MAX_JUMP + 1))));
+}
+
 /// A clock that goes forward to about the time of the last ID does no harm.
 #[test]
 fn a_clock_that_is_set_right_is_followed_at_once() {

@@ -846,6 +846,26 @@ fn in_an_outage_no_time_is_lost_shortly_before_the_lease_ends() {
     assert_eq!(pauses, expected);
 }
 
+/// The registry answers what is asked about the lease in use, and nothing that is asked for another worker.
+#[test]
+fn a_lease_is_renewed_while_requests_for_another_worker_fail() {
+    for failed in [Answer::Failed, Answer::Unknown] {
+        let (mut registry, mut server) = (Registry::default(), Server::new(1));
+        server.settle(&mut registry, ZERO);
+        let held = server.lessee.held().unwrap().0;
+        server.lessee.configure(TERMS, Wanted::One(WorkerNumber(held.0 ^ 1)));
+        for second in 0..130 {
+            server.clock = at(second);
+            while let Ok(request) = server.step(later(second), 0) {
+                let is_for_another = matches!(&request, Next::Write(write, _) if write.worker != held);
+                let answer = if is_for_another { failed.clone() } else { registry.answer(request) };
+                server.answer(later(second), answer, 0);
+            }
+            assert_eq!(server.claim().map(|(worker, _)| worker), Some(held.0), "at {second} s");
+        }
+    }
+}
+
 /// Others are faster each time. After a lease, the next conflict is the first one again.
 #[test]
 fn servers_that_want_the_same_worker_come_apart() {

@@ -80,7 +80,8 @@
 //! * [`postgres`](mod@postgres), [`etcd`](mod@etcd), [`redis`](mod@redis): the registries. Each folder has a client, which is a feature,
 //!   and a [`RegistryKind`], which says what is special about its URLs and is always there
 //! * [`memory`](mod@memory): one in memory, with faults, for tests
-//! * [`listing`]: records as lines of a file; `json`, as objects; `codec`, which fields they have
+//! * [`listing`]: records as lines of a file; `json`, as objects; `codec`, which fields they have;
+//!   `holders`, under which name etcd and Redis have what a server holds
 //! * `net`: connections, TLS, hosts in turn
 //! * [`RegistryKind`]; the parts of a URL; `address`, what a client needs of it
 //! * [`Error`], [`Password`], [`Namespace`]; [`mentions`], to keep passwords out of logs; [`file`](mod@file), to read what people name
@@ -94,6 +95,7 @@ mod codec;
 mod error;
 pub mod etcd;
 pub mod file;
+mod holders;
 mod json;
 mod kind;
 mod kinds;

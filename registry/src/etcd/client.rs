@@ -3,6 +3,7 @@
 use super::member::{EtcdLogin, Expected, Member};
 use crate::address::{Address, Host, UseTls};
 use crate::error::Error;
+use crate::holders::{holder, sorted};
 use crate::json::ReadNamespace;
 use crate::net::{Fault, Protocol, Stream, Tls, Turns};
 use crate::storable::{check, check_namespace};
@@ -52,6 +53,28 @@ impl Etcd {
 
     fn key_of_tag(&self, tag: &Tag) -> String {
         format!("{}{}", self.segments, escaped(tag.as_str()))
+    }
+
+    /// Stores a value where this version of its key stands, and this record of the namespace, if one is given; beside it another key
+    /// with its value. `stored` reads what stands in its place.
+    fn swap<S>(
+        &mut self,
+        namespace: Option<&NamespaceRecord>,
+        (key, expected, value): (&str, Option<Version>, &str),
+        beside: Option<(&str, &str)>,
+        stored: impl Fn(&KeyValue) -> Result<S, Fault>,
+    ) -> Result<Swap<S>, Error> {
+        let Self { turns, namespace: key_of_namespace, read, .. } = self;
+        let expected = expected_of(expected);
+        let text = namespace.map(|namespace| read.text(namespace));
+        let other = text.as_deref().map(|text| (key_of_namespace.as_str(), text));
+        let swap =
+            turns.change(async |member| match member.compare_and_put(key, expected, other, value, beside).await? {
+                Ok(revision) => Ok(Ok(Swap::Stored(Version(revision.cast_unsigned())))),
+                Err([_, stands]) if other.is_some_and(|(_, text)| !is_text(stands.as_ref(), text)) => Ok(Err(stands)),
+                Err([stands, _]) => Ok(Ok(Swap::Conflict(stands.as_ref().map(&stored).transpose()?))),
+            })?;
+        swap.or_else(|stands| Ok(Swap::OtherNamespace(note(read, key_of_namespace, stands.as_ref())?)))
     }
 }
 
@@ -189,19 +212,8 @@ impl Registry for Etcd {
         record: &Record,
     ) -> Result<Swap, Error> {
         check(worker, record)?;
-        let key = self.key(worker);
-        let value = json::write(record);
-        let expected = expected_of(expected);
-        let Self { turns, namespace: key_of_namespace, read, .. } = self;
-        let text = namespace.map(|namespace| read.text(namespace));
-        let other = text.as_deref().map(|text| (key_of_namespace.as_str(), text));
-        let swap =
-            turns.change(async |member| match member.compare_and_put(&key, expected, other, &value, None).await? {
-                Ok(revision) => Ok(Ok(Swap::Stored(Version(revision.cast_unsigned())))),
-                Err([_, stands]) if other.is_some_and(|(_, text)| !is_text(stands.as_ref(), text)) => Ok(Err(stands)),
-                Err([stands, _]) => Ok(Ok(Swap::Conflict(stands.as_ref().map(stored).transpose()?))),
-            })?;
-        swap.or_else(|stands| Ok(Swap::OtherNamespace(note(read, key_of_namespace, stands.as_ref())?)))
+        let (key, value) = (self.key(worker), json::write(record));
+        self.swap(namespace, (&key, expected, &value), None, stored)
     }
 
     fn segments(&mut self) -> Result<Vec<(Tag, segment::StoredTag)>, Error> {
@@ -237,18 +249,7 @@ impl Registry for Etcd {
         });
         let beside = beside.as_ref().map(|(key, value)| (key.as_str(), value.as_str()));
         let value = json::write(&write.record);
-        let expected = expected_of(write.expected);
-        let Self { turns, namespace: key_of_namespace, read, .. } = self;
-        let text = read.text(namespace);
-        let other = Some((key_of_namespace.as_str(), text.as_str()));
-        let swap = turns.change(async |member| {
-            match member.compare_and_put(&key, expected, other, &value, beside).await? {
-                Ok(revision) => Ok(Ok(Swap::Stored(Version(revision.cast_unsigned())))),
-                Err([_, stands]) if !is_text(stands.as_ref(), &text) => Ok(Err(stands)),
-                Err([stands, _]) => Ok(Ok(Swap::Conflict(stands.as_ref().map(segment).transpose()?))),
-            }
-        })?;
-        swap.or_else(|stands| Ok(Swap::OtherNamespace(note(read, key_of_namespace, stands.as_ref())?)))
+        self.swap(Some(namespace), (&key, write.expected, &value), beside, segment)
     }
 
     fn holdings(&mut self) -> Result<Vec<(Tag, WorkerNumber, Holding)>, Error> {
@@ -256,20 +257,12 @@ impl Registry for Etcd {
         let holding = |pair: &KeyValue| {
             let key = key_of(pair);
             let parts = key.strip_prefix(holders.as_str()).and_then(|rest| rest.split_once('/'));
-            let named = parts.and_then(|(worker, tag)| {
-                let worker = worker.parse().ok().filter(|number: &u64| number.to_string() == worker)?;
-                Some((Tag::new(&unescaped(tag)?).ok()?, WorkerNumber(worker)))
-            });
-            match named {
+            match parts.and_then(|(worker, tag)| holder(worker, &unescaped(tag)?)) {
                 Some((tag, worker)) => Ok((tag, worker, read(pair, json::read)?)),
                 None => Err(Fault::Unexpected { place: key, what: "it is no worker's number and tag".to_owned() }),
             }
         };
-        let mut holdings: Vec<_> =
-            turns.read_all(async |member| member.all(holders).await?.iter().map(holding).collect())?;
-        holdings
-            .sort_unstable_by(|(one, w, _): &(Tag, WorkerNumber, Holding), (other, v, _)| (one, w).cmp(&(other, v)));
-        Ok(holdings)
+        Ok(sorted(turns.read_all(async |member| member.all(holders).await?.iter().map(holding).collect())?))
     }
 
     fn limit(&mut self, longest: Option<Duration>) {

@@ -6,7 +6,7 @@ use crate::address::{Host, TlsOptions, Verify};
 use crate::file::{open_plain, read_to_end, too_long};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
@@ -132,16 +132,21 @@ fn verifier(options: &TlsOptions, provider: &Arc<CryptoProvider>) -> Result<Arc<
             .build()
             .map_err(|error| error.to_string())
     };
+    let any_name = |chain| Arc::new(AnyName { chain, algorithms: provider.signature_verification_algorithms });
     Ok(match options.verify {
         Verify::Name => by_roots()?,
-        Verify::Chain => Arc::new(AnyName(by_roots()?)),
-        Verify::Nothing => Arc::new(Anyone(provider.clone())),
+        Verify::Chain => any_name(Some(by_roots()?)),
+        Verify::Nothing => any_name(None),
     })
 }
 
-/// PostgreSQL's `verify-ca`: a certificate of a trusted root, for whatever name.
+/// A certificate for whatever name, as PostgreSQL's `verify-ca` takes it: of a trusted root. Without roots, any certificate, as `prefer`
+/// and `require` take it: this protects against those who only listen.
 #[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
+struct AnyName {
+    chain: Option<Arc<WebPkiServerVerifier>>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
 
 impl ServerCertVerifier for AnyName {
     fn verify_server_cert(
@@ -153,8 +158,9 @@ impl ServerCertVerifier for AnyName {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         use CertificateError::{NotValidForName, NotValidForNameContext};
+        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
         // The name is checked last.
-        match self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+        match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) => {
                 Ok(ServerCertVerified::assertion())
             }
@@ -168,7 +174,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, certificate, signature)
+        verify_tls12_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -177,49 +183,10 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, certificate, signature)
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
-}
-
-/// PostgreSQL's `prefer` and `require`: any certificate. This protects against those who only listen.
-#[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }

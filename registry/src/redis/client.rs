@@ -4,6 +4,7 @@ use super::session::{RedisLogin, RedisSession};
 use super::url::{database, wait_replicas};
 use crate::address::{Address, Host, UseTls};
 use crate::error::Error;
+use crate::holders::{holder, sorted};
 use crate::json::ReadNamespace;
 use crate::net::{Fault, Protocol, Stream, Tls, Turns, confirmed};
 use crate::storable::{check, check_namespace, new_version};
@@ -98,6 +99,12 @@ impl Redis {
         })
     }
 
+    /// Reads and notes the namespace's record.
+    fn note(&mut self, text: Option<String>) -> Result<Option<NamespaceRecord>, Error> {
+        let note = self.namespace.note(text);
+        note.map_err(|what| Error::unexpected(&format!("{}, field namespace", self.key), &what))
+    }
+
     /// Sends a change, waits for the replicas that must have it, and reads the answer.
     fn change<A: redis::FromRedisValue, T>(
         &mut self,
@@ -168,6 +175,20 @@ fn segment(key: &str, field: &str, text: Option<&str>) -> Result<Option<segment:
     text.map(read).transpose()
 }
 
+/// What came of [`SWAP`] or [`SWAP_SEGMENT`] under the expected record of the namespace: `stands` is what they return, `sent` the record
+/// and its version.
+fn swapped<R: PartialEq, S>(
+    outcome: &str,
+    stands: Result<Option<S>, Fault>,
+    sent: (Option<Version>, &R),
+    parts: impl Fn(&S) -> (Version, &R),
+) -> Result<Swap<S>, Fault> {
+    match outcome {
+        "conflict" => stands.map(Swap::Conflict),
+        _ => confirmed(sent.1, sent.0, stands.ok().flatten().as_ref().map(parts)),
+    }
+}
+
 impl Protocol for RedisLogin {
     type Session = RedisSession;
 
@@ -184,21 +205,17 @@ impl Protocol for RedisLogin {
     }
 }
 
-fn of_namespace(key: &str) -> String {
-    format!("{key}, field namespace")
-}
-
 fn field(worker: WorkerNumber) -> String {
     format!("worker:{}", worker.0)
 }
 
 impl Registry for Redis {
     fn namespace(&mut self) -> Result<Option<NamespaceRecord>, Error> {
-        let Self { turns, key, namespace, .. } = self;
+        let Self { turns, key, .. } = self;
         let mut request = cmd("HGET");
         request.arg(&*key).arg("namespace");
         let stands = turns.read(async |session| session.ask::<Option<String>>(&request).await)?;
-        namespace.note(stands).map_err(|what| Error::unexpected(&of_namespace(key), &what))
+        self.note(stands)
     }
 
     fn swap_namespace(
@@ -211,7 +228,7 @@ impl Registry for Redis {
         let mut request = cmd("EVAL");
         request.arg(SWAP_NAMESPACE).arg(1).arg(&self.key).arg(expected).arg(json::write(record));
         let stands = self.change(&request, |stands: Option<String>| Ok(stands))?;
-        self.namespace.note(stands).map_err(|what| Error::unexpected(&of_namespace(&self.key), &what))
+        self.note(stands)
     }
 
     fn records(&mut self) -> Result<Vec<(WorkerNumber, Stored)>, Error> {
@@ -250,20 +267,10 @@ impl Registry for Redis {
                 return Ok(Err(stands));
             }
             let stands = stored(&key, &name, version.as_deref(), stands.as_deref());
-            match outcome.as_str() {
-                "conflict" => stands.map(Swap::Conflict),
-                _ => {
-                    let stands = stands.ok().flatten();
-                    let stands = stands.as_ref().map(|stored| (stored.version, &stored.record));
-                    confirmed(record, given.and_then(|given| given.parse().ok()).map(Version), stands)
-                }
-            }
-            .map(Ok)
+            let given = given.and_then(|given| given.parse().ok()).map(Version);
+            swapped(&outcome, stands, (given, record), |stored| (stored.version, &stored.record)).map(Ok)
         })?;
-        swap.or_else(|text| {
-            let stands = self.namespace.note(text).map_err(|what| Error::unexpected(&of_namespace(&key), &what))?;
-            Ok(Swap::OtherNamespace(stands))
-        })
+        swap.or_else(|text| self.note(text).map(Swap::OtherNamespace))
     }
 
     fn segments(&mut self) -> Result<Vec<(Tag, segment::StoredTag)>, Error> {
@@ -316,42 +323,26 @@ impl Registry for Redis {
                 return Ok(Err(stands));
             }
             let stands = segment(&segments, name, stands.as_deref());
-            match outcome.as_str() {
-                "conflict" => stands.map(Swap::Conflict),
-                _ => {
-                    let stands = stands.ok().flatten();
-                    let stands = stands.as_ref().map(|stored| (stored.version, &stored.record));
-                    confirmed(&write.record, Some(new), stands)
-                }
-            }
-            .map(Ok)
+            swapped(&outcome, stands, (Some(new), &write.record), |stored| (stored.version, &stored.record)).map(Ok)
         })?;
-        swap.or_else(|text| {
-            let stands = self.namespace.note(text).map_err(|what| Error::unexpected(&of_namespace(&key), &what))?;
-            Ok(Swap::OtherNamespace(stands))
-        })
+        swap.or_else(|text| self.note(text).map(Swap::OtherNamespace))
     }
 
     fn holdings(&mut self) -> Result<Vec<(Tag, WorkerNumber, Holding)>, Error> {
         let Self { turns, holders, .. } = self;
         let mut request = cmd("HGETALL");
         request.arg(&*holders);
-        let mut holdings: Vec<_> = turns.read_all(async |session| {
+        let holdings = turns.read_all(async |session| {
             let fields: BTreeMap<String, String> = session.ask(&request).await?;
             let holding = |(name, text): (String, String)| {
-                let named = name.split_once('/').and_then(|(worker, tag)| {
-                    let worker = worker.parse().ok().filter(|number: &u64| number.to_string() == worker)?;
-                    Some((Tag::new(tag).ok()?, WorkerNumber(worker)))
-                });
+                let named = name.split_once('/').and_then(|(worker, tag)| holder(worker, tag));
                 let wrong = |what: &str| unexpected(holders, &name, what);
                 let (tag, worker) = named.ok_or_else(|| wrong("it is no worker's number and tag"))?;
                 Ok((tag, worker, json::read(&text).map_err(|what| wrong(&what))?))
             };
             fields.into_iter().map(holding).collect()
         })?;
-        holdings
-            .sort_unstable_by(|(one, w, _): &(Tag, WorkerNumber, Holding), (other, v, _)| (one, w).cmp(&(other, v)));
-        Ok(holdings)
+        Ok(sorted(holdings))
     }
 
     fn limit(&mut self, longest: Option<Duration>) {

@@ -38,7 +38,7 @@ pub struct Found {
 pub fn nearest(world: &World, form: Form, longest: Duration) -> Found {
     let (started, mut found) = (Instant::now(), Found::default());
     let mut visit = Visit::new(world, form);
-    let mut seen = HashSet::<u64, BuildHasherDefault<Known>>::default();
+    let mut seen = HashSet::<u64, BuildHasherDefault<Fingerprint>>::default();
     let mut level: Vec<State> = world.init_states().iter().map(|state| visit.stands_for(state)).collect();
     seen.extend(level.iter().map(fingerprint));
     let mut depth = 0;
@@ -149,7 +149,7 @@ const SHARES: usize = 256;
 
 /// Threads that share the work.
 struct Crew {
-    seen: Vec<Mutex<HashSet<u64, BuildHasherDefault<Known>>>>,
+    seen: Vec<Mutex<HashSet<u64, BuildHasherDefault<Fingerprint>>>>,
     pool: Mutex<Pool>,
     is_wanted: Condvar,
     /// How many wait for work.
@@ -279,9 +279,9 @@ impl Hasher for Fold {
 
 /// What is a hash already.
 #[derive(Default)]
-struct Known(u64);
+struct Fingerprint(u64);
 
-impl Hasher for Known {
+impl Hasher for Fingerprint {
     fn write(&mut self, _: &[u8]) {
         unreachable!("a fingerprint is one number")
     }

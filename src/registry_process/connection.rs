@@ -7,7 +7,7 @@ use crate::postgres::time::clock;
 use crate::postgres::wording::sentence;
 use crate::settings;
 use snowflake_core::lease::Answer;
-use snowflake_core::segment::segment::Answer;
+use snowflake_core::segment;
 use snowflake_core::{Micros, MonotonicMicros};
 use snowflake_registry::{self as registry, Options, Protection, Registry, Stop};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};

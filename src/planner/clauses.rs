@@ -103,16 +103,15 @@ fn resolve<'p>(
     let column = clause.column() as usize;
     if column == twin.at {
         let Bounds { conditions, is_exact } = of_time(planner, &twin.time, first_condition(clause)?)?;
-        return Some(with_conditions(planner, clause, twin.at, &conditions, !is_exact));
+        let new = clause.of_columns(index, twin.at, std::iter::empty())?;
+        set_conditions(planner, new, &conditions, !is_exact);
+        return Some(new);
     }
     let columns: Vec<usize> = clause.columns().iter().map(|column| column as usize).collect();
     if let Some(place) = columns.iter().position(|&column| column == twin.at) {
         return row_until_time(planner, index, twin, clause, &columns, place);
     }
-    let new = clause.duplicate();
-    new.set_column(twin.own(column) as i16);
-    new.set_columns(clause.columns().replaced(columns.into_iter().map(|column| twin.own(column) as u32)));
-    Some(new)
+    clause.of_columns(index, twin.own(column), columns.into_iter().map(|column| twin.own(column)))
 }
 
 /// Conditions of an ID that follow from one of its time.
@@ -187,6 +186,7 @@ fn row_until_time<'p>(
     let other = rows.right().get(place)?;
     let is_last = place + 1 == rows.left().len();
     let (accepts, bound) = bounds::last_of_row(planner, accepts, is_last, &twin.time, other.copy(), other_type)?;
+    let first = *columns.first()?;
     let before = columns.get(..place)?.iter().zip(rows.opnos().iter());
     let operators: Option<Vec<Oid>> = before
         .map(|(&column, operator)| operators::in_family(operator.into(), index.family(twin.own(column))?, accepts))
@@ -207,26 +207,16 @@ fn row_until_time<'p>(
         (*new).largs = left.as_ptr();
         (*new).rargs = right.as_ptr();
     }
-    let made = with_conditions(planner, clause, twin.own(columns[0]), &[new.node()], true);
-    let columns = columns[..=place].iter().map(|&column| twin.own(column) as u32);
-    made.set_columns(clause.columns().replaced(columns));
+    let columns = columns[..=place].iter().map(|&column| twin.own(column));
+    let made = clause.of_columns(index, twin.own(first), columns)?;
+    set_conditions(planner, made, &[new.node()], true);
     Some(made)
 }
 
-/// A condition of an index in place of one of its twin: for the column of this number in the index, which is to evaluate these.
-fn with_conditions<'p>(
-    planner: Planner<'p>,
-    clause: OfIndex<'p>,
-    column: usize,
-    conditions: &[Expr<'p>],
-    is_lossy: bool,
-) -> OfIndex<'p> {
-    let new = clause.duplicate();
-    new.set_quals(conditions.iter().map(|&one| versions::restriction(planner, one)).collect());
-    new.set_lossy(clause.is_lossy() || is_lossy);
-    new.set_column(column as i16);
-    new.set_columns(clause.columns().replaced(std::iter::empty()));
-    new
+/// Says what an index is to evaluate for a condition.
+fn set_conditions<'p>(planner: Planner<'p>, clause: OfIndex<'p>, conditions: &[Expr<'p>], is_lossy: bool) {
+    clause.set_quals(conditions.iter().map(|&one| versions::restriction(planner, one)).collect());
+    clause.set_lossy(clause.is_lossy() || is_lossy);
 }
 
 /// What PostgreSQL has made of a condition for the index: with the column on the left side. It makes one from each.

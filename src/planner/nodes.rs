@@ -9,8 +9,9 @@
 //!   So there are no references to nodes, shared or exclusive. A field is read by copying it, and written by one assignment.
 //! * A list is only made here, and never changed: PostgreSQL may use one in several places.
 //!
-//! Which types the fields have that PostgreSQL declares as lists or expressions of any kind says the table [`fields`]. Its functions check the tags of
-//! the nodes that they get, and raise an ERROR where they know no such node.
+//! The table [`fields`] says of what type each field is, also where PostgreSQL declares a list or an expression of any kind. PostgreSQL's functions
+//! look at the tags of the nodes that they get, and raise an ERROR where they know no such node. An operator gets values of the types that it takes:
+//! see [`Comparing`](super::operators::Comparing).
 
 use crate::postgres::given::Given;
 use pg_sys::{Node, NodeTag, Oid};
@@ -608,8 +609,8 @@ fields! { 'p;
     IndexClause {
         quals / set_quals: List<'p, pg_sys::RestrictInfo> = indexquals;
         is_lossy / set_lossy: bool = lossy;
-        column / set_column: i16 = indexcol;
-        columns / set_columns: NumberList<'p> = indexcols;
+        column: i16 = indexcol;
+        columns: NumberList<'p> = indexcols;
     }
     IndexOptInfo {
         oid: Oid = indexoid;
@@ -651,7 +652,7 @@ fields! { 'p;
     }
     OpExpr {
         opno: Oid = opno;
-        opfuncid / set_opfuncid: Oid = opfuncid;
+        opfuncid: Oid = opfuncid;
         args: List<'p, Node> = args;
     }
     Path {

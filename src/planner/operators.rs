@@ -99,11 +99,12 @@ impl Comparing {
         }
         let (none, operator) = (pg_sys::InvalidOid, self.operator.into());
         let (left, right) = (left.as_ptr().cast(), right.as_ptr().cast());
-        // SAFETY: this makes a new node, of sides that the operator takes.
-        let new: Expr =
-            unsafe { made(pg_sys::make_opclause(operator, pg_sys::BOOLOID, false, left, right, none, none)) };
-        new.cast::<pg_sys::OpExpr>()?.set_opfuncid(self.function.into());
-        Some(new)
+        // SAFETY: this makes a new node, of sides that the operator and its function take.
+        unsafe {
+            let new = pg_sys::make_opclause(operator, pg_sys::BOOLOID, false, left, right, none, none);
+            (*new.cast::<pg_sys::OpExpr>()).opfuncid = self.function.into();
+            Some(made(new))
+        }
     }
 }
 

@@ -214,3 +214,22 @@ impl<'p> Index<'p> {
         at < self.column_count().unsigned_abs() as usize && is()
     }
 }
+
+impl<'p> OfIndex<'p> {
+    /// The same condition for a column of another index, or in a comparison of rows, for several; `None` where the index has no such key column.
+    pub fn of_columns(self, index: Index<'p>, column: usize, columns: impl Iterator<Item = usize>) -> Option<Self> {
+        let columns: Vec<usize> = columns.collect();
+        let count = index.key_count().unsigned_abs() as usize;
+        if columns.iter().chain([&column]).any(|&column| column >= count) {
+            return None;
+        }
+        let columns = self.columns().replaced(columns.iter().map(|&column| column as u32));
+        let new = self.duplicate();
+        // SAFETY: fields of a new condition; the columns are key columns of the index.
+        unsafe {
+            (*new.as_ptr()).indexcol = column as i16;
+            (*new.as_ptr()).indexcols = columns.as_ptr();
+        }
+        Some(new)
+    }
+}

@@ -20,7 +20,7 @@ BUILT = $(TARGET)/$(subst dev,debug,$(PROFILE))
 STAGE = $(TARGET)/install
 TOOLS = $(shell . scripts/tools && echo $$tools)
 
-.PHONY: help deps deps-test deps-clients build install uninstall demo check test test-all test-assertions test-clients test-clusters \
+.PHONY: help deps deps-test deps-clients build install uninstall demo check test test-all test-assertions test-valgrind test-clients test-clusters \
 	test-extensions test-schemas random-queries soak check-history model simulation \
 	mutants evidence hosted test-hosted bench bench-bundle microbench lint advisories versions docs dist deb test-packages \
 	image test-image clean
@@ -137,6 +137,10 @@ test-all: deps-test ## `make test` on every PostgreSQL major; RUN="16 17" for so
 test-assertions: deps-test ## the planner's tests and PostgreSQL's own regression tests, on a PostgreSQL with assertions, which is built once
 	@scripts/deps assertions
 	@scripts/test-assertions
+
+test-valgrind: deps-test ## regress files under Valgrind, on the PostgreSQL with assertions; ONLY="decode planner" for some
+	@scripts/deps assertions
+	@ONLY='$(ONLY)' scripts/test-valgrind
 
 test-hosted: install ## the extension in SQL by pg_tle, on the PostgreSQL of TLE_PG_CONFIG, which has that: pg_test/tle/README.md
 	@TLE_PG_CONFIG='$(TLE_PG_CONFIG)' pg_test/tle/run

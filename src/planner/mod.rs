@@ -3,6 +3,11 @@
 //! ([`statistics`]). This holds in views, subqueries and joins, however the query is written, and takes nothing away from what else
 //! serves it.
 //!
+//! Where to look: an index as one on the time, [`twins`], and its conditions, [`clauses`]; what a query says of times, [`rising`]; partitions,
+//! children and UNION ALL, [`wholes`] and [`members`]; bounds of one comparison, [`bounds`]; conditions that are rewritten, [`comparisons`];
+//! IN, [`lists`]; partial indexes, [`predicates`]; filters, [`filters`]; statistics, [`statistics`], [`times`] and [`groups`]; PostgreSQL's nodes
+//! as safe types, [`nodes`] and [`state`]; what differs between majors, [`versions`].
+//!
 //! The hooks run for every query of a session that has the library loaded. For a query without our functions they only look at
 //! what its conditions compare and what it sorts by.
 

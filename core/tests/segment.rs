@@ -11,7 +11,7 @@ const MINUTES_10: Micros = Micros::from_secs(600);
 const PAUSES: lease::Terms =
     lease::Terms { window: Micros::from_secs(60), max_lead: Micros::from_secs(600), max_jump: Micros::from_secs(10) };
 const TERMS: RangeTerms = RangeTerms { duration: MINUTES_10, pauses: PAUSES };
-const BOUNDS: Bounds = Bounds { smallest: 10, largest: 1000 };
+const BOUNDS: Sizes = Sizes { smallest: 10, largest: 1000 };
 
 fn tag(name: &str) -> Tag {
     Tag::new(name).unwrap()
@@ -38,8 +38,8 @@ fn dropped(next: u64, last: u64) -> StoredTag {
     StoredTag { record: TagRecord { state: State::Dropped, floor: next, ..live.record }, ..live }
 }
 
-fn plan(first: u64, last: u64) -> Plan {
-    Plan { first, last, bounds: BOUNDS }
+fn plan(first: u64, last: u64) -> NewSegment {
+    NewSegment { first, last, bounds: BOUNDS }
 }
 
 // Names and bounds.
@@ -56,10 +56,10 @@ fn tags_have_a_length_and_are_printable() {
 
 #[test]
 fn bounds_of_a_tag_follow_from_how_many_numbers_it_has() {
-    assert_eq!(Bounds::of(2_147_483_647), Bounds { smallest: 10, largest: 2_147_483 });
-    assert_eq!(Bounds::of(100), Bounds { smallest: 10, largest: 10 });
-    assert_eq!(Bounds::of(3), Bounds { smallest: 3, largest: 3 });
-    assert_eq!(Bounds::of(TagRecord::HIGHEST).nearest(u64::MAX), TagRecord::HIGHEST / 1000);
+    assert_eq!(Sizes::of(2_147_483_647), Sizes { smallest: 10, largest: 2_147_483 });
+    assert_eq!(Sizes::of(100), Sizes { smallest: 10, largest: 10 });
+    assert_eq!(Sizes::of(3), Sizes { smallest: 3, largest: 3 });
+    assert_eq!(Sizes::of(TagRecord::HIGHEST).nearest(u64::MAX), TagRecord::HIGHEST / 1000);
     assert_eq!([0, 10, 11, 1000, 1001].map(|size| BOUNDS.nearest(size)), [10, 10, 11, 1000, 1000]);
 }
 
@@ -232,7 +232,7 @@ fn a_range_is_sized_by_time_and_changes_by_no_more_than_twice() {
     assert_eq!(next(100, used(1, 600)), 50, "half");
     assert_eq!(next(100, used(0, 0)), 50);
     assert_eq!((next(15, used(1, 600)), next(800, used(800, 1))), (10, 1000), "within the bounds");
-    let huge = Bounds { smallest: 1, largest: u64::MAX };
+    let huge = Sizes { smallest: 1, largest: u64::MAX };
     assert_eq!(TERMS.next_size(huge, u64::MAX, used(u64::MAX, 1)), u64::MAX);
 }
 
@@ -522,8 +522,8 @@ fn a_rate_that_rises_is_noticed_in_time() {
 #[test]
 fn sizes_follow_the_use() {
     let (mut registry, mut server) = (Registry::new(), Server::new());
-    let bounds = Bounds { smallest: 10, largest: u64::MAX };
-    let plan = Plan { bounds, ..plan(1, TagRecord::HIGHEST) };
+    let bounds = Sizes { smallest: 10, largest: u64::MAX };
+    let plan = NewSegment { bounds, ..plan(1, TagRecord::HIGHEST) };
     server.request(&mut registry, Request::Create(orders(), plan)).unwrap();
     server.request(&mut registry, Request::Attach(orders())).unwrap();
     let mut use_for = |server: &mut Server, seconds: u64, a_second: u64| {
@@ -580,7 +580,7 @@ fn sessions_that_ask_for_what_is_not_there_keep_nobody_from_numbers() {
 #[test]
 fn a_tag_that_is_always_empty_keeps_no_other_one_waiting() {
     let (mut registry, mut server) = (Registry::new(), Server::new());
-    let small = Plan { bounds: Bounds { smallest: 1, largest: 1 }, ..plan(1, 1_000_000) };
+    let small = NewSegment { bounds: Sizes { smallest: 1, largest: 1 }, ..plan(1, 1_000_000) };
     for name in ["a", "b"] {
         server.request(&mut registry, Request::Create(tag(name), small)).unwrap();
         server.request(&mut registry, Request::Attach(tag(name))).unwrap();

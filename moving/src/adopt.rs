@@ -1,6 +1,6 @@
 //! From a sequence, an identity or nothing to `snowflake_next()`.
 
-use crate::record::{self, Record};
+use crate::record::{self, Memo};
 use crate::{
     Before, Column, Facts, ForeignKey, MovePlan, MoveStep, Oid, Source, Values, Width, literal, sequences, views,
     writers,
@@ -375,7 +375,7 @@ fn put_on_record(plan: &mut MovePlan, facts: &Facts, marker: &str) {
         Source::Snowflake => return,
     };
     let Some(sequence) = owned.first() else {
-        let record = Record { comment: None, before: before.unwrap_or(Before::Nothing), is_marker: true };
+        let record = Memo { comment: None, before: before.unwrap_or(Before::Nothing), is_marker: true };
         let (name, column) = (marker, &facts.key().name);
         let note = "for the way back: its comment says what was before, and it goes with the column";
         plan.steps.extend(sequences::new(name, &format!("CREATE SEQUENCE {name}"), note, table));
@@ -384,11 +384,11 @@ fn put_on_record(plan: &mut MovePlan, facts: &Facts, marker: &str) {
         plan.steps.push(MoveStep::on(name, statement, "for snowflake_release()"));
         return;
     };
-    let is_marker = sequence.comment.as_deref().and_then(Record::read).is_some_and(|record| record.is_marker);
+    let is_marker = sequence.comment.as_deref().and_then(Memo::read).is_some_and(|record| record.is_marker);
     let comment = record::users_own(sequence.comment.as_deref());
     let is_new = sequence.is_identity && matches!(before, Some(Before::Identity { .. }));
     let wanted = match before {
-        Some(before) => Some(Record { comment, before, is_marker }.write()),
+        Some(before) => Some(Memo { comment, before, is_marker }.write()),
         None => comment,
     };
     if is_new || wanted != sequence.comment {

@@ -21,6 +21,6 @@ pub use facts::{Column, Facts, ForeignKey, Oid, Relation, Role, Source, Values, 
 pub use plan::{Actor, MovePlan, MoveStep, literal};
 pub use record::Before;
 pub use release::{Release, ReleaseError, begins_at, put_back, release};
-pub use sequences::{Options, Position, Sequence};
+pub use sequences::{LastValue, Options, Sequence};
 pub use views::View;
 pub use writers::{Writer, shut_out};

@@ -17,7 +17,7 @@ pub enum Before {
 
 /// A comment with such a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct Memo {
     /// The lines before it, which are the user's.
     pub comment: Option<String>,
     /// What it says.
@@ -30,7 +30,7 @@ const OPENING: &str = "[snowflake_adopt: ";
 const CLOSING: &str = "]";
 const MARKER: &str = "; snowflake_release() drops this sequence";
 
-impl Record {
+impl Memo {
     /// The record at the end of a comment, if there is one.
     pub fn read(text: &str) -> Option<Self> {
         let inner = text.strip_suffix(CLOSING)?;
@@ -66,7 +66,7 @@ impl Record {
 /// A comment without a record, if it has one.
 pub fn users_own(comment: Option<&str>) -> Option<String> {
     let comment = comment?;
-    Record::read(comment).map_or_else(|| Some(comment.to_owned()), |record| record.comment)
+    Memo::read(comment).map_or_else(|| Some(comment.to_owned()), |record| record.comment)
 }
 
 /// As SQL writes an identity.
@@ -91,8 +91,8 @@ mod tests {
             for comment in [None, Some("of the user"), Some("two\nlines"), Some("[a]\n"), Some("[snowflake_adopt: x]")]
             {
                 for is_marker in [false, true] {
-                    let record = Record { comment: comment.map(str::to_owned), before: before.clone(), is_marker };
-                    assert_eq!(Record::read(&record.write()), Some(record.clone()), "{}", record.write());
+                    let record = Memo { comment: comment.map(str::to_owned), before: before.clone(), is_marker };
+                    assert_eq!(Memo::read(&record.write()), Some(record.clone()), "{}", record.write());
                     assert_eq!(users_own(Some(&record.write())), record.comment);
                 }
             }
@@ -108,7 +108,7 @@ mod tests {
             "x [snowflake_adopt: no default]",
             "[snowflake_adopt: no default] ",
         ] {
-            assert_eq!(Record::read(comment), None, "{comment}");
+            assert_eq!(Memo::read(comment), None, "{comment}");
             assert_eq!(users_own(Some(comment)).as_deref(), Some(comment));
         }
         assert_eq!(users_own(None), None);

@@ -1,6 +1,6 @@
 //! From `snowflake_next()` back to what was before, or to a sequence or an identity. The column stays `bigint`.
 
-use crate::record::{self, Record};
+use crate::record::{self, Memo};
 use crate::{
     Before, Column, Facts, MovePlan, MoveStep, Oid, Options, Sequence, Source, Values, Width, literal, sequences,
     writers,
@@ -52,9 +52,9 @@ enum Back<'a> {
 }
 
 /// The sequence that belongs to the column and has a record in its comment; else the first that belongs to it.
-fn kept(facts: &Facts) -> Option<(&Sequence, Option<Record>)> {
+fn kept(facts: &Facts) -> Option<(&Sequence, Option<Memo>)> {
     let owned = || facts.sequences.iter().filter(|sequence| sequence.is_owned_by_key);
-    let record = |sequence: &Sequence| sequence.comment.as_deref().and_then(Record::read);
+    let record = |sequence: &Sequence| sequence.comment.as_deref().and_then(Memo::read);
     let recorded = owned().find_map(|sequence| record(sequence).map(|found| (sequence, Some(found))));
     recorded.or_else(|| owned().next().map(|sequence| (sequence, None)))
 }
@@ -270,7 +270,7 @@ fn make_identity(
     plan.alter_defaults(facts, columns, "DROP DEFAULT", "");
     let add = format!("ALTER TABLE {name} ALTER COLUMN {column} ADD {}", record::generated(is_always));
     let was_one = |sequence: &Sequence| {
-        let record = sequence.comment.as_deref().and_then(Record::read);
+        let record = sequence.comment.as_deref().and_then(Memo::read);
         record.is_some_and(|record| matches!(record.before, Before::Identity { .. }))
     };
     let kept = match sequence {
@@ -323,7 +323,7 @@ fn make_identity(
 
 /// A sequence that was there for the record only.
 fn drop_marker(plan: &mut MovePlan, facts: &Facts) {
-    let Some((sequence, Some(Record { is_marker: true, .. }))) = kept(facts) else { return };
+    let Some((sequence, Some(Memo { is_marker: true, .. }))) = kept(facts) else { return };
     if sequence.users.is_empty() {
         let statement = format!("DROP SEQUENCE {}", sequence.name);
         plan.steps.push(sequence.step(statement, "it was there for the record only"));

@@ -24,7 +24,7 @@ pub struct Sequence {
     /// Roles that may insert rows of the column's table, and may not have a value of it.
     pub closed_to: Vec<String>,
     /// Where it is; `None` where the caller may not know that.
-    pub position: Option<Position>,
+    pub position: Option<LastValue>,
     /// Whether it is unlogged.
     pub is_unlogged: bool,
     /// Its comment.
@@ -54,7 +54,7 @@ pub struct Options {
 
 /// Where a sequence is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
+pub struct LastValue {
     /// The value that was given last, or, if none was, the one that is given next.
     pub last: i64,
     /// Whether it was given.
@@ -140,7 +140,7 @@ impl Sequence {
 
     /// The value that comes next; `None` where that is not known.
     pub(crate) fn next(&self) -> Option<i64> {
-        let Position { last, is_called } = self.position?;
+        let LastValue { last, is_called } = self.position?;
         if is_called { last.checked_add(self.options.increment) } else { Some(last) }
     }
 
@@ -156,7 +156,7 @@ impl Sequence {
 
     /// It goes on where it was.
     pub(crate) fn continuation(&self) -> Option<MoveStep> {
-        let Position { last, is_called } = self.position?;
+        let LastValue { last, is_called } = self.position?;
         let statement =
             format!("SELECT pg_catalog.setval({}::pg_catalog.regclass, {last}, {is_called})", literal(&self.name));
         Some(self.free(statement, "goes on where it was"))

@@ -1,7 +1,7 @@
 //! Plans of made-up tables: which statements there are, in which order, and what they lock and rewrite.
 
 use snowflake_moving::{
-    Actor, Adoption, Column, Facts, ForeignKey, MovePlan, Oid, Options, Position, Relation, Release, ReleaseError,
+    Actor, Adoption, Column, Facts, ForeignKey, LastValue, MovePlan, Oid, Options, Relation, Release, ReleaseError,
     Role, Sequence, Source, Values, View, Width, Writer, begins_at, is_done, literal, put_back, release,
 };
 
@@ -57,7 +57,7 @@ fn sequence(name: &str) -> Sequence {
         callers: Vec::new(),
         closed_to: Vec::new(),
         options: Options::DEFAULT,
-        position: Some(Position { last: 9, is_called: true }),
+        position: Some(LastValue { last: 9, is_called: true }),
         is_unlogged: false,
         comment: None,
         grants: Vec::new(),
@@ -486,7 +486,7 @@ fn recorded(said: &str) -> Vec<Sequence> {
     vec![Sequence {
         comment,
         is_default: false,
-        position: Some(Position { last: 9, is_called: true }),
+        position: Some(LastValue { last: 9, is_called: true }),
         ..sequence("s")
     }]
 }

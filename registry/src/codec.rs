@@ -4,7 +4,7 @@
 //! Records of older versions must be read as before, and records of this one by servers that are not updated yet: so a field keeps its name and its form. A new field has [`Presence::Later`].
 
 use snowflake_core::lease::{Holder, NamespaceRecord, Record, Token};
-use snowflake_core::segment::{self, Bounds, Holding, Range, State, Use};
+use snowflake_core::segment::{self, Holding, Range, Sizes, State, Use};
 use snowflake_core::{Micros, UnixMicros};
 
 /// The format that this version reads and writes, and the field in front of all others that has its number.
@@ -248,7 +248,7 @@ impl Fields for segment::TagRecord {
     ];
 
     fn blank() -> Self {
-        let bounds = Bounds { smallest: 0, largest: 0 };
+        let bounds = Sizes { smallest: 0, largest: 0 };
         Self { next: 0, floor: 0, first: 0, last: 0, state: State::Live, bounds }
     }
 
@@ -359,7 +359,7 @@ mod tests {
             first: 3,
             last: 4,
             state: State::Dropped,
-            bounds: Bounds { smallest: 5, largest: u64::MAX },
+            bounds: Sizes { smallest: 5, largest: u64::MAX },
         });
         check(&Holding {
             run: u64::MAX,

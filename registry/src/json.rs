@@ -111,7 +111,7 @@ impl ReadNamespace {
 mod tests {
     use super::*;
     use snowflake_core::lease::{Holder, Record, Token};
-    use snowflake_core::segment::{Bounds, Holding, Range, State, TagRecord, Use};
+    use snowflake_core::segment::{Holding, Range, Sizes, State, TagRecord, Use};
     use snowflake_core::{Micros, UnixMicros};
 
     fn record() -> Record {
@@ -202,13 +202,13 @@ mod tests {
     /// Numbers above those of a `bigint` would be negative ones there.
     #[test]
     fn values_that_cannot_stand_together_are_refused() {
-        let bounds = Bounds { smallest: 10, largest: 20 };
+        let bounds = Sizes { smallest: 10, largest: 20 };
         let tag = TagRecord { next: 7, floor: 3, first: 0, last: TagRecord::HIGHEST, state: State::Live, bounds };
         let used_up = TagRecord { next: TagRecord::HIGHEST + 1, ..tag.clone() };
         for good in [&tag, &used_up] {
             assert_eq!(read::<TagRecord>(&write(good)).as_ref(), Ok(good));
         }
-        let of_sizes = |smallest, largest| TagRecord { bounds: Bounds { smallest, largest }, ..tag.clone() };
+        let of_sizes = |smallest, largest| TagRecord { bounds: Sizes { smallest, largest }, ..tag.clone() };
         for bad in [
             TagRecord { last: TagRecord::HIGHEST + 1, ..tag.clone() },
             TagRecord { last: u64::MAX, ..tag.clone() },

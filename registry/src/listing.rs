@@ -122,7 +122,7 @@ pub fn read_segments(text: &str) -> Result<Vec<Segment>, String> {
 mod tests {
     use super::*;
     use snowflake_core::lease::Version;
-    use snowflake_core::segment::{Bounds, Range, State, Use};
+    use snowflake_core::segment::{Range, Sizes, State, Use};
     use snowflake_core::{Micros, UnixMicros};
 
     fn record(owner: Option<Token>) -> Record {
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn segments_are_listed_with_the_servers_that_live() {
-        let bounds = Bounds { smallest: 1, largest: 2 };
+        let bounds = Sizes { smallest: 1, largest: 2 };
         let of_tag = segment::TagRecord { next: 9, floor: 1, first: 1, last: 99, state: State::Live, bounds };
         let segment =
             |name: &str| (Tag::new(name).unwrap(), segment::StoredTag { version: Version(1), record: of_tag.clone() });

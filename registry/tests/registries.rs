@@ -5,7 +5,7 @@ mod fakes;
 
 use common::*;
 use snowflake_core::lease::{NamespaceRecord, Record, Stored, Version, WorkerNumber};
-use snowflake_core::segment::{self, Bounds, Holding, Plan, Range, Tag, Use};
+use snowflake_core::segment::{self, Holding, NewSegment, Range, Sizes, Tag, Use};
 use snowflake_core::{Micros, UnixMicros};
 use snowflake_registry::{Error, KINDS, Registry, Swap, open};
 use snowflake_test::certificates::Authority;
@@ -555,8 +555,8 @@ fn tag(name: &str) -> Tag {
     Tag::new(name).unwrap()
 }
 
-fn plan() -> Plan {
-    Plan { first: 1, last: segment::TagRecord::HIGHEST, bounds: Bounds { smallest: 1, largest: u64::MAX } }
+fn plan() -> NewSegment {
+    NewSegment { first: 1, last: segment::TagRecord::HIGHEST, bounds: Sizes { smallest: 1, largest: u64::MAX } }
 }
 
 /// The record of the namespace, made where there was none.
@@ -654,7 +654,7 @@ fn odd_tags_do_no_harm(kind: Kind) {
         let mut registry = open(&url(&server.url()), &namespace(space), &options(PATIENCE)).unwrap();
         let record = made(&mut *registry);
         for (number, name) in names.iter().enumerate() {
-            let plan = Plan { first: number as u64, ..plan() };
+            let plan = NewSegment { first: number as u64, ..plan() };
             let write = segment::create(&tag(name), None, &plan, 0).unwrap();
             stored_segment(registry.swap_segment(&record, &write));
         }

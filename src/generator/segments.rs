@@ -14,7 +14,7 @@ use snowflake_core::{Micros, MonotonicMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// How long somebody waits who creates, raises or drops a tag.
-const LONGEST_ORDER: Micros = Micros::from_secs(10);
+const LONGEST_REQUEST: Micros = Micros::from_secs(10);
 
 /// Claims the next numbers of a tag: at least one, at most `want` (at least 1). Waits where the settings say so.
 ///
@@ -90,7 +90,7 @@ fn look(slot: Slot, place: &TagPlace, want: u64) -> Taking {
 /// Has the process look for a tag.
 fn attach(tag: &Tag, since: &mut Option<MonotonicMicros>) -> Result<(), Error> {
     loop {
-        match order(tag, Kind::Attach, settings::max_wait() - waited_since(since))? {
+        match request(tag, Kind::Attach, settings::max_wait() - waited_since(since))? {
             Outcome::Failed | Outcome::Unknown => wait(tag, since)?,
             outcome => return done(tag, outcome).map(drop),
         }
@@ -120,14 +120,14 @@ fn leave_to_process(waited: Micros) {
 }
 
 /// Has the process do something, and waits for it.
-fn order(tag: &Tag, kind: Kind, longest: Micros) -> Result<Outcome, Error> {
+fn request(tag: &Tag, kind: Kind, longest: Micros) -> Result<Outcome, Error> {
     let start = clock::monotonic_micros();
     let mut number = None;
     loop {
         {
-            let orders = &mut segments::lock().orders;
-            number = number.or_else(|| orders.place(tag, kind));
-            if let Some(outcome) = number.and_then(|number| orders.outcome(number)) {
+            let requests = &mut segments::lock().requests;
+            number = number.or_else(|| requests.place(tag, kind));
+            if let Some(outcome) = number.and_then(|number| requests.outcome(number)) {
                 return Ok(outcome);
             }
         }
@@ -145,7 +145,7 @@ fn order(tag: &Tag, kind: Kind, longest: Micros) -> Result<Outcome, Error> {
 /// Where that was not done, or it is not known whether it was.
 pub fn change(function: &'static str, tag: &Tag, kind: Kind) -> Result<u64, Error> {
     check(function)?;
-    done(tag, order(tag, kind, LONGEST_ORDER)?)
+    done(tag, request(tag, kind, LONGEST_REQUEST)?)
 }
 
 fn done(tag: &Tag, outcome: Outcome) -> Result<u64, Error> {

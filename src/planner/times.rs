@@ -15,12 +15,12 @@ use std::cell::Cell;
 pub type Statistics<'p> = (Option<At<'p, pg_sys::HeapTupleData>>, bool);
 
 /// What the catalog knows of a column.
-pub struct Known<'p> {
+pub struct ColumnStatistics<'p> {
     tuple: At<'p, pg_sys::HeapTupleData>,
     data: VariableStatData,
 }
 
-impl<'p> Known<'p> {
+impl<'p> ColumnStatistics<'p> {
     /// What it knows of an ID.
     fn of(planner: Planner<'p>, id: Expr<'p>) -> Option<Self> {
         let mut data = VariableStatData::default();
@@ -61,7 +61,7 @@ impl<'p> Known<'p> {
     }
 }
 
-impl Drop for Known<'_> {
+impl Drop for ColumnStatistics<'_> {
     fn drop(&mut self) {
         if let Some(free) = self.data.freefunc
             && !abort::is_under_way()
@@ -86,7 +86,7 @@ pub fn once<T: Copy>(place: &Cell<Option<T>>, find: impl FnOnce() -> T) -> T {
 /// How well the order of an index that begins with an ID agrees with that of the table's rows: from -1 to 1, 0 where that is not known.
 /// As PostgreSQL's `btcostestimate()` reckons.
 pub fn correlation<'p>(planner: Planner<'p>, index: Index<'p>, time: &IdTime<'p>) -> f64 {
-    let known = Known::of(planner, time.id);
+    let known = ColumnStatistics::of(planner, time.id);
     let slot = known.and_then(|known| known.slot(pg_sys::STATISTIC_KIND_CORRELATION, pg_sys::ATTSTATSSLOT_NUMBERS));
     let correlation = slot.and_then(|(_, numbers)| numbers.first().copied()).map_or(0.0, f64::from);
     let correlation = if index.is_falling(0) == Some(true) { -correlation } else { correlation };
@@ -113,7 +113,7 @@ pub fn statistics<'p>(
     compared: Compared,
 ) -> Option<Statistics<'p>> {
     let layout = time.layout()?;
-    let known = Known::of(planner, time.id)?;
+    let known = ColumnStatistics::of(planner, time.id)?;
     let mut row = StatisticsRow::new();
     let of_id = known.row();
     row.set(pg_sys::Anum_pg_statistic_stanullfrac, of_id.stanullfrac);
@@ -160,7 +160,7 @@ pub fn distinct(planner: Planner<'_>, count: f64) -> Statistics<'_> {
 
 /// A sample of a column of type `bigint`: the values of its histogram, and its most common values.
 pub fn sample<'p>(planner: Planner<'p>, column: Expr<'p>) -> Vec<i64> {
-    let Some(known) = Known::of(planner, column) else { return Vec::new() };
+    let Some(known) = ColumnStatistics::of(planner, column) else { return Vec::new() };
     let kinds = [pg_sys::STATISTIC_KIND_HISTOGRAM, pg_sys::STATISTIC_KIND_MCV];
     kinds
         .into_iter()

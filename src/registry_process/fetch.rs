@@ -5,7 +5,7 @@ use super::report;
 use crate::postgres::time::clock;
 use crate::server::believed;
 use crate::settings;
-use crate::shared::segments::{self, Kind, Outcome, SeenTag};
+use crate::shared::segments::{self, Kind, Outcome, ShownRecord};
 use snowflake_core::lease::{NamespaceRecord, Terms as Pauses, Token};
 use snowflake_core::segment::{
     Answer, Fetcher, Held, Holding, Moment, Next, NotDone, RangeTerms, Request, Tag, TagEvent, TagStanding,
@@ -49,10 +49,10 @@ impl Fetch {
     /// Where there is nothing, for how long.
     pub fn next(&mut self, namespace: Option<&NamespaceRecord>, chance: u64) -> Result<Next, Rest> {
         loop {
-            self.take_order();
+            self.take_request();
             let held = held();
             let next = self.fetcher.next(&moment(namespace, chance, &held));
-            self.answer_orders();
+            self.answer_requests();
             match next {
                 Next::Wait(Micros(0)) => {}
                 Next::Wait(length) => {
@@ -86,7 +86,7 @@ impl Fetch {
         while let Some(Next::Tell { slot, tag, standing, floor }) = self.fetcher.take_tell() {
             tell(slot, &tag, standing, floor);
         }
-        self.answer_orders();
+        self.answer_requests();
         self.show(&held);
     }
 
@@ -97,13 +97,13 @@ impl Fetch {
         Some(Holding::of(token, before, granted, believed::now(), used))
     }
 
-    /// Takes the next order of a session, unless one is under way.
-    fn take_order(&mut self) {
+    /// Takes the next request of a session, unless one is under way.
+    fn take_request(&mut self) {
         if self.fetcher.is_busy() {
             return;
         }
-        let order = segments::lock().orders.first();
-        if let Some((tag, kind)) = order {
+        let wanted = segments::lock().requests.first();
+        if let Some((tag, kind)) = wanted {
             self.fetcher.request(match kind {
                 Kind::Attach => Request::Attach(tag),
                 Kind::Create(plan) => Request::Create(tag, plan),
@@ -114,7 +114,7 @@ impl Fetch {
     }
 
     /// Answers what is done, and logs what happened.
-    fn answer_orders(&mut self) {
+    fn answer_requests(&mut self) {
         for event in self.fetcher.take_events() {
             let TagEvent::Answered(outcome) = event else {
                 report::segment(&event);
@@ -127,7 +127,7 @@ impl Fetch {
                 Err(NotDone::Failed) => Outcome::Failed,
                 Err(NotDone::Unknown) => Outcome::Unknown,
             };
-            segments::lock().orders.answer(outcome);
+            segments::lock().requests.answer(outcome);
         }
     }
 
@@ -140,7 +140,7 @@ impl Fetch {
             if let Some((size, used)) = self.fetcher.used(slot, held, now) {
                 (state.size, state.used) = (size, (used.count, used.length));
             }
-            state.record = self.fetcher.record(slot).map(SeenTag::of);
+            state.record = self.fetcher.record(slot).map(ShownRecord::of);
         }
     }
 

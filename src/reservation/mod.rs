@@ -24,7 +24,7 @@ use crate::postgres::wording::duration;
 use crate::record::page::Page;
 use crate::server::believed;
 use crate::shared::confirmed::Confirmed;
-use crate::shared::{self, Held, Transitions};
+use crate::shared::{self, RegisterState, Transitions};
 use crate::{record, settings};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -88,7 +88,7 @@ fn read_first(register: &Register, transitions: &mut Transitions, layout: &Layou
     }
     shared::line().raise(layout, layout.first_tick_from(reserved.until));
     transitions.lease.resumed = true;
-    transitions.reserved = Some(Held { reserved, logged_at: 0, origin: register.origin() });
+    transitions.reserved = Some(RegisterState { reserved, logged_at: 0, origin: register.origin() });
     Ok(reserved)
 }
 
@@ -171,7 +171,8 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
                     }
                     if let Some(new) = todo.register {
                         // Where this fails, the locks are released at the end of the transaction.
-                        held = Held { reserved: new, logged_at: register.write(new), origin: register.origin() };
+                        held =
+                            RegisterState { reserved: new, logged_at: register.write(new), origin: register.origin() };
                         transitions.reserved = Some(held);
                         shared::counters().reservations.fetch_add(1, Relaxed);
                     }
@@ -221,7 +222,7 @@ pub fn give_back() -> Option<Micros> {
         return None;
     }
     let logged_at = register::write(held.origin, new);
-    transitions.reserved = Some(Held { reserved: new, logged_at, ..held });
+    transitions.reserved = Some(RegisterState { reserved: new, logged_at, ..held });
     Some(held.reserved.until - new.until)
 }
 

@@ -15,7 +15,7 @@ use crate::postgres::wording::duration;
 use crate::postgres::{own, process, wal};
 use crate::record::page::Page;
 use crate::server::believed;
-use crate::shared::{self, Held};
+use crate::shared::{self, RegisterState};
 use crate::{record, settings};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -90,7 +90,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
             let generation = if generation == 0 { register::draw_generation(0) } else { generation };
             let reserved = Reserved { until, generation };
             let logged_at = register.write(reserved);
-            transitions.reserved = Some(Held { reserved, logged_at, origin: register.origin() });
+            transitions.reserved = Some(RegisterState { reserved, logged_at, origin: register.origin() });
             let copied = change.apply(|_| {
                 let new = DatabaseCopy { until, generation: generation.into(), used: true };
                 Some(record::copy_to(new))

@@ -86,7 +86,7 @@ pub struct Transitions {
     /// When this run began.
     pub started_at: UnixMicros,
     /// The server's reservation; `None` until the first session of the run has read it.
-    pub reserved: Option<Held>,
+    pub reserved: Option<RegisterState>,
     /// Since when a session waits for the process that creates the register; `None` where none does.
     pub creating_since: Option<MonotonicMicros>,
     /// The limits of the lease; none where workers are not leased.
@@ -103,7 +103,7 @@ pub struct Transitions {
 
 /// The register as this run knows it.
 #[derive(Clone, Copy, Debug)]
-pub struct Held {
+pub struct RegisterState {
     /// The value in it.
     pub reserved: Reserved,
     /// The log position up to which the log must be flushed before anyone relies on this; 0: it is flushed.

@@ -5,7 +5,7 @@ use super::fixed_text::FixedText;
 use pgrx::lwlock::PgLwLockExclusiveGuard;
 use pgrx::{PGRXSharedMemory, PgAtomic, PgLwLock, pg_shmem_init};
 use snowflake_core::Micros;
-use snowflake_core::segment::{Bounds, Counter, Held, Plan, Range, Slot, Tag, TagRecord, TagRefusal, TagStanding};
+use snowflake_core::segment::{Counter, Held, NewSegment, Range, Sizes, Slot, Tag, TagRecord, TagRefusal, TagStanding};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 /// The most tags for which there can be a place: the highest `pg_snowflake.max_segments`. A place beyond it would be a panic under the lock.
@@ -95,7 +95,7 @@ pub struct Segments {
     /// By slot.
     pub states: [SlotState; MOST],
     /// What sessions want.
-    pub orders: Orders,
+    pub requests: Requests,
 }
 
 /// What is known of a tag beside its counter.
@@ -108,7 +108,7 @@ pub struct SlotState {
     /// What sessions are told.
     pub standing: TagStanding,
     /// The record as it was last read or stored.
-    pub record: Option<SeenTag>,
+    pub record: Option<ShownRecord>,
     /// The size of the last range.
     pub size: u64,
     /// How many numbers were taken since it was granted, and in which time.
@@ -117,7 +117,7 @@ pub struct SlotState {
 
 /// A tag's record.
 #[derive(Clone, Copy)]
-pub struct SeenTag {
+pub struct ShownRecord {
     /// Its next number.
     pub next: u64,
     /// Its first number.
@@ -126,7 +126,7 @@ pub struct SeenTag {
     pub last: u64,
 }
 
-impl SeenTag {
+impl ShownRecord {
     /// What is shown of a record.
     pub const fn of(record: &TagRecord) -> Self {
         Self { next: record.next, first: record.first, last: record.last }
@@ -165,7 +165,7 @@ impl SlotState {
 
 impl Segments {
     fn new() -> Self {
-        Self { states: [SlotState::default(); MOST], orders: Orders::default() }
+        Self { states: [SlotState::default(); MOST], requests: Requests::default() }
     }
 }
 
@@ -174,12 +174,12 @@ pub fn lock() -> PgLwLockExclusiveGuard<'static, Segments> {
     SEGMENTS.exclusive()
 }
 
-/// How many orders may wait, and how many answers are kept.
+/// How many requests may wait, and how many answers are kept.
 const RING: usize = 32;
 
 /// What sessions want, one after the other, each with a number, and what came of it.
 #[derive(Clone, Copy, Default)]
-pub struct Orders {
+pub struct Requests {
     placed: u64,
     answered: u64,
     ring: [Entry; RING],
@@ -200,7 +200,7 @@ pub enum Kind {
     #[default]
     Attach,
     /// A new tag.
-    Create(Plan),
+    Create(NewSegment),
     /// Numbers above this one only.
     Raise(u64),
     /// That there be no such tag any more.
@@ -223,8 +223,8 @@ pub enum Outcome {
     Unknown,
 }
 
-impl Orders {
-    /// Places an order, and returns its number; `None` while too many wait.
+impl Requests {
+    /// Places a request, and returns its number; `None` while too many wait.
     pub fn place(&mut self, tag: &Tag, kind: Kind) -> Option<u64> {
         if self.placed - self.answered >= RING as u64 {
             return None;
@@ -236,7 +236,7 @@ impl Orders {
         Some(self.placed)
     }
 
-    /// The answer to an order, where there is one; [`Outcome::Unknown`], where it is not kept any more.
+    /// The answer to a request, where there is one; [`Outcome::Unknown`], where it is not kept any more.
     pub fn outcome(&self, number: u64) -> Option<Outcome> {
         let entry = &self.ring[number as usize % RING];
         match entry.number == number {
@@ -245,7 +245,7 @@ impl Orders {
         }
     }
 
-    /// The first order that was not answered.
+    /// The first request that was not answered.
     pub fn first(&self) -> Option<(Tag, Kind)> {
         let entry = &self.ring[(self.answered + 1) as usize % RING];
         (self.answered < self.placed).then(|| Some((Tag::new(&entry.tag.to_string()).ok()?, entry.kind)))?
@@ -260,9 +260,9 @@ impl Orders {
     }
 }
 
-/// Bounds for what a caller has left open.
-pub fn bounds(count: u64, smallest: Option<u64>, largest: Option<u64>) -> Bounds {
-    let usual = Bounds::of(count);
+/// Sizes for what a caller has left open.
+pub fn bounds(count: u64, smallest: Option<u64>, largest: Option<u64>) -> Sizes {
+    let usual = Sizes::of(count);
     let smallest = smallest.unwrap_or_else(|| usual.smallest.min(largest.unwrap_or(u64::MAX)));
-    Bounds { smallest, largest: largest.unwrap_or(usual.largest).max(smallest) }
+    Sizes { smallest, largest: largest.unwrap_or(usual.largest).max(smallest) }
 }

@@ -5,7 +5,7 @@ use crate::postgres::encoding::Text;
 use crate::postgres::given::Given;
 use crate::postgres::time::timestamptz;
 use crate::record;
-use crate::tables::partitions::upkeep::{self, Step, Upkeep};
+use crate::tables::partitions::upkeep::{self, Upkeep, UpkeepStep};
 use crate::tables::partitions::{self, Failure};
 use pgrx::datum::Interval;
 use pgrx::pg_sys::panic::ErrorReportable;
@@ -44,7 +44,7 @@ rows! {
         steps.into_iter().map(move |step| (layout, step))
     }
 
-    row (layout, Step { partition, action, ids, statement, note }) => {
+    row (layout, UpkeepStep { partition, action, ids, statement, note }) => {
         partition: Text = partition;
         action: &'static str = action;
         since: Option<i64> = time_of(layout, ids.start);

@@ -8,7 +8,7 @@ use crate::postgres::encoding::{self, Text};
 use crate::postgres::given::Given;
 use crate::postgres::time::timestamptz;
 use crate::settings;
-use crate::sql::checks::{Finding, Wanted, check};
+use crate::sql::checks::{Finding, Requirements, check};
 use crate::sql::named_layouts;
 use pgrx::Array;
 use pgrx::prelude::*;
@@ -37,7 +37,7 @@ rows! {
             if let Some(rate) = ids_per_second.filter(|rate| rate.is_nan() || *rate <= 0.0) {
                 return Err(PreflightError::Rate(rate).into());
             }
-            check(&Wanted {
+            check(&Requirements {
                 layout,
                 servers: positive("servers", servers)?,
                 datacenters: positive("datacenters", datacenters)?,

@@ -11,12 +11,12 @@ use crate::postgres::time::timestamptz;
 use crate::registry_process::{host_name, listing};
 use crate::server::believed;
 use crate::shared;
-use crate::shared::segments::{Kind, SeenTag, SlotState, TagPlace, bounds};
+use crate::shared::segments::{Kind, ShownRecord, SlotState, TagPlace, bounds};
 use pgrx::datum::Interval;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, varlena};
 use snowflake_core::lease::WorkerNumber;
-use snowflake_core::segment::{Held, Plan, Range, State, Tag, TagRecord, TagStanding, Use};
+use snowflake_core::segment::{Held, NewSegment, Range, State, Tag, TagRecord, TagStanding, Use};
 use snowflake_core::{Micros, UnixMicros};
 use snowflake_registry::listing::SegmentHolder;
 use std::collections::BTreeMap;
@@ -174,7 +174,7 @@ fn snowflake_segment_create(
         raise_bad(SegmentError::SIZES);
     }
     let bounds = bounds(last - first + 1, smallest, largest);
-    changed("snowflake_segment_create", &tag, Kind::Create(Plan { first, last, bounds }))
+    changed("snowflake_segment_create", &tag, Kind::Create(NewSegment { first, last, bounds }))
 }
 
 #[pg_extern(sql = "")]
@@ -221,7 +221,7 @@ rows! {
 struct SegmentRow {
     tag: Tag,
     standing: TagStanding,
-    record: Option<SeenTag>,
+    record: Option<ShownRecord>,
     holder: Option<Holder>,
 }
 
@@ -274,7 +274,7 @@ fn listed(all_servers: bool) -> Result<Vec<SegmentRow>, Error> {
     for segment in if all_servers { listing::segments()? } else { Vec::new() } {
         let own = own.remove(&segment.tag);
         let standing = own.map_or_else(|| standing_of(&segment.record), |(state, _)| state.standing);
-        let record = Some(SeenTag::of(&segment.record));
+        let record = Some(ShownRecord::of(&segment.record));
         let mut holders: Vec<Holder> = own.iter().map(|(state, held)| here(state, *held)).collect();
         if segment.record.state == State::Live {
             let others = segment.holders.into_iter().filter(|holder| me != Some(holder.worker));

@@ -7,7 +7,7 @@ use crate::postgres::time::{clock, timestamptz};
 use crate::registry_process::lease;
 use crate::server::believed;
 use crate::settings;
-use crate::shared::{self, Counters, Held, Start, Transitions};
+use crate::shared::{self, Counters, RegisterState, Start, Transitions};
 use pgrx::datum::Interval;
 use snowflake_core::lease::Published;
 use snowflake_core::{Field, Layout, UnixMicros, WorkerBits};
@@ -17,7 +17,7 @@ export!(snowflake_status_wrapper as snowflake_status, snowflake_status_wrapper a
 
 rows! {
     fn snowflake_status() {
-        [Seen::look()]
+        [Snapshot::look()]
     }
 
     row at => {
@@ -53,11 +53,11 @@ rows! {
 }
 
 /// What the columns follow from, looked at once.
-struct Seen {
+struct Snapshot {
     layout: &'static Layout,
     worker: Option<WorkerBits>,
     previous: Option<(WorkerBits, UnixMicros)>,
-    reserved: Option<Held>,
+    reserved: Option<RegisterState>,
     started_at: UnixMicros,
     start: Start,
     published: Published,
@@ -68,7 +68,7 @@ struct Seen {
     counters: &'static Counters,
 }
 
-impl Seen {
+impl Snapshot {
     /// Ends the call with an error where there is no shared memory.
     fn look() -> Self {
         if !shared::exists() {

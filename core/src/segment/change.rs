@@ -2,7 +2,7 @@
 //! back. Each change is one compare-and-swap on the version that was read.
 
 use super::held::Held;
-use super::record::{Bounds, Range, State, StoredTag, Tag, TagRecord};
+use super::record::{Range, Sizes, State, StoredTag, Tag, TagRecord};
 use crate::lease::Version;
 use thiserror::Error;
 
@@ -19,13 +19,13 @@ pub struct TagWrite {
 
 /// A tag as somebody wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct NewSegment {
     /// The first number.
     pub first: u64,
     /// The last number, at most [`TagRecord::HIGHEST`].
     pub last: u64,
     /// How large ranges are.
-    pub bounds: Bounds,
+    pub bounds: Sizes,
 }
 
 /// Why a change is not made.
@@ -59,7 +59,7 @@ pub enum TagRefusal {
 ///
 /// # Errors
 /// [`TagRefusal::Exists`], or [`TagRefusal::UsedUp`], where all numbers of the plan were used before.
-pub fn create(tag: &Tag, found: Option<&StoredTag>, plan: &Plan, known: u64) -> Result<TagWrite, TagRefusal> {
+pub fn create(tag: &Tag, found: Option<&StoredTag>, plan: &NewSegment, known: u64) -> Result<TagWrite, TagRefusal> {
     if found.is_some_and(|stored| stored.record.state == State::Live) {
         return Err(TagRefusal::Exists);
     }
@@ -68,7 +68,7 @@ pub fn create(tag: &Tag, found: Option<&StoredTag>, plan: &Plan, known: u64) -> 
     if next > plan.last {
         return Err(TagRefusal::UsedUp { last: plan.last });
     }
-    let Plan { first, last, bounds } = *plan;
+    let NewSegment { first, last, bounds } = *plan;
     let record = TagRecord { next, floor: next, first, last, state: State::Live, bounds };
     Ok(write(tag, found, record))
 }

@@ -26,11 +26,11 @@
 //! A range is sized by time ([`RangeTerms`]). [`Fetcher`] puts these together: it says what to do next, and is told what came of it.
 //!
 //! ```
-//! use snowflake_core::segment::{Bounds, Counter, Held, Plan, Range, StoredTag, Tag, create, give_back, grant};
+//! use snowflake_core::segment::{Sizes, Counter, Held, NewSegment, Range, StoredTag, Tag, create, give_back, grant};
 //! use snowflake_core::lease::Version;
 //!
 //! let tag = Tag::new("orders")?;
-//! let plan = Plan { first: 1, last: 2_147_483_647, bounds: Bounds::of(2_147_483_647) };
+//! let plan = NewSegment { first: 1, last: 2_147_483_647, bounds: Sizes::of(2_147_483_647) };
 //! let created = create(&tag, None, &plan, 0)?;
 //! // The registry stores it, and says with which version.
 //! let stored = StoredTag { version: Version(1), record: created.record };
@@ -58,10 +58,10 @@ mod record;
 mod steps;
 mod terms;
 
-pub use change::{Plan, TagRefusal, TagWrite, create, drop_tag, give_back, grant, raise, restore};
+pub use change::{NewSegment, TagRefusal, TagWrite, create, drop_tag, give_back, grant, raise, restore};
 pub use fetcher::Fetcher;
 pub use held::{Counter, Held};
 pub use holding::{Holding, run_of};
-pub use record::{Bounds, Range, State, StoredTag, Tag, TagError, TagRecord};
+pub use record::{Range, Sizes, State, StoredTag, Tag, TagError, TagRecord};
 pub use steps::{Answer, Moment, Next, NotDone, Request, Slot, TagEvent, TagStanding};
 pub use terms::{RangeTerms, Use};

@@ -55,14 +55,14 @@ impl Range {
 
 /// How many numbers a range has at least and at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct Sizes {
     /// The size of the first range. At least 1.
     pub smallest: u64,
     /// Not below `smallest`.
     pub largest: u64,
 }
 
-impl Bounds {
+impl Sizes {
     /// The size of the first range of a tag that does not say otherwise.
     pub const SMALLEST: u64 = 10;
 
@@ -105,7 +105,7 @@ pub struct TagRecord {
     /// Whether numbers can be taken.
     pub state: State,
     /// How large ranges are.
-    pub bounds: Bounds,
+    pub bounds: Sizes,
 }
 
 impl TagRecord {
@@ -123,7 +123,7 @@ impl TagRecord {
 
     /// One of a tag that the registry has forgotten, before anybody has said what was granted.
     pub const fn forgotten() -> Self {
-        let bounds = Bounds { smallest: 1, largest: 1 };
+        let bounds = Sizes { smallest: 1, largest: 1 };
         Self { next: 0, floor: 0, first: 0, last: Self::HIGHEST, state: State::Forgotten, bounds }
     }
 

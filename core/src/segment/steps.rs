@@ -1,6 +1,6 @@
 //! What the [`Fetcher`](super::Fetcher) is asked, says and is told.
 
-use super::change::{Plan, TagRefusal, TagWrite};
+use super::change::{NewSegment, TagRefusal, TagWrite};
 use super::held::Held;
 use super::record::{Range, StoredTag, Tag, TagRecord};
 use crate::lease::{NamespaceRecord, Version};
@@ -96,7 +96,7 @@ pub enum Request {
     /// Numbers of the tag are wanted: it is looked for, and gets a place.
     Attach(Tag),
     /// [`create`](super::create).
-    Create(Tag, Plan),
+    Create(Tag, NewSegment),
     /// [`raise`](super::raise).
     Raise(Tag, u64),
     /// [`drop_tag`](super::drop_tag).

@@ -1,6 +1,6 @@
 //! How large a range is, and when the next one is asked for: by time.
 
-use super::record::Bounds;
+use super::record::Sizes;
 use crate::lease;
 use crate::time::Micros;
 
@@ -66,7 +66,7 @@ impl RangeTerms {
 
     /// The size of the next range: what is used in [`Self::duration`] and a quarter more, but at most twice and at least half of the
     /// size before.
-    pub fn next_size(&self, bounds: Bounds, before: u64, used: Use) -> u64 {
+    pub fn next_size(&self, bounds: Sizes, before: u64, used: Use) -> u64 {
         let (half, double) = ((before / 2).max(1), before.saturating_mul(2).max(1));
         bounds.nearest(used.count_in(self.reach()).clamp(half, double))
     }

@@ -2,7 +2,7 @@
 
 use super::state::{Held, Range, Request, TagRecord, TagState};
 use snowflake_core::lease::Version;
-use snowflake_core::segment::{self, Bounds, Plan, Tag};
+use snowflake_core::segment::{self, NewSegment, Sizes, Tag};
 
 /// A rule that is broken; the number is that of the rule in `snowflake_core::segment`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +86,9 @@ impl Rules {
         self.broken == Some(rule)
     }
 
-    fn plan(&self, first: u8) -> Plan {
+    fn plan(&self, first: u8) -> NewSegment {
         let last = self.last.into();
-        Plan { first: first.into(), last, bounds: Bounds { smallest: 1, largest: 2 } }
+        NewSegment { first: first.into(), last, bounds: Sizes { smallest: 1, largest: 2 } }
     }
 
     fn stored(&self, record: TagRecord) -> Option<segment::StoredTag> {
@@ -97,7 +97,7 @@ impl Rules {
             TagState::Dropped => segment::State::Dropped,
             TagState::Forgotten => segment::State::Forgotten,
         };
-        let Plan { last, bounds, .. } = self.plan(FIRST);
+        let NewSegment { last, bounds, .. } = self.plan(FIRST);
         let first = FIRST.into();
         let floor = if record.state == TagState::Forgotten { 0 } else { first };
         let core = segment::TagRecord { next: record.next.into(), floor, first, last, state, bounds };

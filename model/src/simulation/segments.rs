@@ -5,7 +5,7 @@
 use super::chance::Chance;
 use snowflake_core::lease::{self, NamespaceRecord, Version};
 use snowflake_core::segment::{
-    Answer, Bounds, Fetcher, Held, Moment, Next, Range, RangeTerms, State, StoredTag, Tag, TagEvent, TagRecord,
+    Answer, Fetcher, Held, Moment, Next, Range, RangeTerms, Sizes, State, StoredTag, Tag, TagEvent, TagRecord,
 };
 use snowflake_core::{Micros, MonotonicMicros};
 use std::cmp::Reverse;
@@ -360,7 +360,7 @@ pub fn leaf(scenario: &Scenario, seed: u64, smallest: u64) -> Report {
 
 fn run<R: Rule>(name: String, scenario: &Scenario, seed: u64, rule: impl Fn() -> R) -> Report {
     let mut chance = Chance(seed);
-    let bounds = Bounds::of(TagRecord::HIGHEST);
+    let bounds = Sizes::of(TagRecord::HIGHEST);
     let record = TagRecord { next: 1, floor: 1, first: 1, last: TagRecord::HIGHEST, state: State::Live, bounds };
     let stored = |number| (tag(number), StoredTag { version: Version(1), record: record.clone() });
     let mut world = World {

@@ -6,7 +6,7 @@ use super::statements::*;
 use crate::Namespace;
 use snowflake_core::UnixMicros;
 use snowflake_core::lease::{Holder, NamespaceRecord, Record, Token, Version, WorkerNumber};
-use snowflake_core::segment::{Bounds, Holding, Range, State, Tag, TagRecord, TagWrite, Use};
+use snowflake_core::segment::{Holding, Range, Sizes, State, Tag, TagRecord, TagWrite, Use};
 use std::time::Duration;
 
 /// Every statement, with each kind of value.
@@ -14,7 +14,7 @@ fn statements() -> Vec<String> {
     let namespace = Namespace::new("default").unwrap();
     let tag = Tag::new("tag").unwrap();
     let instant = UnixMicros(1_700_000_000_000_001);
-    let (bounds, range) = (Bounds { smallest: 10, largest: 100 }, Range { first: 1, end: 2 });
+    let (bounds, range) = (Sizes { smallest: 10, largest: 100 }, Range { first: 1, end: 2 });
     let tag_record = TagRecord { next: 1, floor: 1, first: 1, last: TagRecord::HIGHEST, state: State::Live, bounds };
     let used = Use { count: 5, length: snowflake_core::Micros(6) };
     let holding = (WorkerNumber(7), Holding { run: 1, current: range, after: range, granted_at: instant, used });

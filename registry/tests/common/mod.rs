@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use snowflake_core::lease::{Holder, NamespaceRecord, Record, Token, Version, WorkerNumber};
-use snowflake_core::segment::{Bounds, Holding, Range, State, Tag, TagRecord, TagWrite, Use};
+use snowflake_core::segment::{Holding, Range, Sizes, State, Tag, TagRecord, TagWrite, Use};
 use snowflake_core::{Micros, UnixMicros};
 use snowflake_registry::{Error, Namespace, Options, Password, Registry, Stop, Swap, TlsBy, Url, open};
 use snowflake_test::registries::{Kind, Server};
@@ -79,7 +79,7 @@ pub fn tag() -> Tag {
 
 /// A tag's record that differs from those of other numbers.
 pub fn tag_record(number: u64) -> TagRecord {
-    let bounds = Bounds { smallest: 10, largest: 2_147_483 };
+    let bounds = Sizes { smallest: 10, largest: 2_147_483 };
     TagRecord { next: NEXT_OF_TAG + number, floor: 3, first: 1, last: TagRecord::HIGHEST, state: State::Live, bounds }
 }
 

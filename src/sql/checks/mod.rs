@@ -14,7 +14,7 @@ use snowflake_core::capacity::{self, Lengths, Need};
 use snowflake_core::{FieldError, Layout, UnixMicros};
 
 /// The requirements. One that is not known is `None`, and not compared.
-pub struct Wanted {
+pub struct Requirements {
     /// How IDs are to be made.
     pub layout: Layout,
     /// How many servers make IDs at the same time.
@@ -41,8 +41,8 @@ pub struct Wanted {
 ///
 /// # Errors
 /// Where a table cannot be read.
-pub fn check(wanted: &Wanted) -> Result<Vec<Finding>, Error> {
-    let Wanted { layout, years, .. } = *wanted;
+pub fn check(wanted: &Requirements) -> Result<Vec<Finding>, Error> {
+    let Requirements { layout, years, .. } = *wanted;
     let now = clock::now();
     let leases = wanted.leases.unwrap_or_else(settings::registry::is_set);
     let need = Need { servers: wanted.servers, datacenters: wanted.datacenters, leases };
@@ -85,7 +85,7 @@ fn judge_key(layout: &Layout, now: UnixMicros, key: &Key) -> Finding {
 }
 
 /// Findings about this server's settings.
-fn server(wanted: &Wanted, leases: bool) -> Vec<Finding> {
+fn server(wanted: &Requirements, leases: bool) -> Vec<Finding> {
     let layout = &wanted.layout;
     let mut rows = Vec::new();
     if !shared::exists() {

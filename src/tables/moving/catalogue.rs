@@ -11,7 +11,7 @@ use pgrx::prelude::*;
 use pgrx::spi::{SpiClient, SpiHeapTupleData};
 use snowflake_moving::target::{Candidate, Table, TableKind};
 use snowflake_moving::{
-    Column, Facts, ForeignKey, Oid, Options, Position, Relation, Role, Sequence, Source, Values, Width, Writer,
+    Column, Facts, ForeignKey, LastValue, Oid, Options, Relation, Role, Sequence, Source, Values, Width, Writer,
 };
 
 const CALL: &str = include_str!("catalogue/call.sql");
@@ -263,7 +263,7 @@ fn sequence(row: &SpiHeapTupleData) -> Result<Sequence> {
 }
 
 /// Where a sequence is, for a role that may know it. On a standby, nobody can know that of an unlogged one.
-pub fn position(client: &SpiClient, sequence: &Sequence) -> Result<Option<Position>> {
+pub fn position(client: &SpiClient, sequence: &Sequence) -> Result<Option<LastValue>> {
     const MAY_READ: &str = "SELECT has_sequence_privilege($1::oid, 'SELECT')";
     let oid = pg_sys::Oid::from(sequence.oid.0);
     let is_lost = sequence.is_unlogged && generator::is_in_recovery();
@@ -272,7 +272,7 @@ pub fn position(client: &SpiClient, sequence: &Sequence) -> Result<Option<Positi
     }
     let query = format!("SELECT last_value, is_called FROM {}", sequence.name);
     let read =
-        |row: &SpiHeapTupleData| Ok(Position { last: row.get(1)?.unwrap_or_default(), is_called: flag(row, 2)? });
+        |row: &SpiHeapTupleData| Ok(LastValue { last: row.get(1)?.unwrap_or_default(), is_called: flag(row, 2)? });
     Ok(rows(client, &query, &[], read)?.pop())
 }
 

@@ -47,7 +47,7 @@ pub struct Upkeep<'a> {
 }
 
 /// What was done with a partition, or would be.
-pub struct Step {
+pub struct UpkeepStep {
     /// Its name, with the schema and quoted.
     pub partition: Text,
     /// What it was.
@@ -61,7 +61,7 @@ pub struct Step {
 }
 
 /// The wish, understood.
-struct Terms {
+struct Schedule {
     every: PieceLength,
     ahead: Span,
     retention: Option<Span>,
@@ -69,7 +69,7 @@ struct Terms {
 }
 
 /// What there is to do.
-struct Plan {
+struct UpkeepPlan {
     table: Table,
     /// The pieces that get a partition.
     pieces: Vec<Piece>,
@@ -77,7 +77,7 @@ struct Plan {
     old: Vec<leaving::Old>,
 }
 
-impl Plan {
+impl UpkeepPlan {
     fn is_idle(&self) -> bool {
         self.pieces.is_empty() && self.old.iter().all(|old| !old.is_carried_out())
     }
@@ -87,11 +87,11 @@ impl Plan {
 ///
 /// # Errors
 /// Where an argument is NULL or means nothing, the caller may not, or something is in the way.
-pub fn maintain(layout: &Layout, wish: &Upkeep<'_>) -> Result<Vec<Step>, Failure> {
+pub fn maintain(layout: &Layout, wish: &Upkeep<'_>) -> Result<Vec<UpkeepStep>, Failure> {
     Spi::connect_mut(|client| maintain_by(client, layout, wish))
 }
 
-fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Result<Vec<Step>, Failure> {
+fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Result<Vec<UpkeepStep>, Failure> {
     let parent = wish.parent.ok_or(PartitionError::NothingToMaintain("parent"))?;
     // First, so that nobody else can lock the table or learn anything about it.
     check_owner(parent)?;
@@ -117,7 +117,7 @@ fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Re
         let plan = draw(client, layout, &key, &terms, pg_sys::AccessExclusiveLock)?;
         plan.warn();
         let steps = plan.steps();
-        let Plan { table, pieces, old } = plan;
+        let UpkeepPlan { table, pieces, old } = plan;
         if !pieces.is_empty() {
             table.check_may_create()?;
             let all = (0..pieces.len()).collect();
@@ -134,7 +134,7 @@ fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Re
     .execute()
 }
 
-fn understood(wish: &Upkeep<'_>) -> Result<Terms, PartitionError> {
+fn understood(wish: &Upkeep<'_>) -> Result<Schedule, PartitionError> {
     let every = step(wish.every.ok_or(PartitionError::NothingToMaintain("every"))?)?;
     let span = |interval: Interval, argument| {
         Span::new(interval.months(), interval.days(), Micros(interval.micros()))
@@ -144,7 +144,7 @@ fn understood(wish: &Upkeep<'_>) -> Result<Terms, PartitionError> {
     let retention = wish.retention.map(|retention| span(retention, "retention")).transpose()?;
     let leaving = wish.expired.ok_or(PartitionError::NothingToMaintain("expired"))?.read();
     let leaving = Leaving::named(&leaving).ok_or_else(|| PartitionError::Expired(leaving.into_owned()))?;
-    Ok(Terms { every, ahead, retention, leaving })
+    Ok(Schedule { every, ahead, retention, leaving })
 }
 
 /// The time from which on partitions are needed, the time before which IDs may have been made, and the time that has certainly passed.
@@ -160,7 +160,13 @@ fn times() -> (UnixMicros, UnixMicros, UnixMicros) {
     (believed, believed.max(last), believed.min(now))
 }
 
-fn draw(client: &mut SpiClient, layout: &Layout, key: &RangeKey, terms: &Terms, lock: u32) -> Result<Plan, Failure> {
+fn draw(
+    client: &mut SpiClient,
+    layout: &Layout,
+    key: &RangeKey,
+    terms: &Schedule,
+    lock: u32,
+) -> Result<UpkeepPlan, Failure> {
     let table = Table::look(key, lock)?;
     let (now, latest, passed) = times();
     let until = terms.ahead.later(latest);
@@ -187,10 +193,10 @@ fn draw(client: &mut SpiClient, layout: &Layout, key: &RangeKey, terms: &Terms, 
             }
         }
     }
-    Ok(Plan { table, pieces, old })
+    Ok(UpkeepPlan { table, pieces, old })
 }
 
-impl Plan {
+impl UpkeepPlan {
     /// For a dry run: the errors that the call itself would end with, as far as names and bounds do not show them.
     fn check(&self, client: &mut SpiClient, key: &RangeKey) -> Result<(), Failure> {
         if self.pieces.is_empty() {
@@ -201,15 +207,15 @@ impl Plan {
         self.table.check_default(client, key, &self.pieces, &all, pg_sys::AccessShareLock)
     }
 
-    fn steps(&self) -> Vec<Step> {
-        let created = self.pieces.iter().map(|piece| Step {
+    fn steps(&self) -> Vec<UpkeepStep> {
+        let created = self.pieces.iter().map(|piece| UpkeepStep {
             partition: text(&self.table.quoted_name_of(piece)),
             action: "create",
             ids: Edge::Id(piece.ids.start)..Edge::Id(piece.ids.end),
             statement: Some(text(&self.table.statement(piece))),
             note: None,
         });
-        let old = self.old.iter().map(|old| Step {
+        let old = self.old.iter().map(|old| UpkeepStep {
             partition: text(&quoted(&old.schema, &old.name)),
             action: old.action,
             ids: old.ids.clone(),

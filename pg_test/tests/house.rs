@@ -343,6 +343,44 @@ fn modules_of_the_extension_use_only_those_below_them() {
     }
 }
 
+/// A newcomer holds twelve rooms in the head.
+#[test]
+fn the_extension_has_twelve_rooms_and_nothing_beside_them() {
+    let mut rooms = 0;
+    for entry in std::fs::read_dir(root().join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        assert!(path.is_dir() || path.ends_with("lib.rs"), "{} is in no room", path.display());
+        rooms += usize::from(path.is_dir());
+    }
+    assert!(rooms <= 12, "{rooms} rooms");
+}
+
+/// How often `unsafe` stands in the extension, at most. Safe functions take its place: see `src/postgres` and `src/planner/nodes.rs`.
+const UNSAFE: usize = 250;
+
+/// Unsafe code stands in few places, and each says why it is sound, for itself.
+#[test]
+fn unsafe_code_is_little_and_each_has_its_reason() {
+    let mut count = 0;
+    let mut folders = vec![root().join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let source = std::fs::read_to_string(&path).unwrap();
+            count += source.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| *word == "unsafe").count();
+            for reason in source.lines().filter_map(|line| line.split_once("SAFETY:")) {
+                let refers = ["as above", "as before", "likewise"].iter().any(|words| reason.1.contains(words));
+                assert!(!refers, "{}: {}", path.display(), reason.1);
+            }
+        }
+    }
+    assert!(count <= UNSAFE, "{count}");
+}
+
 /// So the core can be tested without a server, and used without one.
 #[test]
 fn the_core_depends_on_nothing_of_postgresql() {

@@ -106,3 +106,21 @@ fn operators_functions_and_types_are_named_with_their_schema() {
         }
     }
 }
+
+#[test]
+fn what_a_statement_writes_is_locked_before_the_look() {
+    let found = Found::read(&ours()).unwrap();
+    let mut count = 0;
+    for statement in statements() {
+        let text = without_literals(&statement);
+        let written =
+            ["INSERT INTO snowflake_registry.", "UPDATE snowflake_registry."].map(|verb| text.split(verb).skip(1));
+        for after in written.into_iter().flatten() {
+            let name = after.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap();
+            let lock = found.lock(&statement).unwrap_or_default();
+            assert!(lock.contains(&format!("snowflake_registry.{name}")), "{lock}: {statement}");
+            count += 1;
+        }
+    }
+    assert!(count > 5, "{count}");
+}

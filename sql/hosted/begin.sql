@@ -142,9 +142,9 @@ END IF;
 
 IF owner IS NULL THEN
     CREATE SCHEMA _snowflake;
-    -- ALTER DEFAULT PRIVILEGES may have taken it from its own creator.
-    GRANT ALL ON SCHEMA _snowflake TO CURRENT_USER;
 END IF;
+-- ALTER DEFAULT PRIVILEGES may have taken it from its own creator, by now or when it was made.
+GRANT ALL ON SCHEMA _snowflake TO CURRENT_USER;
 -- Whoever else could create anything in _snowflake could be called from here.
 FOR statement IN
     SELECT format('REVOKE ALL ON SCHEMA _snowflake FROM %s CASCADE', CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END)

@@ -101,7 +101,7 @@ pub(super) fn look() -> String {
 fn triggers() -> String {
     format!(
         "(SELECT pg_catalog.string_agg(DISTINCT CASE WHEN x.tgconstrrelid {EQUAL} 0 THEN pg_catalog.concat('trigger ', x.tgname) \
-         ELSE pg_catalog.concat('foreign key with ', CAST(x.tgconstrrelid AS pg_catalog.regclass)) END, ', ') \
+         ELSE pg_catalog.concat('foreign key with ', x.tgconstrrelid::pg_catalog.regclass) END, ', ') \
          FROM pg_catalog.pg_trigger AS x WHERE x.tgrelid {EQUAL} c.oid)"
     )
 }

@@ -252,6 +252,8 @@ fn of_answer(said: &DbError) -> Fault {
         &SqlState::INVALID_TEXT_REPRESENTATION if said.message().contains(CHANGED) => {
             Fault::Stale("its tables are not what they were".to_owned())
         }
+        // They were there when they were looked at.
+        &SqlState::INVALID_SCHEMA_NAME | &SqlState::UNDEFINED_TABLE => Fault::Stale(text),
         // The session ends, and may do so after the commit; or PgBouncer has lost its server.
         _ if is_end || code.code().starts_with("08") => Fault::Unclear(text),
         // The columns are not ours.

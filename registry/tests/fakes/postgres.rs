@@ -159,9 +159,9 @@ fn of_look() -> Vec<u8> {
     [
         rows("SELECT 1", &["f", "ids", "ids", "f"]),
         rows("SELECT 1", &["ids", "t"]),
-        [row_description(13), TABLES.iter().flat_map(table).collect(), complete("SELECT 4")].concat(),
+        [row_description(14), TABLES.iter().flat_map(table).collect(), complete("SELECT 4")].concat(),
         [row_description(8), columns, complete("SELECT 44")].concat(),
-        [row_description(6), complete("SELECT 0")].concat(),
+        [row_description(7), complete("SELECT 0")].concat(),
     ]
     .concat()
 }
@@ -279,9 +279,10 @@ fn serve(mut session: Session) -> Ended {
         }
         let query = String::from_utf8_lossy(&body);
         // The statement that looks whether they are names tables, too.
-        let asked = query.split_once("WHERE NOT (true").map_or(&*query, |(_, rest)| rest.split_once("; ").unwrap().1);
-        let guard = match query.contains("has_changed") {
-            true => [row_description(1), complete("SELECT 0")].concat(),
+        let asked = query.split_once("(CASE WHEN true").map_or(&*query, |(_, rest)| rest.split_once("; ").unwrap().1);
+        let lock = if query.contains("LOCK TABLE") { complete("LOCK TABLE") } else { Vec::new() };
+        let guard = match query.contains("has changed") {
+            true => [lock, rows("SELECT 1", &["0"])].concat(),
             false => Vec::new(),
         };
         let answer = of_query(&session, asked, &guard);

@@ -31,6 +31,7 @@ fn a_commit_whose_wait_was_cancelled_grants_nothing() {
     let registry = registry(Kind::Postgres);
     let options = leasing(&registry.url()).set("pg_snowflake.registry_window = '6s'\npg_snowflake.max_wait = '100ms'");
     let first = options.clone().start();
+    wait_for("the first lease", || makes_ids(&first));
     let ids = batch(&mut first.client(), 100);
     registry.cluster().reload(&[("synchronous_standby_names", "nobody")]);
     let second = options.start();

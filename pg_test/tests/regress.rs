@@ -2,7 +2,7 @@
 //! a file prints must equal the file of the same name in `pg_test/expected`. Files of `pg_test/sql/include` are for
 //! others to include.
 //!
-//! To accept a change, look at the difference that is printed, then copy `target/regress/NAME/results/NAME.out`.
+//! `ONLY="next decode"` in the environment names some of them. To accept a change, look at the difference that is printed, then copy `target/regress/NAME/results/NAME.out`.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use snowflake_test::{Cluster, Installation};
@@ -20,6 +20,10 @@ fn main() -> ExitCode {
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     names.sort_unstable();
+    // The test's own arguments take one name.
+    if let Ok(only) = std::env::var("ONLY").map(|only| only.split_whitespace().map(str::to_owned).collect::<Vec<_>>()) {
+        names.retain(|name| only.is_empty() || only.contains(name));
+    }
     assert!(!names.is_empty(), "no regress files");
 
     let major = Installation::under_test().major();

@@ -69,8 +69,8 @@ BEGIN
     END IF;
 END $$;
 
--- The same, with the lock that a step needs. A name is looked up again when the lock is granted: where it stands for another table by then,
--- nothing of that may run.
+-- The same, with the lock that a step needs. LOCK TABLE looks the name up again when the lock is granted. If it is another table's by then,
+-- the call ends before any code of that table runs.
 CREATE PROCEDURE moving.lock(tbl regclass, mode text) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     name text := tbl::text;

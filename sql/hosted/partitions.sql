@@ -30,8 +30,8 @@ BEGIN
     END IF;
 END $$;
 
--- Locks a table as strongly as CREATE TABLE ... PARTITION OF locks its parent. A name is looked up again when the lock is granted: where
--- it stands for another table by then, or for one of another owner, nothing of that may run.
+-- Locks a table as strongly as CREATE TABLE ... PARTITION OF locks its parent. LOCK TABLE looks the name up again when the lock is granted.
+-- If it is another table's by then, or the table has another owner, the call ends before any of their code runs.
 CREATE FUNCTION _snowflake.lock(tbl regclass, quoted text, parent regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
     AS $$

@@ -13,6 +13,7 @@
 //! look at the tags of the nodes that they get, and raise an ERROR where they know no such node. An operator gets values of the types that it takes:
 //! see [`Comparing`](super::operators::Comparing).
 
+use crate::errors::Error;
 use crate::postgres::given::Given;
 use pg_sys::{Node, NodeTag, Oid};
 use pgrx::prelude::*;
@@ -226,7 +227,8 @@ pub fn is_stored_as(of_type: Oid, other: Oid) -> bool {
 /// # Safety
 /// The pointer is to such a thing, which is new.
 pub unsafe fn made<'p, T, U>(pointer: *mut U) -> At<'p, T> {
-    At(NonNull::new(pointer.cast()).expect("PostgreSQL raises an ERROR where it cannot make a node"), PhantomData)
+    // PostgreSQL raises an ERROR where it cannot make a node.
+    At(NonNull::new(pointer.cast()).unwrap_or_else(|| Error::PlannedByOthers.raise()), PhantomData)
 }
 
 /// A list of pointers to nodes of a type.
@@ -483,7 +485,8 @@ trait Lent<Raw>: Copy {
 impl<T, U> Lent<*mut U> for At<'_, T> {
     #[inline]
     unsafe fn lent(raw: *mut U) -> Self {
-        Self(NonNull::new(raw.cast()).expect("a field that is never NULL"), PhantomData)
+        // Of a node that PostgreSQL has made, it is not; another extension may have made this one.
+        Self(NonNull::new(raw.cast()).unwrap_or_else(|| Error::PlannedByOthers.raise()), PhantomData)
     }
 
     #[inline]

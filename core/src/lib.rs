@@ -46,9 +46,11 @@
 //! * [`lease`]: workers that servers lease from a registry, each with a range of time
 //! * [`segment`]: plain numbers by tag, of which a registry grants ranges to servers
 //! * [`clock`]: which time to believe when the clock leaps
+//! * [`counter`]: how fast a processor's counter runs
 //! * [`pieces`]: a range of time in pieces, for partitions; in its [`upkeep`](pieces::upkeep), which are missing and which are old
 //! * [`capacity`]: what a layout has room for, and whether that is enough
 //! * [`statistics`]: how many different values a sample stands for
+//! * [`inverse`]: which times a condition accepts that compares what is made of a time
 //! * [`text`]: IDs as text
 //! * [`quote`]: texts of callers, as messages quote them
 
@@ -57,6 +59,8 @@
 
 pub mod capacity;
 pub mod clock;
+pub mod counter;
+pub mod inverse;
 pub mod layout;
 pub mod lease;
 pub mod line;

@@ -58,7 +58,7 @@ const SLOT: u64 = 1 << 63;
 ///   [`Self::switch_worker`] stored in that slot before it changed the word (release).
 /// * [`Self::switch_worker`] loads the word (acquire), then stores in the slot that is not in use. So a claim that was
 ///   made while that slot was in use (release) does not see that store. The loom test cannot show this: in its model,
-///   no load sees a store that comes later.
+///   no load sees a store that comes later. `model/litmus` has both pairs as Arm's processors see them.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Line {

@@ -282,8 +282,8 @@ pub struct Overlap {
     pub partition: usize,
 }
 
-/// The pieces that are not partitions yet, by their indexes in `wanted`. A partition with the same bounds as a piece is
-/// that piece.
+/// The pieces that are not partitions yet, by their indexes in `wanted`. Partitions are in ascending order. One with the same bounds as a
+/// piece is that piece.
 ///
 /// # Errors
 /// Where a partition overlaps a piece, and is not that piece; the first such piece.
@@ -291,10 +291,11 @@ pub fn missing(wanted: &[Range<i64>], existing: &[Range<Edge>]) -> Result<Vec<us
     let mut missing = Vec::new();
     for (piece, ids) in wanted.iter().enumerate() {
         let ids = Edge::Id(ids.start)..Edge::Id(ids.end);
-        match existing.iter().position(|there| there.start < ids.end && ids.start < there.end) {
+        let partition = existing.partition_point(|there| there.end <= ids.start);
+        match existing.get(partition).filter(|there| there.start < ids.end) {
             None => missing.push(piece),
-            Some(partition) if existing[partition] == ids => {}
-            Some(partition) => return Err(Overlap { piece, partition }),
+            Some(there) if *there == ids => {}
+            Some(_) => return Err(Overlap { piece, partition }),
         }
     }
     Ok(missing)

@@ -36,6 +36,13 @@ fn lifetime_is_compared_with_the_years_that_are_needed() {
     assert_eq!(lifetime(&default, default.epoch(), None), Lifetime::Lasts);
     assert_eq!(lifetime(&default, default.end() - Micros(1), Some(0)), Lifetime::Lasts);
     assert_eq!(lifetime(&default, default.end(), Some(0)), Lifetime::Over);
+    assert_eq!(lifetime(&default, default.end() - YEAR, Some(1)), Lifetime::Lasts);
+    assert_eq!(lifetime(&default, default.end() - YEAR + Micros(1), Some(1)), Lifetime::TooShort);
+}
+
+#[test]
+fn verdicts_have_names() {
+    assert_eq!([Verdict::Ok, Verdict::Warning, Verdict::Problem].map(Verdict::name), ["ok", "warning", "problem"]);
 }
 
 #[test]
@@ -146,6 +153,18 @@ fn numbers_that_exist_must_sort_below() {
     let Sorting::NotBelow(_, likely) = sorting(&default, NOW, pgedge) else { panic!() };
     assert_eq!(likely.first(), Some(&"pgedge"), "{likely:?}");
     assert!(!likely.contains(&"default"));
+
+    // Another server's clock may be a minute ahead.
+    for (time, is_likely) in [
+        (NOW, true),
+        (NOW + Micros::from_secs(59), true),
+        (NOW + Micros::from_secs(61), false),
+        (NOW - YEAR, true),
+        (NOW - YEAR - Micros::from_secs(1), false),
+    ] {
+        let id = layout("pgedge").lowest_id_from(time).unwrap();
+        assert_eq!(likely_layouts(id, NOW).contains(&"pgedge"), is_likely, "{time:?}");
+    }
 }
 
 #[test]
@@ -163,6 +182,7 @@ fn lengths_that_do_not_go_together_are_found() {
     let short = Lengths { max_lead: Micros(0), ..fine };
     assert_eq!(misfits(&default, &short), [Misfit::ReservesBeyondLead, Misfit::LeasesBeyondLead]);
     assert_eq!(misfits(&default, &Lengths { window: None, ..short }), [Misfit::ReservesBeyondLead]);
+    assert_eq!(misfits(&default, &Lengths { reserve_ahead: fine.max_lead, ..fine }), []);
 }
 
 /// Layouts in which IDs can be made, with an epoch in the past.

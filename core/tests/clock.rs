@@ -23,11 +23,21 @@ impl Server {
         Self { clock, monotonic: 0, offset: 0, line: UnixMicros(0) }
     }
 
-    /// By how many microseconds the time to go by is ahead of the right one, and what has changed.
-    fn look(&mut self) -> (i64, ClockStep) {
+    /// What both clocks say.
+    fn clocks(&self) -> Look {
         let clock = UnixMicros(START + self.monotonic + self.offset);
         let (monotonic, max_jump) = (MonotonicMicros(self.monotonic), Micros(MAX_JUMP));
-        let look = Look { clock, monotonic, line: self.line, max_jump };
+        Look { clock, monotonic, line: self.line, max_jump }
+    }
+
+    /// By how many microseconds the time to go by is ahead of the right one, where a look changes nothing.
+    fn peek(&self) -> Option<i64> {
+        Some(self.clock.peek(&self.clocks())?.0 - START - self.monotonic)
+    }
+
+    /// By how many microseconds the time to go by is ahead of the right one, and what has changed.
+    fn look(&mut self) -> (i64, ClockStep) {
+        let look = self.clocks();
         let peeked = self.clock.peek(&look);
         let before = self.clock;
         let (now, change) = self.clock.look(&look);
@@ -61,6 +71,23 @@ fn a_leap_that_ends_within_a_minute_is_never_believed() {
     assert_eq!(server.pass(59 * SECOND).look(), (0, ClockStep::None));
 }
 
+/// Which is most of the time: nobody waits for another session's look.
+#[test]
+fn a_look_that_changes_nothing_is_known_without_a_change() {
+    let mut server = Server::new();
+    for (offset, peeked) in
+        [(0, Some(0)), (999, Some(999)), (-999, Some(-999)), (1000, None), (-1000, None), (YEAR, None)]
+    {
+        assert_eq!(server.set(offset).peek(), peeked, "{offset}");
+    }
+    server.look();
+    assert_eq!(server.peek(), Some(0), "a leap that is known");
+    assert_eq!(server.pass(59 * SECOND).peek(), Some(0));
+    assert_eq!(server.set(2 * YEAR).peek(), None, "another leap");
+    assert_eq!(server.set(0).peek(), None, "the clock is right again, and the leap to be forgotten");
+    assert_eq!(server.set(YEAR).pass(SECOND).peek(), None, "the leap has lasted");
+}
+
 #[test]
 fn a_leap_that_lasts_for_a_minute_is_believed() {
     let mut server = Server::new();
@@ -77,6 +104,13 @@ fn the_minute_starts_anew_with_another_leap() {
     assert_eq!(server.pass(40 * SECOND).set(2 * YEAR).look(), (0, ClockStep::Leapt(Micros(2 * YEAR))));
     assert_eq!(server.pass(40 * SECOND).look(), (0, ClockStep::None));
     assert_eq!(server.pass(20 * SECOND).look(), (2 * YEAR, ClockStep::Lasted(Micros(2 * YEAR))));
+
+    // A leap is another one where it differs by max_jump.
+    let mut server = Server::new();
+    server.set(YEAR).look();
+    assert_eq!(server.pass(SECOND).set(YEAR + MAX_JUMP - 1).look(), (0, ClockStep::None));
+    let longer = YEAR + MAX_JUMP;
+    assert_eq!(server.set(longer).look(), (0, ClockStep::Leapt(Micros(longer))));
 }
 
 #[test]

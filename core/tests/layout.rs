@@ -44,6 +44,19 @@ fn sequence_may_stand_above_the_worker() {
 }
 
 #[test]
+fn a_worker_has_a_number_in_the_whole_layout() {
+    let twitter = layout("twitter"); // 32 datacenters with 32 workers each
+    let number = twitter.number_worker(Some(11), Some(26)).unwrap();
+    assert_eq!(number, 11 * 32 + 26);
+    assert_eq!(twitter.place_number(number), twitter.place_worker(Some(11), Some(26)).ok());
+    assert_eq!(twitter.place_number(1023), twitter.place_worker(Some(31), Some(31)).ok());
+    assert_eq!(twitter.place_number(1024), None);
+    assert!(twitter.number_worker(Some(32), Some(0)).is_err());
+    assert!(twitter.has_workers());
+    assert!(!layout("timestamp=41 sequence=22").has_workers());
+}
+
+#[test]
 fn numbers_that_are_no_ids_are_refused() {
     let narrow = layout("timestamp=41 worker=3 sequence=9"); // 53 bits
     assert!(narrow.decode((1 << 53) - 1).is_ok());

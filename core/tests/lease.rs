@@ -151,9 +151,17 @@ fn what_is_given_back_is_what_was_not_used() {
     assert!(give(&record(Some(1), 1, 10, 90), &beside_another).is_some(), "not in use");
 }
 
+#[test]
+fn a_grant_is_over_at_its_end() {
+    let current = |now: i64, seen: &Seen| is_current(&layout(), &record(Some(1), 1, 10, 90).record, at(now), seen);
+    assert!(current(89, &idle()));
+    assert!(!current(90, &idle()), "the end is no time of an ID of the grant");
+    assert!(!current(20, &Seen { line: at(90), ..idle() }), "by the line");
+}
+
 /// The record of a namespace of this layout.
 fn namespace(layout: &Layout, life: u64, leases_from: Option<UnixMicros>) -> NamespaceRecord {
-    NamespaceRecord { layout: layout.to_string(), life, leases_from }
+    NamespaceRecord { layout: layout.to_string(), life, leases_from, ..NamespaceRecord::default() }
 }
 
 #[test]
@@ -196,6 +204,54 @@ fn who_knows_the_namespace_notices_that_it_was_forgotten() {
     assert_eq!(check(Some(&found(None)), same), marked(660));
     assert_eq!(check(Some(&found(Some(60))), same), None);
     assert_eq!(check(Some(&found(None)), Known { is_record_lost: false, ..same }), None);
+}
+
+/// A record that was confirmed in one registry, found in another one or in the same.
+fn found_in(confirmed: Option<&str>, here: Option<&str>, leases_from: Option<i64>) -> NamespaceRecord {
+    let (registry, here) = (confirmed.map(str::to_owned), here.map(str::to_owned));
+    NamespaceRecord { registry, here, ..namespace(&layout(), 8, leases_from.map(at)) }
+}
+
+#[test]
+fn a_registry_that_is_another_one_is_noticed_by_a_server_that_knows_nothing() {
+    let check = |found: &NamespaceRecord, known: &Known| check_namespace(&layout(), Some(found), known, 3).unwrap();
+    let nothing = Known { life: None, is_record_lost: false, granted_until: None, over_at: at(660) };
+    let knows = Known { life: Some(8), ..nothing };
+    let (one, other) = (Some("system=1 timeline=1"), Some("system=1 timeline=2"));
+    for known in [nothing, knows] {
+        assert_eq!(check(&found_in(one, one, None), &known), None);
+        assert_eq!(check(&found_in(one, other, None), &known), Some(found_in(other, other, Some(660))));
+        // What somebody has noted before is later, or is not.
+        assert_eq!(check(&found_in(one, other, Some(900)), &known), Some(found_in(other, other, Some(900))));
+        assert_eq!(check(&found_in(one, other, Some(10)), &known), Some(found_in(other, other, Some(660))));
+        // The other servers find it confirmed.
+        assert_eq!(check(&found_in(other, other, Some(660)), &known), None);
+        // Of a version that stores none: from now on it is guarded.
+        assert_eq!(check(&found_in(None, one, Some(10)), &known), Some(found_in(one, one, Some(10))));
+        // A registry that shows nothing of itself.
+        assert_eq!(check(&found_in(None, None, None), &known), None);
+        assert_eq!(check(&found_in(one, None, None), &known), None);
+    }
+    let holds = Known { granted_until: Some(at(900)), ..knows };
+    assert_eq!(check(&found_in(one, other, None), &holds), Some(found_in(other, other, Some(900))));
+    assert_eq!(check(&found_in(one, other, Some(950)), &holds), Some(found_in(other, other, Some(950))));
+    // An operator has made sure that all is over: nothing is noted but what the registry is now.
+    let trusts = Known { life: None, is_record_lost: false, granted_until: None, over_at: UnixMicros(0) };
+    assert_eq!(check(&found_in(one, other, None), &trusts), Some(found_in(other, other, None)));
+    assert_eq!(check(&found_in(one, other, Some(10)), &trusts), Some(found_in(other, other, Some(10))));
+}
+
+#[test]
+fn servers_that_are_shown_different_parts_of_an_identity_do_not_take_turns() {
+    let known = Known { life: None, is_record_lost: false, granted_until: None, over_at: at(660) };
+    let (all, few) = (Some("system=1 timeline=1"), Some("timeline=1"));
+    let check = |found: &NamespaceRecord| check_namespace(&layout(), Some(found), &known, 3).unwrap();
+    assert_eq!(check(&found_in(all, few, None)), None);
+    let completed = check(&found_in(few, all, None)).unwrap();
+    assert_eq!((completed.registry.as_deref(), completed.leases_from), (all, None));
+    let moved = check(&found_in(all, Some("timeline=2"), None)).unwrap();
+    // What is not seen of the new registry is not said of it.
+    assert_eq!((moved.registry.as_deref(), moved.leases_from), (Some("timeline=2"), Some(at(660))));
 }
 
 // What reaches the sessions.
@@ -990,6 +1046,99 @@ fn a_wiped_record_is_stored_again() {
 
 /// A server of another layout finds the namespace's record again, too.
 #[test]
+fn trouble_is_what_keeps_a_server_from_its_lease_now() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    assert_eq!(server.lessee.trouble(), Some(Trouble::NoAnswer));
+    server.step(ZERO, 0).unwrap();
+    server.answer(ZERO, Answer::Failed, 0);
+    assert_eq!(server.lessee.trouble(), Some(Trouble::Failing));
+    server.settle(&mut registry, later(10));
+    assert_eq!(server.lessee.trouble(), None);
+    // A lease that is in use, and cannot be renewed.
+    server.clock = at(30);
+    server.step(later(30), 0).unwrap();
+    server.answer(later(30), Answer::Unknown, 0);
+    assert_eq!(server.lessee.trouble(), Some(Trouble::Failing));
+    server.settle(&mut registry, later(40));
+    assert_eq!(server.lessee.trouble(), None);
+    // Another worker is wanted, and taken.
+    let (worker, stored) = server.lessee.held().unwrap();
+    let other = WorkerNumber((worker.0 + 1) % 4);
+    let taken = Record { owner: Some(Token(9)), holder: holder(9), granted_until: at(90), ..stored.record.clone() };
+    registry.records.insert(other, Stored { version: Version(99), record: taken });
+    server.lessee.configure(TERMS, Wanted::One(other));
+    server.settle(&mut registry, later(41));
+    assert!(matches!(server.lessee.trouble(), Some(Trouble::NoWorker(none)) if none.taken[0].worker == other));
+    server.lessee.configure(TERMS, Wanted::One(worker));
+    assert_eq!(server.lessee.trouble(), None);
+    // The namespace is another's now.
+    registry.namespace.as_mut().unwrap().layout = "another".to_owned();
+    server.lessee.look();
+    server.settle(&mut registry, later(42));
+    assert!(matches!(server.lessee.trouble(), Some(Trouble::OtherLayout(other)) if other.theirs == "another"));
+    server.lessee.stop(later(43));
+    assert_eq!(server.lessee.trouble(), None);
+}
+
+#[test]
+fn who_is_outrun_says_so() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    let mut now = ZERO;
+    for _ in 0..3 {
+        let request = loop {
+            match server.step(now, 0) {
+                Ok(request @ Next::Write(..)) => break request,
+                Ok(request) => {
+                    let answer = registry.answer(request);
+                    server.answer(now, answer, 0);
+                }
+                Err(wait) => now = now.saturating_add(wait.unwrap()),
+            }
+        };
+        assert!(matches!(request, Next::Write(..)));
+        server.answer(now, Answer::Conflict(None), 0);
+    }
+    assert_eq!(server.lessee.trouble(), Some(Trouble::Outrun(3)));
+    now = now.saturating_add(Micros::from_secs(60));
+    server.settle(&mut registry, now);
+    assert_eq!(server.lessee.trouble(), None);
+}
+
+#[test]
+fn a_worker_that_the_layout_does_not_have_is_said() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    let worker = loop {
+        let moment = server.moment(ZERO, 0);
+        match server.lessee.next(&moment) {
+            Next::Install(grant) => break grant.worker,
+            Next::Remember(_) => server.answer(ZERO, Answer::Remembered, 0),
+            request => {
+                let answer = registry.answer(request);
+                server.answer(ZERO, answer, 0);
+            }
+        }
+    };
+    server.answer(ZERO, Answer::Installed(Err(NotInstalled::NoSuchWorker(worker))), 0);
+    assert_eq!(server.lessee.trouble(), Some(Trouble::NoSuchWorker(worker)));
+    assert!(server.events.contains(&Event::NoSuchWorker(worker)), "{:?}", server.events);
+    assert!(matches!(server.step(ZERO, 0), Err(Some(wait)) if wait > Micros(0)));
+}
+
+/// Whoever learns that the namespace's record has changed finds it again before the next renewal.
+#[test]
+fn a_record_of_the_namespace_that_has_changed_is_looked_at() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    registry.namespace.as_mut().unwrap().leases_from = Some(at(500));
+    server.settle(&mut registry, later(1));
+    assert_ne!(server.lessee.namespace(), registry.namespace.as_ref());
+    server.lessee.look();
+    server.settle(&mut registry, later(1));
+    assert_eq!(server.lessee.namespace(), registry.namespace.as_ref());
+    assert!(server.claim().is_some());
+}
+
+#[test]
 fn who_has_a_lease_stores_the_namespace_again() {
     let (mut registry, mut server) = (Registry::default(), Server::new(1));
     server.settle(&mut registry, ZERO);
@@ -1075,6 +1224,36 @@ fn a_record_from_before_a_renewal_shows_that_the_registry_was_rolled_back() {
     assert!(
         server.claim().is_some_and(|(_, position)| narrow().tick_of(Position(position)) <= narrow().tick_at(at(111)))
     );
+}
+
+/// The server that had it before has given it back, or has its token there: neither has taken it since.
+#[test]
+fn a_record_of_who_had_the_worker_before_shows_that_the_registry_was_rolled_back() {
+    for is_given_back in [false, true] {
+        let (mut registry, mut old) = (Registry::default(), Server::new(2));
+        old.settle(&mut registry, ZERO);
+        let (worker, _) = old.claim().unwrap();
+        let worker = WorkerNumber(worker);
+        if is_given_back {
+            old.lessee.stop(later(3));
+            old.settle(&mut registry, ZERO);
+        }
+        let before = registry.records.clone();
+        let mut server = Server::new(1);
+        server.clock = at(70);
+        server.lessee.configure(TERMS, Wanted::One(worker));
+        server.settle(&mut registry, ZERO);
+        assert_eq!(server.claim().map(|(worker, _)| WorkerNumber(worker)), Some(worker));
+        let granted = registry.records[&worker].record.clone();
+        registry.records = before;
+        server.clock = at(90);
+        server.settle(&mut registry, later(20));
+        assert!(server.events.contains(&Event::Vanished(worker)), "{is_given_back}: {:?}", server.events);
+        assert!(server.events.contains(&Event::Forgotten(at(750))), "{is_given_back}: {:?}", server.events);
+        let stored = &registry.records[&worker].record;
+        assert_eq!((stored.owner, stored.granted_from), (Some(server.me.token), granted.granted_from));
+        assert!(!server.events.iter().any(|event| matches!(event, Event::Lost { .. })), "{:?}", server.events);
+    }
 }
 
 /// Also by a process that does not know what the one before it has leased.
@@ -1206,6 +1385,24 @@ fn a_clock_that_is_far_ahead_at_the_start_is_believed_after_a_minute() {
     assert_eq!(server.lessee.held().unwrap().1.record.granted_until, at(69));
 }
 
+/// Who has given its worker back at a time at which the lease of another was over shows that nobody renews that one: what it says is not
+/// the time.
+#[test]
+fn a_lease_that_nobody_renews_any_more_tells_no_time() {
+    let (dead, until) = ((WorkerNumber(3), record(Some(9), 9, 0, 60)), 5000);
+    for (given_back, waits) in
+        [(None, true), (Some(59), true), (Some(61), false), (Some(until), false), (Some(YEAR), true)]
+    {
+        let mut registry = Registry::default();
+        registry.records.extend([dead.clone()]);
+        registry.records.extend(given_back.map(|until| (WorkerNumber(2), record(None, 8, 0, until))));
+        let mut server = Server::new(1);
+        server.clock = at(until);
+        server.settle(&mut registry, ZERO);
+        assert_eq!(server.claim().is_none(), waits, "{given_back:?}: {:?}", server.events);
+    }
+}
+
 #[test]
 fn a_grant_that_lies_a_year_ahead_is_shortened_by_hand() {
     let (mut registry, mut server) = (Registry::default(), Server::new(1));
@@ -1231,6 +1428,7 @@ fn a_grant_that_lies_a_year_ahead_is_shortened_by_hand() {
     let found = record(Some(7), 1, 50, YEAR);
     assert_eq!(shorten(WorkerNumber(2), &found, at(20)).unwrap().record.granted_until, at(50));
     assert_eq!(shorten(WorkerNumber(2), &record(None, 1, 10, 15), at(20)), None);
+    assert_eq!(shorten(WorkerNumber(2), &record(None, 1, 10, 20), at(20)), None, "it ends there already");
     let mut looking = Looking::at(&[over(2), record(Some(7), 1, 50, YEAR), record(Some(9), 2, 50, YEAR)]);
     assert_eq!(looking.left_far_ahead(), None);
     looking.gone.extend([WorkerNumber(1), WorkerNumber(2)]);
@@ -1281,7 +1479,7 @@ fn another_datacenter_in_the_settings_is_moved_to() {
 #[test]
 fn a_layout_of_others_is_refused() {
     let mut registry = Registry {
-        namespace: Some(NamespaceRecord { layout: "another".to_owned(), life: 1, leases_from: None }),
+        namespace: Some(NamespaceRecord { layout: "another".to_owned(), life: 1, ..NamespaceRecord::default() }),
         ..Registry::default()
     };
     let mut server = Server::new(1);

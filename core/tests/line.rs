@@ -106,6 +106,20 @@ fn a_clock_that_went_back_gets_one_tick_per_tick() {
 }
 
 #[test]
+fn a_tick_that_is_opened_gives_as_many_as_are_wanted() {
+    let mut server = Server::new(DEFAULT, 100, 600_000);
+    server.claim(1).unwrap();
+    server.wall.0 -= 5_000_000;
+    server.drain();
+    server.pass(1000);
+    let claim = server.claim(1000).unwrap();
+    assert_eq!((claim.count, server.opened), (1000, true));
+    server.drain();
+    server.pass(1000);
+    assert_eq!(server.claim(5000).unwrap().count, 4096, "and at most those of the tick");
+}
+
+#[test]
 fn strict_settings_refuse_a_clock_that_went_back() {
     let mut server = Server::new(DEFAULT, 0, 0);
     server.claim(1).unwrap();
@@ -214,6 +228,19 @@ fn ids_rise_when_the_worker_number_falls() {
 fn a_raised_line_goes_on_above() {
     let mut server = Server::new(DEFAULT, 100, 600_000);
     let last = server.claim(1).unwrap().first;
+    let fresh = Line::new();
+    fresh.raise(&server.layout, Tick(0));
+    assert_eq!(fresh.last(), Position(0));
+    fresh.raise(&server.layout, Tick(1));
+    assert_eq!(fresh.last(), server.layout.last_position(Tick(0)));
+    fresh.raise(&server.layout, Tick(50));
+    fresh.lower(&server.layout, Tick(60));
+    assert_eq!(fresh.last(), server.layout.last_position(Tick(49)), "lowered to where it is not");
+    fresh.lower(&server.layout, Tick(40));
+    assert_eq!(fresh.last(), server.layout.last_position(Tick(39)));
+    let fresh = Line::new();
+    assert_eq!(fresh.close(&server.layout, Tick(0)), Position(0));
+    assert_eq!(fresh.last(), server.layout.last_position(Tick(0)));
     server.line.raise(&server.layout, Tick(1000));
     assert_eq!(server.claim(1).unwrap().first.0, last.0 + 1, "a tick below the line changes nothing");
     server.line.raise(&server.layout, Tick(1050));

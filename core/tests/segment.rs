@@ -264,7 +264,7 @@ fn servers_do_not_look_together() {
 const LIFE: u64 = 77;
 
 fn namespace(life: u64) -> NamespaceRecord {
-    NamespaceRecord { layout: "l".to_owned(), life, leases_from: None }
+    NamespaceRecord { layout: "l".to_owned(), life, ..NamespaceRecord::default() }
 }
 
 /// A registry that does as it is told.
@@ -655,29 +655,157 @@ fn what_is_not_answered_is_abandoned() {
     }
 }
 
-/// Other servers are granted ranges meanwhile. The first conflict is nothing: it shows how the record is now.
+/// Others store a record of the tag between each read and write of this server.
+fn collide(registry: &mut Registry) {
+    registry.version += 1;
+    registry.records.get_mut(&orders()).unwrap().version = Version(registry.version);
+}
+
+/// Other servers are granted ranges meanwhile. The first conflict may be chance; after others, it waits for a turn, as long on average after a range as
+/// after a conflict, and reads the record before it writes.
 #[test]
-fn servers_that_want_ranges_of_the_same_tag_come_apart() {
+fn servers_that_want_ranges_of_the_same_tag_take_turns() {
     let (mut registry, mut server) = with_orders(1_000_000);
-    for _ in 0..2 {
+    while server.claim(&orders(), 1000).is_some() {}
+    let (mut pauses, requests) = (Vec::new(), registry.requests);
+    while pauses.len() < 10 {
+        collide(&mut registry);
+        server.chance = server.chance.wrapping_add(0x9e37_79b9);
+        if let Some(pause) = server.step(&mut registry, Fate::Done) {
+            pauses.push(pause.0);
+            server.now = server.now.saturating_add(pause);
+        }
+    }
+    assert!(pauses.iter().all(|pause| (0..=16_000).contains(pause)), "{pauses:?}");
+    assert!(pauses.iter().max() > pauses.iter().min(), "{pauses:?}");
+    // The first one is tried again at once, from what was found; each of the others is a read and a write.
+    assert_eq!(registry.requests - requests, 2 + 2 * (pauses.len() - 1));
+    // Granted at last, and the next one after a turn, too.
+    server.settle(&mut registry);
+    while server.claim(&orders(), 1000).is_some() {}
+    let before = registry.next_of("orders");
+    server.step(&mut registry, Fate::Done);
+    assert_eq!(registry.next_of("orders"), before);
+    server.now = server.now.saturating_add(Micros(16_000));
+    server.settle(&mut registry);
+    assert!(registry.next_of("orders") > before && server.claim(&orders(), 1).is_some());
+}
+
+/// Sessions wait for numbers while others collide with this server: it asks for more each time, however little it could use in that time.
+#[test]
+fn a_server_whose_sessions_wait_asks_for_more() {
+    let (mut registry, mut server) = with_orders(1_000_000_000);
+    let mut sizes = Vec::new();
+    while sizes.len() < 8 {
         while server.claim(&orders(), 1000).is_some() {}
-        let (mut pauses, requests) = (Vec::new(), registry.requests);
-        for _ in 0..23 {
-            registry.version += 1;
-            registry.records.get_mut(&orders()).unwrap().version = Version(registry.version);
-            // Nothing is taken off by chance.
-            server.chance = (server.now.0 as u64).wrapping_neg();
+        server.advance(600);
+        for _ in 0..10 {
+            collide(&mut registry);
+            server.chance = server.chance.wrapping_add(0x9e37_79b9);
             if let Some(pause) = server.step(&mut registry, Fate::Done) {
-                pauses.push(pause.0 / 1000);
                 server.now = server.now.saturating_add(pause);
             }
         }
-        assert_eq!(pauses, [4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024]);
-        assert_eq!(registry.requests - requests, pauses.len() + 1);
-        // Granted at last: the next conflict is the first one again.
+        let before = registry.next_of("orders");
+        while registry.next_of("orders") == before {
+            if let Some(pause) = server.step(&mut registry, Fate::Done) {
+                server.now = server.now.saturating_add(pause);
+            }
+        }
         server.settle(&mut registry);
-        assert!(server.claim(&orders(), 1).is_some());
+        sizes.push(registry.next_of("orders") - before);
     }
+    assert!(sizes.windows(2).all(|pair| pair[1] >= (2 * pair[0]).min(1000)), "up to its largest range: {sizes:?}");
+}
+
+/// Servers collide all the time, as ranges are too small: that is counted, reported once a minute, and says what is large enough.
+#[test]
+fn a_largest_range_that_is_too_small_is_said() {
+    let (mut registry, mut server) = (Registry::new(), Server::new());
+    let small = NewSegment { bounds: Sizes { smallest: 10, largest: 10 }, ..plan(1, 1_000_000) };
+    server.request(&mut registry, Request::Create(orders(), small)).unwrap();
+    server.request(&mut registry, Request::Attach(orders())).unwrap();
+    server.settle(&mut registry);
+    let said =
+        |server: &Server| server.events.iter().filter(|event| matches!(event, TagEvent::TooSmall { .. })).count();
+    let trouble = |server: &Server| {
+        let held = server.held();
+        server.fetcher.trouble(&Moment { monotonic: server.now, chance: 0, namespace: None, held: &held })
+    };
+    assert_eq!((said(&server), trouble(&server), server.fetcher.conflicts(0)), (0, None, 0));
+    while server.claim(&orders(), 1000).is_some() {}
+    let contend = |server: &mut Server, registry: &mut Registry, conflicts: u64| {
+        while server.fetcher.conflicts(0) < conflicts {
+            collide(registry);
+            server.chance = server.chance.wrapping_add(0x9e37_79b9);
+            if let Some(pause) = server.step(registry, Fate::Done) {
+                server.now = server.now.saturating_add(pause);
+            }
+        }
+    };
+    contend(&mut server, &mut registry, 40);
+    assert_eq!(said(&server), 1, "{:?}", server.events);
+    let Some(Trouble::TooSmall { tag, conflicts: 40, largest: 10, enough }) = trouble(&server) else {
+        panic!("{:?}", trouble(&server))
+    };
+    assert!(tag == orders() && enough >= 100, "{enough}");
+    server.advance(61);
+    contend(&mut server, &mut registry, 80);
+    assert_eq!(said(&server), 2);
+    // Nobody else asks any more.
+    server.advance(61);
+    server.settle(&mut registry);
+    assert_eq!(trouble(&server), None);
+}
+
+/// Each is found by its standing; a tag that was dropped is what somebody wanted.
+#[test]
+fn trouble_is_what_keeps_a_server_from_numbers_now() {
+    let (mut registry, mut server) = with_orders(1000);
+    let trouble = |server: &Server| {
+        let held = server.held();
+        server.fetcher.trouble(&Moment { monotonic: server.now, chance: 0, namespace: None, held: &held })
+    };
+    while server.claim(&orders(), 1000).is_some() {}
+    while server.step(&mut registry, Fate::Lost).is_none() && trouble(&server).is_none() {}
+    assert_eq!(trouble(&server), Some(Trouble::Failing));
+    server.advance(60);
+    server.settle(&mut registry);
+    assert_eq!(trouble(&server), None);
+    server.request(&mut registry, Request::Raise(orders(), 1000)).unwrap();
+    server.advance(60);
+    server.settle(&mut registry);
+    assert_eq!(trouble(&server), Some(Trouble::UsedUp(orders())));
+    server.request(&mut registry, Request::Drop(orders())).unwrap();
+    assert_eq!(trouble(&server), None);
+    for name in ["b", "c"] {
+        server.request(&mut registry, Request::Create(tag(name), plan(1, 9))).unwrap();
+    }
+    server.request(&mut registry, Request::Attach(tag("b"))).unwrap();
+    assert_eq!(server.request(&mut registry, Request::Attach(tag("c"))), Err(NotDone::Full));
+    assert_eq!(trouble(&server), Some(Trouble::Full(tag("c"))));
+    registry.records.clear();
+    server.advance(61);
+    server.settle(&mut registry);
+    assert!(matches!(trouble(&server), Some(Trouble::Missing(_))));
+}
+
+/// A tag on which servers collide keeps nothing else waiting: another tag gets its range, and somebody who waits is answered.
+#[test]
+fn a_contended_tag_delays_itself_alone() {
+    let (mut registry, mut server) = with_orders(1_000_000);
+    while server.claim(&orders(), 1000).is_some() {}
+    for _ in 0..6 {
+        collide(&mut registry);
+        server.step(&mut registry, Fate::Done);
+    }
+    let requests = registry.requests;
+    server.fetcher.request(Request::Raise(orders(), 5));
+    while !server.events.iter().any(|event| matches!(event, TagEvent::Answered(Ok(_)))) {
+        server.step(&mut registry, Fate::Done);
+    }
+    // The tag's own turn may have come before it: each a read and a write.
+    assert!(registry.requests - requests <= 4, "{}", registry.requests - requests);
 }
 
 /// The registry was away for as long as a range lasts, so that all servers have a range to ask for. They do not ask all at once; one

@@ -4,7 +4,8 @@
 //!     cargo run --profile model -p snowflake_model -- check TEXT   those whose name contains TEXT, with their ways
 //!     cargo run --profile model -p snowflake_model -- check --whole TEXT   the same, with every state
 //!     cargo run --profile model -p snowflake_model -- simulation   all scenarios; with a number, from that seed; with
-//!                                                                  "segments", those of segments alone
+//!                                                                  "segments", those of segments alone; with "contention",
+//!                                                                  that of servers which use one tag as fast as they can
 
 use snowflake_model::check::{self, Manner};
 use snowflake_model::{segments, simulation};
@@ -22,11 +23,18 @@ fn main() -> ExitCode {
         ["simulation"] => simulations(1),
         ["simulation", "segments"] => {
             segment_days(1);
+            contention(1);
+            true
+        }
+        ["simulation", "contention"] => {
+            contention(1);
             true
         }
         ["simulation", seed] if seed.parse::<u64>().is_ok() => simulations(seed.parse().unwrap_or(1)),
         _ => {
-            eprintln!("usage: snowflake_model [check [--short | [--whole] TEXT] | simulation [SEED | segments]]");
+            eprintln!(
+                "usage: snowflake_model [check [--short | [--whole] TEXT] | simulation [SEED | segments | contention]]"
+            );
             false
         }
     };
@@ -72,4 +80,12 @@ fn segment_days(seed: u64) {
     println!("{}", ours(&minutes(30), seed));
     println!("{}", leaf(&day(), seed, 1000));
     println!("{}", leaf(&day(), seed, 10));
+}
+
+/// Servers that use one tag as fast as they can.
+fn contention(seed: u64) {
+    println!("{}", simulation::contention::Report::HEADING);
+    for scenario in simulation::contention::all() {
+        println!("{}", simulation::contention::run(&scenario, seed));
+    }
 }

@@ -1,6 +1,7 @@
 //! The short form of the simulation: see `snowflake_model::simulation`.
 
 use snowflake_core::Micros;
+use snowflake_model::simulation::contention;
 use snowflake_model::simulation::segments::{self, Scenario};
 use snowflake_model::simulation::{Report, broken, long, run, short};
 
@@ -63,4 +64,15 @@ fn segments_survive_an_outage_and_lose_little() {
     assert!(ours.empty < 60 * ours.pairs, "{}", ours.empty);
     assert!(ours.lost < leaf.lost && ours.lost_of_rare * 10 < leaf.lost_of_rare, "{} {}", ours.lost, leaf.lost);
     assert!(ours.taken.abs_diff(leaf.taken) < ours.taken / 100, "{} {}", ours.taken, leaf.taken);
+}
+
+/// Servers that use one tag as fast as they can, with ranges that are too small for that: each gets its share, and nothing else waits.
+#[test]
+fn servers_that_collide_share() {
+    for scenario in contention::all().into_iter().filter(|scenario| scenario.far == 0) {
+        let report = contention::run(&scenario, 1);
+        println!("{report}");
+        assert!(report.share() >= 0.2 && report.granted.iter().all(|ranges| *ranges > 10), "{report}");
+        assert!(report.calm() < Micros::from_secs(3) && report.raised() < Micros::from_secs(3), "{report}");
+    }
 }

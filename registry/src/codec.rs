@@ -1,7 +1,9 @@
 //! The fields of the records in a registry, and how each is written as text and read again. This is the only list of them: in etcd
 //! and Redis a record is a JSON object with these members ([`json`](mod@crate::json)), in PostgreSQL a row with these columns.
 //!
-//! Records of older versions must be read as before, and records of this one by servers that are not updated yet: so a field keeps its name and its form. A new field has [`Presence::Later`].
+//! Records of older versions must be read as before, and records of this one by servers that are not updated yet: so a field keeps its name
+//! and its form. A new field of a record that 0.2.0 knows would keep its servers out, as they take a member that they do not know for somebody
+//! else's: it stands beside the record, as the identity of the registry does.
 
 use snowflake_core::lease::{Holder, NamespaceRecord, Record, Token};
 use snowflake_core::segment::{self, Holding, Range, Sizes, State, Use};
@@ -211,10 +213,11 @@ impl Fields for NamespaceRecord {
             |r, t| put(&mut r.leases_from, UnixMicros::parse(t).map(Some)),
         )
         .present(Presence::OrLeftOut),
+        // The identity under which it was confirmed stands beside it: versions that know nothing of that take no other record.
     ];
 
     fn blank() -> Self {
-        Self { layout: String::new(), life: 0, leases_from: None }
+        Self::default()
     }
 }
 
@@ -368,7 +371,13 @@ mod tests {
             granted_at: UnixMicros(5),
             used: Use { count: 6, length: Micros(7) },
         });
-        check(&NamespaceRecord { layout: "l".to_owned(), life: u64::MAX, leases_from: Some(UnixMicros(1)) });
+        check(&NamespaceRecord {
+            layout: "l".to_owned(),
+            life: u64::MAX,
+            leases_from: Some(UnixMicros(1)),
+            registry: None,
+            here: None,
+        });
     }
 
     #[test]

@@ -89,12 +89,21 @@ impl<'de> Visitor<'de> for ReadMembers {
 pub(crate) struct ReadNamespace(Option<(NamespaceRecord, String)>);
 
 impl ReadNamespace {
-    /// Reads the text of a record, where there is one, and notes it.
+    /// Reads the text of a record, where there is one, and notes it. `registry` is the identity under which it was confirmed, `here` that
+    /// of the registry that has it.
     ///
     /// # Errors
     /// A description of what is wrong with the text.
-    pub fn note(&mut self, text: Option<String>) -> Result<Option<NamespaceRecord>, String> {
-        self.0 = text.map(|text| read::<NamespaceRecord>(&text).map(|record| (record, text))).transpose()?;
+    pub fn note(
+        &mut self,
+        text: Option<String>,
+        registry: Option<String>,
+        here: Option<String>,
+    ) -> Result<Option<NamespaceRecord>, String> {
+        let read = |text: String| {
+            read::<NamespaceRecord>(&text).map(|record| (NamespaceRecord { registry, here, ..record }, text))
+        };
+        self.0 = text.map(read).transpose()?;
         Ok(self.0.as_ref().map(|(record, _)| record.clone()))
     }
 
@@ -143,7 +152,7 @@ mod tests {
         let given_back = Record { owner: None, ..record() };
         let of_nobody = GOLDEN.replace(&format!("\"{}\"", "5".repeat(32)), "null");
         assert_eq!(write(&given_back), of_nobody);
-        let namespace = NamespaceRecord { layout: "twitter \"x\"".to_owned(), life: 255, leases_from: None };
+        let namespace = NamespaceRecord { layout: "twitter \"x\"".to_owned(), life: 255, ..NamespaceRecord::default() };
         assert_eq!(write(&namespace), r#"{"format":1,"layout":"twitter \"x\"","life":"00000000000000ff"}"#);
         let namespace = NamespaceRecord { leases_from: Some(UnixMicros::from_millis(1)), ..namespace };
         assert_eq!(
@@ -168,7 +177,7 @@ mod tests {
         assert_eq!(read(&without), Ok(unknown));
         // In another order, and with white space, as people write it.
         let by_hand = r#"{ "life": "00000000000000ff", "format": 1, "leases_from": null, "layout": "a" }"#;
-        let namespace = NamespaceRecord { layout: "a".to_owned(), life: 255, leases_from: None };
+        let namespace = NamespaceRecord { layout: "a".to_owned(), life: 255, ..NamespaceRecord::default() };
         assert_eq!(read(by_hand), Ok(namespace));
     }
 
@@ -178,7 +187,12 @@ mod tests {
             assert_eq!(read(&write(&record)), Ok(record));
         }
         for leases_from in [None, Some(UnixMicros(1))] {
-            let record = NamespaceRecord { layout: "a \"b\"".to_owned(), life: u64::MAX - 1, leases_from };
+            let record = NamespaceRecord {
+                layout: "a \"b\"".to_owned(),
+                life: u64::MAX - 1,
+                leases_from,
+                ..NamespaceRecord::default()
+            };
             assert_eq!(read(&write(&record)), Ok(record));
         }
     }
@@ -187,15 +201,15 @@ mod tests {
     fn a_namespaces_record_that_was_written_by_hand_is_compared_as_it_stands() {
         let text = r#"{ "format": 1, "layout": "a", "life": "00000000000000ff" }"#;
         let mut read = ReadNamespace::default();
-        let record = read.note(Some(text.to_owned())).unwrap().unwrap();
-        assert_eq!(record, NamespaceRecord { layout: "a".to_owned(), life: 255, leases_from: None });
+        let record = read.note(Some(text.to_owned()), None, None).unwrap().unwrap();
+        assert_eq!(record, NamespaceRecord { layout: "a".to_owned(), life: 255, ..NamespaceRecord::default() });
         assert_eq!(read.text(&record), text);
         let other = NamespaceRecord { life: 254, ..record };
         assert_eq!(read.text(&other), write(&other));
         for text in
             [text.replace("ff", "f"), text.replace("\"a\"", "7"), text.replace("}", ", \"leases_from\": \"x\"}")]
         {
-            read.note(Some(text)).unwrap_err();
+            read.note(Some(text), None, None).unwrap_err();
         }
     }
 

@@ -7,7 +7,7 @@
 //!
 //! let memory = Memory::default();
 //! let mut registry = memory.client(&Options::default());
-//! let record = NamespaceRecord { layout: "twitter".to_owned(), life: 1, leases_from: None };
+//! let record = NamespaceRecord { layout: "twitter".to_owned(), life: 1, ..Default::default() };
 //! assert_eq!(registry.swap_namespace(None, &record)?, Some(record.clone()));
 //!
 //! registry.next(InjectedFault::LostAnswer);

@@ -301,7 +301,7 @@ fn each_part_of_the_role_is_needed_in_etcd() {
     grant("write", "/pg_snowflake/shop/");
     assert_eq!(denied(), all);
     revoke("/pg_snowflake/shop/");
-    for part in ["workers/", "segments/", "holders/"] {
+    for part in ["workers/", "segments/", "holders/", "registry"] {
         grant("readwrite", &format!("/pg_snowflake/shop/{part}"));
     }
     assert_eq!(denied(), all, "the namespace's record");

@@ -1,5 +1,5 @@
 //! Claims positions for this session. The hot path is one compare-and-swap on the shared line, and a reading of the
-//! clock, or only of the processor's time-stamp counter, which tells that the clock's tick is not over yet. It needs
+//! clock, or only of the processor's counter, which tells that the clock's tick is not over yet. It needs
 //! the session to be *admitted*. Everything out of the ordinary happens on the slow path.
 //!
 //! A session is admitted when the library is preloaded, the server is not in recovery, a worker is set, and the
@@ -14,13 +14,14 @@ pub mod segments;
 use self::patience::Patience;
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
-use crate::postgres::time::{clock, tsc};
+use crate::postgres::time::{clock, counter};
 use crate::registry_process::lease;
 use crate::server::{believed, worker};
 use crate::shared::waits::Wait;
 use crate::shared::{self, admission};
 use crate::{reservation, settings};
 use pgrx::pg_sys;
+use snowflake_core::counter::Rate;
 use snowflake_core::{Claim, Field, Layout, OpenRange, Policy, Reach, Refusal, Tick, Ticks, UnixMicros};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -147,8 +148,8 @@ fn raise_limit(layout: &Layout, needs: Tick) -> Result<(), Error> {
     let (reserved, confirmed) = reservation::reserve(layout, needs)?;
     // While the counter is used, claims do not look at the level of `synchronous_commit` either. Where standbys are named for the first
     // time, that is noticed within a millisecond.
-    let counts = settings::uses_tsc() && !confirmed.may_be_exceeded();
-    admission::set_limit(reserved.min(leased), confirmed, if counts { tsc::per_micro() } else { 0 });
+    let counts = settings::uses_counter() && !confirmed.may_be_exceeded();
+    admission::set_limit(reserved.min(leased), confirmed, if counts { counter::rate() } else { Rate::NONE });
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 
 use super::patience::waited_since;
 use crate::errors::Error;
-use crate::errors::segments::SegmentError;
+use crate::errors::segments::{Collisions, SegmentError};
 use crate::postgres::time::clock;
 use crate::registry_process::{self, lease};
 use crate::shared::segments::{self, Kind, Outcome, SlotState, TagPlace};
@@ -102,12 +102,29 @@ fn attach(tag: &Tag, since: &mut Option<MonotonicMicros>) -> Result<(), Error> {
 /// # Errors
 /// Once the call has waited for `pg_snowflake.max_wait`.
 fn wait(tag: &Tag, since: &mut Option<MonotonicMicros>) -> Result<(), Error> {
+    let is_first = since.is_none();
     let waited = waited_since(since);
     if waited >= settings::max_wait() {
-        return Err(SegmentError::NoNumbers { tag: tag.clone(), trouble: lease::trouble(), waited }.into());
+        let collisions = segments::find(tag).and_then(collisions);
+        return Err(SegmentError::NoNumbers {
+            tag: tag.clone(),
+            trouble: lease::trouble_of_segments(),
+            collisions,
+            waited,
+        }
+        .into());
+    }
+    if is_first && let Some(slot) = segments::find(tag) {
+        segments::lock().states[slot].waits += 1;
     }
     leave_to_process(waited);
     Ok(())
+}
+
+/// Where servers collide on the tag, as its largest range is too small.
+fn collisions(slot: Slot) -> Option<Collisions> {
+    let SlotState { conflicts, too_small, .. } = segments::lock().states[slot];
+    too_small.map(|(largest, enough)| Collisions { conflicts, largest, enough })
 }
 
 /// Wakes the process up, and sleeps, and counts that. Mostly, the process is about to have what is waited for.
@@ -158,8 +175,12 @@ fn done(tag: &Tag, outcome: Outcome) -> Result<u64, Error> {
         Outcome::Refused(TagRefusal::UsedUp { last }) => SegmentError::UsedUp { tag: tag(), last },
         Outcome::Refused(TagRefusal::AboveLast { last }) => SegmentError::AboveLast { tag: tag(), last },
         Outcome::Full => SegmentError::Full { tag: tag() },
-        Outcome::Failed => SegmentError::NotAnswered { tag: tag(), is_unknown: false, trouble: lease::trouble() },
-        Outcome::Unknown => SegmentError::NotAnswered { tag: tag(), is_unknown: true, trouble: lease::trouble() },
+        Outcome::Failed => {
+            SegmentError::NotAnswered { tag: tag(), is_unknown: false, trouble: lease::trouble_of_segments() }
+        }
+        Outcome::Unknown => {
+            SegmentError::NotAnswered { tag: tag(), is_unknown: true, trouble: lease::trouble_of_segments() }
+        }
     }
     .into())
 }

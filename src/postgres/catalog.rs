@@ -112,16 +112,31 @@ pub fn relation_named(schema: pg_sys::Oid, name: &CStr) -> Option<pg_sys::Oid> {
     (found != pg_sys::InvalidOid).then_some(found)
 }
 
-/// The type of a column, by its number; 0 where there is no such column.
-pub fn column_type(table: pg_sys::Oid, number: i16) -> pg_sys::Oid {
-    // SAFETY: takes any OID and any number.
-    unsafe { pg_sys::get_atttype(table, number) }
+/// Functions that look something up by OIDs and numbers.
+macro_rules! looked_up {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $function:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name($($argument: $type),*) -> $result {
+            // SAFETY: each of these takes any OID and any number, and finds nothing where there is no such thing.
+            unsafe { pg_sys::$function($($argument),*) }
+        }
+    )*};
 }
 
-/// Whether values of a type are stored as a `bigint` is: the type is that, a domain over it, or has a cast to it that does nothing.
+looked_up! {
+    /// The type of a column, by its number; 0 where there is no such column.
+    fn column_type(table: pg_sys::Oid, number: i16) -> pg_sys::Oid = get_atttype;
+
+    /// The schema of a function; 0 where there is no such function.
+    fn schema_of_function(function: pg_sys::Oid) -> pg_sys::Oid = get_func_namespace;
+
+    /// Whether values of a type are stored as those of another one: the type is that, a domain over it, or has a cast to it that does nothing.
+    fn is_stored_as(of: pg_sys::Oid, other: pg_sys::Oid) -> bool = IsBinaryCoercible;
+}
+
+/// Whether values of a type are stored as a `bigint` is.
 pub fn is_stored_as_bigint(of: pg_sys::Oid) -> bool {
-    // SAFETY: takes any OIDs; no type has the OID 0, and then this is false.
-    unsafe { pg_sys::IsBinaryCoercible(of, pg_sys::INT8OID) }
+    is_stored_as(of, pg_sys::INT8OID)
 }
 
 /// Whether the role as which statements run now owns a table, or is a member of the role that does. Ends the call with an error where there

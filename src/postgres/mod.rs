@@ -17,6 +17,8 @@ pub mod process;
 pub mod random;
 pub mod read_only;
 pub mod restricted;
+pub mod subtransaction;
 pub mod time;
+pub mod value;
 pub mod wal;
 pub mod wording;

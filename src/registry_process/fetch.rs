@@ -8,7 +8,7 @@ use crate::settings;
 use crate::shared::segments::{self, Kind, Outcome, ShownRecord};
 use snowflake_core::lease::{NamespaceRecord, Terms as Pauses, Token};
 use snowflake_core::segment::{
-    Answer, Fetcher, Held, Holding, Moment, Next, NotDone, RangeTerms, Request, Tag, TagEvent, TagStanding,
+    Answer, Fetcher, Held, Holding, Moment, Next, NotDone, RangeTerms, Request, Tag, TagEvent, TagStanding, Trouble,
 };
 use snowflake_core::{Micros, MonotonicMicros};
 use std::collections::BTreeMap;
@@ -97,6 +97,11 @@ impl Fetch {
         Some(Holding::of(token, before, granted, believed::now(), used))
     }
 
+    /// What keeps the server from numbers.
+    pub fn trouble(&self) -> Option<Trouble> {
+        self.fetcher.trouble(&moment(None, 0, &held()))
+    }
+
     /// Takes the next request of a session, unless one is under way.
     fn take_request(&mut self) {
         if self.fetcher.is_busy() {
@@ -140,6 +145,8 @@ impl Fetch {
             if let Some((size, used)) = self.fetcher.used(slot, held, now) {
                 (state.size, state.used) = (size, (used.count, used.length));
             }
+            state.conflicts = self.fetcher.conflicts(slot);
+            state.too_small = self.fetcher.too_small(slot, held, now);
             state.record = self.fetcher.record(slot).map(ShownRecord::of);
         }
     }

@@ -6,6 +6,7 @@
 
 use crate::errors::Error;
 use crate::errors::leases::LeaseError;
+use crate::postgres::process;
 use crate::settings;
 use crate::shared::{self, counters};
 use pgrx::pg_sys;
@@ -54,19 +55,38 @@ fn no_lease(until: Option<UnixMicros>) -> Error {
     LeaseError::NoLease { until, trouble: trouble() }.into()
 }
 
-/// Why there is no lease, as far as the caller may know. Names of hosts and directories of servers are for those who may call
-/// `snowflake_workers()`; all of it is in the log.
-pub fn trouble() -> Option<String> {
+/// What keeps this server from its lease, and from numbers of segments. Nothing does where it leases no worker, as a standby, or one that is
+/// being stopped.
+pub fn all_trouble() -> [Option<String>; 2] {
+    if !is_used() || process::is_in_recovery() || shared::transitions().lease.closed.is_some() {
+        return [None, None];
+    }
     if counters().lessee.load(Relaxed) == 0 {
-        return Some(
-            "The process \"pg_snowflake lease\" does not run: it needs one of max_worker_processes.".to_owned(),
-        );
+        let words = "The process \"pg_snowflake lease\" does not run: it needs one of max_worker_processes.";
+        return [Some(words.to_owned()), None];
     }
     let news = shared::lease_news();
-    let known = [news.error.to_string(), news.trouble.to_string()].into_iter().find(|text| !text.is_empty())?;
-    drop(news);
+    [news.lease.to_string(), news.segments.to_string()].map(|text| Some(text).filter(|text| !text.is_empty()))
+}
+
+/// The same, of the lease alone, as far as the caller may know.
+pub fn trouble() -> Option<String> {
+    let [lease, _] = all_trouble();
+    lease.map(for_caller)
+}
+
+/// What keeps every tag from numbers, as far as the caller may know: the lease, or that requests fail.
+pub fn trouble_of_segments() -> Option<String> {
+    let error =
+        || Some(shared::lease_news().segments_error.to_string()).filter(|error| !error.is_empty()).map(for_caller);
+    trouble().or_else(error)
+}
+
+/// What a caller may know. Names of hosts and directories of servers are for those who may call `snowflake_workers()`; all of it is in the
+/// log.
+pub fn for_caller(trouble: String) -> String {
     // SAFETY: looks into the catalog, in a session.
     let is_monitor =
         unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(pg_sys::ROLE_PG_MONITOR)) };
-    Some(if is_monitor { known } else { "The server's log says why.".to_owned() })
+    if is_monitor { trouble } else { "The server's log says why.".to_owned() }
 }

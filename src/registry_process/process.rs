@@ -44,6 +44,7 @@ pub extern "C-unwind" fn pg_snowflake_lease(_argument: pg_sys::Datum) {
     bound_resolver();
     report::settings_at_odds();
     let mut process = Process::new();
+    process.show_trouble();
     while process.step() {}
     background::end();
 }
@@ -78,6 +79,8 @@ struct Process {
     /// This server.
     me: Holder,
     registry: Connection,
+    /// Why the last request about the lease failed, and the last one about segments; empty where it did not.
+    errors: [String; 2],
 }
 
 impl Process {
@@ -87,7 +90,15 @@ impl Process {
         let mut lessee = Lessee::new(*settings::layout(), identity, terms(), settings::wanted(), memory::known_life());
         lessee.trust(settings::registry::is_trusted());
         restore();
-        Self { lessee, fetch: Fetch::new(terms()), has_listed: false, token, me, registry: Connection::default() }
+        Self {
+            lessee,
+            fetch: Fetch::new(terms()),
+            has_listed: false,
+            token,
+            me,
+            registry: Connection::default(),
+            errors: [const { String::new() }; 2],
+        }
     }
 
     /// Does one thing, and returns whether there is more to do.
@@ -111,13 +122,24 @@ impl Process {
             Some(lease) if !self.has_listed => self.fetch(moment.chance, spare).map(|segments| lease.and(segments)),
             _ => None,
         };
-        shared::lease_news().error.set(&self.registry.error);
+        self.show_trouble();
         if let Some(Rest::For(length)) = rest
             && length > Micros(0)
         {
             wait::for_signal(length.min(LONGEST_SLEEP));
         }
         !matches!(rest, Some(Rest::ForGood))
+    }
+
+    /// Shows sessions what keeps the server from its lease, and from numbers of segments.
+    fn show_trouble(&self) {
+        let [lease_error, segments_error] = &self.errors;
+        let lease = self.lessee.trouble().map(|trouble| report::lease_trouble(&trouble, lease_error));
+        let segments = self.fetch.trouble().map(|trouble| report::segments_trouble(&trouble, segments_error));
+        let mut news = shared::lease_news();
+        news.lease.set(lease.as_deref().unwrap_or_default());
+        news.segments.set(segments.as_deref().unwrap_or_default());
+        news.segments_error.set(segments_error);
     }
 
     /// The settings have changed.
@@ -147,7 +169,11 @@ impl Process {
             Next::Done => Some(Rest::ForGood),
             _ => None,
         };
+        let asks = !matches!(next, Next::Install(_) | Next::Close);
         if let Some(answer) = self.carry_out(next) {
+            if asks {
+                self.errors[0].clone_from(&self.registry.error);
+            }
             self.lessee.answer(&self::moment(), answer);
         }
         let events = self.lessee.take_events();
@@ -179,7 +205,10 @@ impl Process {
                 stands.map_or_else(Answer::from, Answer::Namespace)
             }
             Next::Remember(life) => match memory::remember(life) {
-                Ok(()) => Answer::Remembered,
+                Ok(()) => {
+                    self.registry.error.clear();
+                    Answer::Remembered
+                }
                 Err(error) => {
                     self.registry.error = format!("The file pg_snowflake.namespaces cannot be written: {error}.");
                     Answer::Failed
@@ -204,7 +233,11 @@ impl Process {
                     Err(failed) => failed.into(),
                 }
             }
-            Next::Install(grant) => Answer::Installed(install(&grant)),
+            Next::Install(grant) => {
+                // Before a session can have an ID.
+                shared::lease_news().lease.clear();
+                Answer::Installed(install(&grant))
+            }
             Next::Close => {
                 let mut transitions = shared::transitions();
                 let mut published = transitions.lease;
@@ -218,7 +251,7 @@ impl Process {
 
     /// Does one thing about segments, in so much time; where there is nothing to do, or no time, returns for how long.
     fn fetch(&mut self, chance: u64, spare: Option<Micros>) -> Option<Rest> {
-        let namespace = self.lessee.namespace().cloned();
+        let namespace = self.lessee.namespace_of_segments(believed::now()).cloned();
         let next = match self.fetch.next(namespace.as_ref(), chance) {
             Ok(next) => next,
             Err(rest) => return Some(rest),
@@ -230,6 +263,10 @@ impl Process {
         let worker = self.lessee.held().map(|(worker, _)| worker);
         let holding = || worker.zip(self.fetch.holding(self.token, chance));
         let answer = self.registry.within(spare, |registry| fetched(registry, next, holding));
+        self.errors[1].clone_from(&self.registry.error);
+        if answer == segment::Answer::OtherNamespace {
+            self.lessee.look();
+        }
         self.fetch.answer(namespace.as_ref(), chance, answer);
         None
     }
@@ -249,13 +286,7 @@ impl Process {
     }
 
     fn report(&self, event: &Event) {
-        report::log(event, &self.registry.error);
-        if let Some(trouble) = report::trouble(event) {
-            shared::lease_news().trouble.set(&trouble);
-        }
-        if matches!(event, Event::Gained(_)) {
-            shared::lease_news().trouble.clear();
-        }
+        report::log(event, &self.errors[0]);
     }
 }
 

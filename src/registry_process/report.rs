@@ -1,12 +1,14 @@
-//! What the server's log says of leases, segments and the registry.
+//! What the server's log, and sessions, are told of leases, segments and the registry.
 
 use super::lease;
+use crate::errors::report::NO_ANSWER;
+use crate::errors::segments::Collisions;
 use crate::postgres::time::timestamptz;
 use crate::postgres::wording::duration;
 use crate::settings;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use snowflake_core::lease::{Event, Holder, NoWorker, Taken, Why, WorkerNumber};
+use snowflake_core::lease::{Event, Holder, NoWorker, Taken, Trouble, Why, WorkerNumber};
 use snowflake_core::{Micros, UnixMicros, segment};
 use snowflake_registry::{Protection, TlsBy, Url};
 
@@ -41,7 +43,7 @@ fn warn(message: String, detail: String, hint: &str) {
     if detail.is_empty() { report } else { report.set_detail(detail) }.report(PgLogLevel::WARNING);
 }
 
-/// What happened, for the log; and what keeps sessions from making IDs, if it does.
+/// What happened, for the log.
 pub fn log(event: &Event, error: &str) {
     match event {
         Event::Gained(grant) => {
@@ -111,6 +113,11 @@ pub fn log(event: &Event, error: &str) {
             other_layout(&other.theirs),
             "Set pg_snowflake.layout and pg_snowflake.epoch to theirs, or pg_snowflake.registry_namespace to another name.",
         ),
+        Event::NoSuchWorker(worker) => warn(
+            "a worker ID was leased that the layout does not have".to_owned(),
+            no_such_worker(*worker),
+            "Report this as a defect.",
+        ),
     }
 }
 
@@ -137,6 +144,10 @@ pub fn segment(event: &segment::TagEvent) {
             format!("{left} numbers are left that no server was granted."),
             "Drop it and create it again with a higher last number: it goes on above what was used.",
         ),
+        segment::TagEvent::TooSmall { tag, conflicts, largest, enough } => {
+            let collisions = Collisions { conflicts: *conflicts, largest: *largest, enough: *enough };
+            warn(format!("servers collide on segment \"{tag}\""), collisions.cause(), &collisions.remedy());
+        }
         segment::TagEvent::GivenBack { tag, next } => {
             note(format!("gave numbers of segment \"{tag}\" back, from {next} on"));
         }
@@ -261,15 +272,52 @@ fn not_before(until: UnixMicros) -> String {
     )
 }
 
-/// What keeps the server from having a lease, as sessions are told. `None` where the event says nothing of that.
-pub fn trouble(event: &Event) -> Option<String> {
-    match event {
-        Event::NoWorker(none) => Some(no_worker(none)),
-        Event::OtherLayout(other) => Some(other_layout(&other.theirs)),
-        Event::NotBefore(until) => Some(not_before(*until)),
-        Event::ClockAhead(by) => Some(clock_ahead(*by)),
-        _ => None,
+/// What keeps the server from its lease, as sessions are told; with the reason why the last request failed.
+pub fn lease_trouble(trouble: &Trouble, error: &str) -> String {
+    match trouble {
+        Trouble::NoAnswer => NO_ANSWER.to_owned(),
+        Trouble::Failing => failing(error),
+        Trouble::Outrun(count) => {
+            format!(
+                "Other servers were faster {count} times in a row: each time, one has stored a lease between the read and the write of this one."
+            )
+        }
+        Trouble::NoWorker(none) => no_worker(none),
+        Trouble::OtherLayout(other) => other_layout(&other.theirs),
+        Trouble::NotBefore(until) => not_before(*until),
+        Trouble::ClockAhead(by) => clock_ahead(*by),
+        Trouble::NoSuchWorker(worker) => no_such_worker(*worker),
     }
+}
+
+/// What keeps the server from numbers of segments; with the reason why the last request failed.
+pub fn segments_trouble(trouble: &segment::Trouble, error: &str) -> String {
+    match trouble {
+        segment::Trouble::Failing => failing(error),
+        segment::Trouble::Missing(tag) => format!("The registry has no segment \"{tag}\" any more."),
+        segment::Trouble::UsedUp(tag) => format!("All numbers of segment \"{tag}\" were granted."),
+        segment::Trouble::Full(tag) => format!(
+            "There is no room for segment \"{tag}\": pg_snowflake.max_segments is {}.",
+            settings::max_segments()
+        ),
+        segment::Trouble::TooSmall { tag, conflicts, largest, enough } => {
+            let collisions = Collisions { conflicts: *conflicts, largest: *largest, enough: *enough };
+            format!("Servers collide on segment \"{tag}\". {} {}", collisions.cause(), collisions.remedy())
+        }
+    }
+}
+
+/// An answer that was not expected has no reason.
+fn failing(error: &str) -> String {
+    if error.is_empty() {
+        "The registry has answered something else than was asked.".to_owned()
+    } else {
+        error.to_owned()
+    }
+}
+
+fn no_such_worker(worker: WorkerNumber) -> String {
+    format!("The lease is of worker ID {}, and the layout \"{}\" has none such.", worker.0, settings::layout())
 }
 
 fn other_layout(theirs: &str) -> String {

@@ -3,12 +3,17 @@
 //! `synchronous_standby_names` is reset meanwhile; waiting processes sleep, and pg_stat_activity shows their wait event
 //! `SyncRep`.
 //!
+//! Commits wait for positions of their own, and the queue of those that wait is ordered by them. So does a session here: it logs a record of
+//! its own behind the position that it needs, as others may need the same, and waits for that.
+//!
 //! Unlike with a commit, nothing has been done yet that could not be undone. So where the wait is cancelled, the
 //! statement ends.
 
 use super::interrupts;
 #[cfg(since_pg19)]
 use crate::postgres::process;
+use crate::postgres::process::names_standbys;
+use crate::postgres::wal;
 use crate::shared::confirmed::{Confirmed, HERE, asked};
 use pgrx::check_for_interrupts;
 use pgrx::pg_sys::{self, XLogRecPtr};
@@ -19,9 +24,11 @@ use pgrx::pg_sys::{self, XLogRecPtr};
 /// Where the statement is cancelled or the session terminated, PostgreSQL's own error ends the call.
 pub fn confirm(position: XLogRecPtr) -> Confirmed {
     let level = asked();
+    // Where this session has not read yet that standbys are named now, it waits for the position itself.
+    let own = (level != HERE && names_standbys() && !standbys_have(level, position)).then(wal::mark);
     while level != HERE && !standbys_have(level, position) {
         check_for_interrupts!();
-        if !interrupts::during(|| wait(position)) && !standbys_have(level, position) {
+        if !interrupts::during(|| wait(own.unwrap_or(position))) && !standbys_have(level, position) {
             return Confirmed::while_none_is_named(level);
         }
     }
@@ -37,9 +44,6 @@ fn standbys_have(level: i64, position: XLogRecPtr) -> bool {
 
 /// PostgreSQL's wait. Returns when the standbys have confirmed the position, when no standby is named, or when the
 /// statement is to be cancelled or the session terminated.
-///
-/// Several sessions may wait for one position, which commits never do. The queue has them in any order, and wakes all of them; but in a
-/// PostgreSQL that was built with assertions, one of them fails (`SyncRepQueueIsOrderedByLSN`).
 fn wait(position: XLogRecPtr) {
     let _quiet = Quiet::begin();
     // SAFETY: in a transaction, without a lock, and with interrupts held, as the function demands: it removes the

@@ -26,20 +26,23 @@ pub fn settle(layout: &Layout) -> Result<(), Error> {
     loop {
         let configured = settings::worker();
         let wanted = configured.bits.ok();
-        let (current, read_at) = {
+        let (current, previous, read_at) = {
             let mut transitions = shared::transitions();
             if !shared::has_keeper() {
                 publish(layout, &mut transitions);
             }
-            (transitions.worker, transitions.worker_read_at)
+            (transitions.worker, transitions.previous_worker, transitions.worker_read_at)
         };
         let is_newer = configured.read_at > read_at;
         let waited = clock::monotonic_micros() - start;
         if current == wanted || !is_newer || waited > LONGEST_WAIT {
+            let previous = previous.map(|(worker, _)| worker);
             return match (current, configured.bits) {
                 (Some(_), _) => Ok(()),
-                (None, Err(missing)) => Err(GeneratorError::NoWorker(missing).into()),
-                (None, Ok(_)) => Err(GeneratorError::NoWorker(FieldError::Missing(Field::Worker)).into()),
+                (None, Err(missing)) => Err(GeneratorError::NoWorker { missing, previous }.into()),
+                (None, Ok(_)) => {
+                    Err(GeneratorError::NoWorker { missing: FieldError::Missing(Field::Worker), previous }.into())
+                }
             };
         }
         wait::sleep(Micros(1000));

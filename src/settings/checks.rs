@@ -13,6 +13,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::quote::shortened;
 use snowflake_core::{Field, Layout, UnixMicros};
+use snowflake_moving::Waiver;
 use snowflake_registry::{Namespace, Url, example_urls};
 use std::ffi::{CString, c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
@@ -37,6 +38,7 @@ check_hooks! {
     check_epoch: *mut c_char => epoch;
     check_registry: *mut c_char => registry;
     check_namespace: *mut c_char => namespace;
+    check_waive: *mut c_char => waive;
     check_worker: i32 => worker;
     check_datacenter: i32 => datacenter;
     check_spread: i32 => spread;
@@ -130,6 +132,22 @@ fn namespace(value: NewText) -> bool {
         Err(error) => {
             let hint = "Choose a short name, such as \"default\" or \"shop\".";
             refuse("pg_snowflake.registry_namespace", &quoted(&value), &sentence(&error.to_string()), hint)
+        }
+    }
+}
+
+/// Refuses what is no obstacle that can be waived.
+fn waive(value: NewText) -> bool {
+    let value = value.get();
+    match Waiver::read(&value.to_string_lossy()) {
+        Ok(_) => true,
+        Err(word) => {
+            let names = Waiver::ALL.map(Waiver::name).join(", ");
+            refuse_saying(
+                None,
+                &format!("There is no obstacle {}.", quoted(word)),
+                &format!("Those that can be waived are {names}."),
+            )
         }
     }
 }

@@ -127,7 +127,7 @@ pub static MAX_WAIT: Parameter<i32> = Parameter {
 pub static CLOCK_SOURCE: Parameter<ClockSource> = Parameter {
     name: c"pg_snowflake.clock_source",
     short: c"How sessions find out that the clock has moved on.",
-    long: c"\"auto\" uses the processor's time-stamp counter where the kernel does, too, and reads the clock at least once \
+    long: c"\"auto\" uses the processor's counter where the kernel does, too, and reads the clock at least once \
           a millisecond. \"system\" reads the clock for every ID.",
     value: GucSetting::<ClockSource>::new(ClockSource::Auto),
     limits: (),
@@ -246,11 +246,35 @@ pub static PLAN_BY_TIME: Parameter<bool> = Parameter {
     hooks: Hooks::<bool>::NONE,
 };
 
+// Moving tables in.
+
+pub static PROBE: Parameter<bool> = Parameter {
+    name: c"pg_snowflake.probe",
+    short: c"Whether moving a table in tries to write a row, which is rolled back.",
+    long: c"What fails afterwards and did not before is an error, and nothing is moved.",
+    value: GucSetting::<bool>::new(true),
+    limits: (),
+    flags: GucFlags::empty(),
+    context: Context::Session,
+    hooks: Hooks::<bool>::NONE,
+};
+
+pub static WAIVE: Parameter<Option<CString>> = Parameter {
+    name: c"pg_snowflake.waive",
+    short: c"Obstacles that moving a table in passes over.",
+    long: c"Some of \"casts\", \"checks\", \"functions\" and \"partitions\", with commas between them.",
+    value: GucSetting::<Option<CString>>::new(Some(c"")),
+    limits: (),
+    flags: GucFlags::empty(),
+    context: Context::Session,
+    hooks: Hooks { check: Some(checks::check_waive), ..Hooks::<Option<CString>>::NONE },
+};
+
 /// The parameters that make the layout.
 static OF_THE_LAYOUT: [&dyn Define; 2] = [&LAYOUT_TEXT, &EPOCH_TEXT];
 
 /// All others. The checks of some need the layout.
-static OTHERS: [&dyn Define; 17] = [
+static OTHERS: [&dyn Define; 19] = [
     &WORKER_ID,
     &DATACENTER_ID,
     &MAX_BURST,
@@ -268,6 +292,8 @@ static OTHERS: [&dyn Define; 17] = [
     &MAX_SEGMENTS,
     &SEGMENT_DURATION,
     &PLAN_BY_TIME,
+    &PROBE,
+    &WAIVE,
 ];
 
 /// Defines the parameters and reads the layout. In the postmaster (`preloading`), a wrong value ends the start of the

@@ -15,13 +15,14 @@ pub use self::checks::mark_worker_read;
 pub use self::fixed::layout;
 
 use self::definitions::{
-    CLOCK_SOURCE, DATACENTER_ID, MAX_BURST, MAX_JUMP, MAX_LEAD, MAX_SEGMENTS, MAX_WAIT, PLAN_BY_TIME, RESERVE_AHEAD,
-    SEGMENT_DURATION, SEQUENCE_SPREAD, WORKER_ID,
+    CLOCK_SOURCE, DATACENTER_ID, MAX_BURST, MAX_JUMP, MAX_LEAD, MAX_SEGMENTS, MAX_WAIT, PLAN_BY_TIME, PROBE,
+    RESERVE_AHEAD, SEGMENT_DURATION, SEQUENCE_SPREAD, WAIVE, WORKER_ID,
 };
 use self::parameter::{ClockSource, Parameter};
-use crate::postgres::time::tsc;
+use crate::postgres::time::counter;
 use snowflake_core::lease::{Wanted, WorkerNumber};
 use snowflake_core::{FieldError, Micros, WorkerBits};
+use snowflake_moving::Waiver;
 
 /// The worker as this process knows it. After a reload, processes read the configuration one after the other, so that
 /// for a while two of them may know different workers: the one with the later `read_at` is right.
@@ -102,8 +103,18 @@ pub fn sequence_spread() -> u64 {
 }
 
 /// Whether sessions use the processor's counter, so that they need not read the clock for each claim.
-pub fn uses_tsc() -> bool {
-    matches!(CLOCK_SOURCE.get(), ClockSource::Auto) && tsc::usable()
+pub fn uses_counter() -> bool {
+    matches!(CLOCK_SOURCE.get(), ClockSource::Auto) && counter::usable()
+}
+
+/// `pg_snowflake.probe`.
+pub fn probe() -> bool {
+    PROBE.get()
+}
+
+/// `pg_snowflake.waive`.
+pub fn waived() -> Vec<Waiver> {
+    Waiver::read(&WAIVE.text()).unwrap_or_default()
 }
 
 /// `pg_snowflake.plan_by_time`.

@@ -139,7 +139,7 @@ parameter_types! {
 /// How a session finds out that a tick of the clock is over.
 #[derive(Clone, Copy, Debug, PostgresGucEnum)]
 pub enum ClockSource {
-    /// By the processor's counter where that can be used ([`crate::postgres::time::tsc::usable`]), else by the clock.
+    /// By the processor's counter where that can be used ([`crate::postgres::time::counter::usable`]), else by the clock.
     #[name = c"auto"]
     Auto,
     /// By the clock, for each claim.

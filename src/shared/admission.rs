@@ -2,12 +2,13 @@
 //! path; withdrawn when a setting changes, so that the next claim takes that path again.
 //!
 //! Which positions are open to ordinary claims changes only with the clock's tick. So the open range of a tick is kept
-//! until the tick is over, and the clock is not even read while the processor's time-stamp counter shows that it cannot
+//! until the tick is over, and the clock is not even read while the processor's counter shows that it cannot
 //! be over.
 
-use crate::postgres::time::tsc;
+use crate::postgres::time::counter;
 use crate::shared;
 use crate::shared::confirmed::Confirmed;
+use snowflake_core::counter::Rate;
 use snowflake_core::{Micros, OpenRange, Policy, Position, Reach, Tick, Ticks, UnixMicros};
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -33,8 +34,8 @@ struct Admission {
     /// When the tick of the open range begins and ends, in microseconds since 1970.
     since: AtomicI64,
     until: AtomicI64,
-    /// By how much the counter advances in a microsecond, rounded down; 0 where the counter is not used.
-    counts_per_micro: AtomicU64,
+    /// [`Rate::to_number`] of the counter, [`Rate::NONE`] where it is not used.
+    counter_rate: AtomicU64,
     /// The highest tick that may be claimed; [`NOTHING`] while the session is not admitted.
     limit: AtomicI64,
     /// The [`Policy`], its lengths in ticks.
@@ -55,7 +56,7 @@ static ADMISSION: Admission = Admission {
     spread_mask: AtomicU64::new(0),
     since: AtomicI64::new(0),
     until: AtomicI64::new(0),
-    counts_per_micro: AtomicU64::new(0),
+    counter_rate: AtomicU64::new(0),
     limit: AtomicI64::new(NOTHING),
     max_burst: AtomicI64::new(0),
     max_lead: AtomicI64::new(0),
@@ -64,10 +65,10 @@ static ADMISSION: Admission = Admission {
     at: AtomicU64::new(0),
 };
 
-/// Reads the processor's time-stamp counter, for the two functions below. Call it before the clock is read.
+/// Reads the processor's counter, for the two functions below. Call it before the clock is read.
 #[inline]
 pub fn read_counter() -> u64 {
-    if ADMISSION.counts_per_micro.load(Relaxed) == 0 { 0 } else { tsc::read() }
+    if ADMISSION.counter_rate.load(Relaxed) == 0 { 0 } else { counter::read() }
 }
 
 /// The open range, where the counter shows that it still holds.
@@ -85,7 +86,8 @@ pub fn open_range_at(now: UnixMicros, counter: u64) -> Option<OpenRange> {
         // The time was rounded down, by less than a microsecond.
         let span = (left - Micros(1)).min(LONGEST_WITHOUT_CLOCK);
         ADMISSION.counter_start.store(counter, Relaxed);
-        ADMISSION.counter_span.store(span.0.unsigned_abs() * ADMISSION.counts_per_micro.load(Relaxed), Relaxed);
+        let rate = Rate::from_number(ADMISSION.counter_rate.load(Relaxed));
+        ADMISSION.counter_span.store(rate.counts_in(span), Relaxed);
         kept()
     })
 }
@@ -137,7 +139,7 @@ pub fn admit(policy: &Policy, at: u64) {
     ADMISSION.max_burst.store(policy.max_burst.0, Relaxed);
     ADMISSION.max_lead.store(policy.max_lead.0, Relaxed);
     ADMISSION.spread.store(policy.spread, Relaxed);
-    ADMISSION.counts_per_micro.store(0, Relaxed);
+    ADMISSION.counter_rate.store(0, Relaxed);
     // While there is no reservation, every level counts as confirmed.
     note_confirmed(Confirmed::for_good(i64::MAX));
     ADMISSION.limit.store(-1, Relaxed);
@@ -155,13 +157,13 @@ fn note_confirmed(confirmed: Confirmed) {
     }
 }
 
-/// Sets the limit that follows from a reservation, and how safe that is. `counts_per_micro` is [`tsc::per_micro`], or 0
-/// if the clock is to be read for each claim. Does nothing where the admission was withdrawn meanwhile.
-pub fn set_limit(limit: Tick, confirmed: Confirmed, counts_per_micro: u64) {
+/// Sets the limit that follows from a reservation, and how safe that is. `rate` is [`counter::rate`], or
+/// [`Rate::NONE`] if the clock is to be read for each claim. Does nothing where the admission was withdrawn meanwhile.
+pub fn set_limit(limit: Tick, confirmed: Confirmed, rate: Rate) {
     if ADMISSION.limit.load(Relaxed) != NOTHING {
         ADMISSION.limit.store(limit.0, Relaxed);
         note_confirmed(confirmed);
-        ADMISSION.counts_per_micro.store(counts_per_micro, Relaxed);
+        ADMISSION.counter_rate.store(rate.to_number(), Relaxed);
         forget_open_range();
     }
 }

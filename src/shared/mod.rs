@@ -301,10 +301,12 @@ pub struct Counters {
 /// News from the process that leases the worker.
 #[derive(Default)]
 pub struct LeaseNews {
-    /// Why its last request failed; empty where it did not.
-    pub error: FixedText,
-    /// The reason why the server has no lease.
-    pub trouble: FixedText,
+    /// What keeps the server from its lease; empty where nothing does.
+    pub lease: FixedText,
+    /// What keeps it from numbers of segments.
+    pub segments: FixedText,
+    /// Why the last request about segments failed; empty where it did not.
+    pub segments_error: FixedText,
     /// Why the last listing failed, of workers and of segments; empty where it did not.
     pub listing_errors: [FixedText; 2],
 }

@@ -113,6 +113,12 @@ pub struct SlotState {
     pub size: u64,
     /// How many numbers were taken since it was granted, and in which time.
     pub used: (u64, Micros),
+    /// How often another server stored a record of the tag between this one's read and its write.
+    pub conflicts: u64,
+    /// Where that is so all the time, as the largest range is too small: that, and one that is large enough.
+    pub too_small: Option<(u64, u64)>,
+    /// How many calls waited for numbers.
+    pub waits: u64,
 }
 
 /// A tag's record.

@@ -35,7 +35,8 @@
 //! 14. Every write also expects the namespace's record as it was read ([`NamespaceRecord`]). A server that has known the
 //!     namespace, and finds that the registry has forgotten it or a record of its own, puts on record from when on new
 //!     leases are safe ([`check_namespace`]): none is given before, and none begins before. Whose grant is not over by
-//!     the clock goes on, and stores its record again.
+//!     the clock goes on, and stores its record again. The record says in which registry it was confirmed, too: any server,
+//!     also one that knows nothing, does the same where it finds it in another one.
 //!
 //! 15. A grant of a server that is gone for certain can be shortened by hand, by somebody who has made sure that no ID
 //!     above the new end is kept ([`shorten`]).
@@ -94,6 +95,7 @@ mod published;
 mod record;
 mod steps;
 mod terms;
+mod trouble;
 
 pub use change::{Identity, Write, give_back, is_current, lease, shorten};
 pub use choice::{Choice, NoWorker, Search, Taken, Wanted, Watch, Why};
@@ -103,3 +105,4 @@ pub use published::{Action, Grant, NotInstalled, Published, Seen};
 pub use record::{Holder, Record, Stored, Token, Version, WorkerNumber};
 pub use steps::{Answer, Event, Found, Moment, Next};
 pub use terms::Terms;
+pub use trouble::Trouble;

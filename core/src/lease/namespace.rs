@@ -7,7 +7,7 @@ use thiserror::Error;
 /// The record of a namespace. Every change of a worker's record is made under the condition that this one stands as the
 /// server has read it. So no lease is stored, or renewed, in a registry that has forgotten the namespace, or has it for
 /// another layout.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct NamespaceRecord {
     /// The layout in the canonical notation.
     pub layout: String,
@@ -15,6 +15,53 @@ pub struct NamespaceRecord {
     pub life: u64,
     /// No new lease begins before this instant: what was granted before the registry forgot it ends there.
     pub leases_from: Option<UnixMicros>,
+    /// Of which registry this was last confirmed: its identity, as words `name=value`. `None` in records of versions that
+    /// stored none, and where the registry had none to show.
+    pub registry: Option<String>,
+    /// The identity of the registry in which the record was found, as far as it is shown to this server. It is read with the
+    /// record, and not stored.
+    pub here: Option<String>,
+}
+
+/// Two are the same where the same is stored.
+impl PartialEq for NamespaceRecord {
+    fn eq(&self, other: &Self) -> bool {
+        let stored = |of: &Self| (of.life, of.leases_from);
+        stored(self) == stored(other) && (&self.layout, &self.registry) == (&other.layout, &other.registry)
+    }
+}
+
+impl Eq for NamespaceRecord {}
+
+impl NamespaceRecord {
+    /// Whether the registry was restored, rebuilt or failed over since the record was confirmed. So it may have lost what
+    /// it had stored since.
+    pub fn is_elsewhere(&self) -> bool {
+        parts(&self.registry).any(|(name, confirmed)| value(&self.here, name).is_some_and(|here| here != confirmed))
+    }
+
+    /// Whether a registry that shows this identity may be another one than that in which the record was found.
+    pub fn is_not(&self, here: Option<&str>) -> bool {
+        self.here.is_some() && self.here.as_deref() != here
+    }
+
+    /// The identity by which the record is confirmed in the registry in which it was found. What others see of it, and this
+    /// server does not, stays: servers whose rights differ would take turns at it.
+    fn confirmed(&self) -> Option<String> {
+        let unseen =
+            parts(&self.registry).filter(|(name, _)| !self.is_elsewhere() && value(&self.here, name).is_none());
+        let all = parts(&self.here).chain(unseen);
+        let words: Vec<String> = all.map(|(name, value)| format!("{name}={value}")).collect();
+        (!words.is_empty()).then(|| words.join(" "))
+    }
+}
+
+fn parts(identity: &Option<String>) -> impl Iterator<Item = (&str, &str)> {
+    identity.iter().flat_map(|text| text.split(' ')).filter_map(|word| word.split_once('='))
+}
+
+fn value<'a>(identity: &'a Option<String>, name: &str) -> Option<&'a str> {
+    parts(identity).find(|(other, _)| *other == name).map(|(_, value)| value)
 }
 
 /// What a server knows of the namespace, when it finds its record or finds none.
@@ -44,7 +91,9 @@ pub struct OtherLayout {
 /// stored in its place; `None` where it can stay as it is.
 ///
 /// A server that knows the namespace, and finds no record of it, or one of another life, knows that the registry has
-/// forgotten what it had stored. Then it puts on record from when on new leases are safe, unless somebody else has.
+/// forgotten what it had stored. Any server, also one that knows nothing, knows that it may have, where the record was
+/// confirmed of a registry with another identity. Then it puts on record from when on new leases are safe, unless somebody
+/// else has; and the identity that the registry has now.
 ///
 /// # Errors
 /// Where the layouts differ: IDs of the two would repeat each other.
@@ -56,14 +105,22 @@ pub fn check_namespace(
 ) -> Result<Option<NamespaceRecord>, OtherLayout> {
     let ours = layout.to_string();
     let has_forgotten = known.is_record_lost || known.life.is_some_and(|life| found.is_none_or(|f| f.life != life));
-    let over_at = known.granted_until.unwrap_or(known.over_at).max(known.over_at);
+    // A server that takes the registry at its word knows of no end.
+    let over_at = Some(known.granted_until.unwrap_or(known.over_at).max(known.over_at)).filter(|end| end.0 > 0);
     let Some(found) = found else {
-        let leases_from = has_forgotten.then_some(over_at);
-        return Ok(Some(NamespaceRecord { layout: ours, life: chance.max(1), leases_from }));
+        let leases_from = over_at.filter(|_| has_forgotten);
+        let new = NamespaceRecord { layout: ours, life: chance.max(1), leases_from, ..NamespaceRecord::default() };
+        return Ok(Some(new));
     };
     if found.layout != ours {
         return Err(OtherLayout { theirs: found.layout.clone(), ours });
     }
     let is_covered = found.leases_from.is_some_and(|from| known.granted_until.is_none_or(|until| until <= from));
-    Ok((has_forgotten && !is_covered).then(|| NamespaceRecord { leases_from: Some(over_at), ..found.clone() }))
+    let is_news = found.is_elsewhere() || has_forgotten && !is_covered;
+    // What is on record already stays, where it is later.
+    let leases_from = if is_news { found.leases_from.max(over_at) } else { found.leases_from };
+    let is_confirmed = parts(&found.here).all(|(name, here)| value(&found.registry, name) == Some(here));
+    let registry = if is_confirmed { found.registry.clone() } else { found.confirmed() };
+    let record = NamespaceRecord { leases_from, registry, ..found.clone() };
+    Ok((record != *found).then_some(record))
 }

@@ -139,4 +139,6 @@ pub enum Event {
     NoWorker(NoWorker),
     /// The namespace is for another layout. At most once a minute.
     OtherLayout(OtherLayout),
+    /// The worker that was leased is none of the layout's. At most once a minute.
+    NoSuchWorker(WorkerNumber),
 }

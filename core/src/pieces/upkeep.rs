@@ -6,7 +6,7 @@
 //! partition has the length of the pieces and lies on another grid, such as that of days in another time zone, that is
 //! the grid.
 
-use super::{DAY, Edge, MAX_PIECES, Piece, PieceLength, PiecesError, Span, check, count, first_id, suffix};
+use super::{DAY, Edge, Piece, PieceLength, PiecesError, Span, check, count, first_id, suffix};
 use crate::layout::Layout;
 use crate::time::{Micros, UnixMicros};
 use std::ops::Range;
@@ -16,6 +16,9 @@ use thiserror::Error;
 const FIRST_MONTH: UnixMicros = UnixMicros(-11_676_096_000_000_000);
 /// 1601-01-01, a Monday.
 const FIRST_MONDAY: UnixMicros = UnixMicros(-11_644_473_600_000_000);
+
+/// More pieces than this are not looked for.
+pub const MAX_AHEAD: u64 = 100_000;
 
 /// Why it cannot be said which pieces are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -110,7 +113,7 @@ pub fn ahead(
     let grid = Grid::of(layout, step, existing, now);
     let first = grid.number_at(now);
     let last = grid.number_at(UnixMicros(until.0 - 1)).max(first);
-    if last - first >= MAX_PIECES {
+    if last - first >= MAX_AHEAD {
         return Err(PiecesError::TooMany(last - first + 1).into());
     }
     let wanted = grid.ids(first).zip(grid.ids(last)).ok_or(PiecesError::EndsTooLate)?;
@@ -125,17 +128,19 @@ pub fn ahead(
     let mut pieces = Vec::new();
     for k in first..=last {
         let ids = grid.ids(k).ok_or(PiecesError::EndsTooLate)?;
-        let rest = without(ids, existing).into_iter().filter(|ids| ids.end > present);
+        // Those before it end before it begins.
+        let begun = existing.partition_point(|there| there.end <= Edge::Id(ids.start));
+        let rest = without(ids, &existing[begun..]).into_iter().filter(|ids| ids.end > present);
         pieces.extend(rest.map(|ids| grid.piece(k, ids)));
     }
     Ok(pieces)
 }
 
-/// What of a range no partition has.
+/// What of a range no partition has. None of them ends before it begins.
 fn without(ids: Range<i64>, existing: &[Range<Edge>]) -> Vec<Range<i64>> {
     let mut left = Vec::new();
     let mut from = ids.start;
-    for there in existing.iter().filter(|there| there.start < Edge::Id(ids.end) && there.end > Edge::Id(ids.start)) {
+    for there in existing.iter().take_while(|there| there.start < Edge::Id(ids.end)) {
         match there.start {
             Edge::Id(start) if start > from => left.push(from..start),
             _ => {}
@@ -158,17 +163,20 @@ pub enum Age {
     Kept,
     /// All that it may hold is older.
     Old,
-    /// It ends before the time for which rows are kept, and is no range of time: it has no lower bound, or one that is no time.
+    /// It ends before the time for which rows are kept, and is no range of time: it has a lower bound that is no time, or ends before all
+    /// times.
     Untold,
 }
 
-/// How old a partition is. Rows are kept for `retention`; and a partition may get rows for as long as `slack` after its end.
+/// How old a partition is. Rows are kept for `retention`; and a partition may get rows for as long as `slack` after its end. One without a
+/// lower bound is as old as its upper bound says, as all its IDs are below that; unless there are no IDs below it.
 pub fn age(layout: &Layout, ids: &Range<Edge>, retention: Span, slack: Micros, now: UnixMicros) -> Age {
     let is_over = |at: UnixMicros| retention.later(at) <= now && at.0.saturating_add(slack.0) <= now.0;
     let Edge::Id(end) = ids.end else { return Age::Kept };
-    match (whole_time(layout, ids.start), whole_time(layout, ids.end)) {
-        (Some(_), Some(at)) if is_over(at) => Age::Old,
-        (Some(_), Some(_)) => Age::Kept,
+    let begins_in_time = ids.start == Edge::Lowest && end > 0 || whole_time(layout, ids.start).is_some();
+    match whole_time(layout, ids.end).filter(|_| begins_in_time) {
+        Some(at) if is_over(at) => Age::Old,
+        Some(_) => Age::Kept,
         // A negative bound is before all times.
         _ if end < 0 || layout.timestamp(end).is_ok_and(is_over) => Age::Untold,
         _ => Age::Kept,
@@ -297,7 +305,7 @@ mod tests {
         assert_eq!(named(step(0, 1, 0), &[before.clone(), odd], now, until), Err(UpkeepError::NoTime(1)));
         assert_eq!(names(step(0, 1, 0), &[before], now, until).len(), 2);
         let refused = |step, until| named(step, &[], now, until).unwrap_err();
-        assert_eq!(refused(step(0, 1, 0), "2028-12-12T00:00:00.000001Z"), PiecesError::TooMany(1001).into());
+        assert_eq!(refused(step(0, 0, 1), "2037-08-13T16:00:00.000001Z"), PiecesError::TooMany(MAX_AHEAD + 1).into());
         assert_eq!(refused(step(0, 1, 0), "2100-01-01T00:00:00Z"), PiecesError::UntilOutOfRange.into());
         assert_eq!(refused(step(3000, 0, 0), until), PiecesError::EndsTooLate.into());
         let early = ahead(&default(), step(0, 1, 0), &[], at("2023-01-01T00:00:00Z"), at(until));
@@ -316,7 +324,10 @@ mod tests {
         assert_eq!(age(&default(), &january, none, Micros(10 * SECOND), now), Age::Old);
         assert_eq!(age(&default(), &january, none, Micros(10 * SECOND + 1), now), Age::Kept);
         let end = january.end;
-        assert_eq!(age_of(Edge::Lowest..end, "2026-03-01T00:00:00Z"), Age::Untold);
+        assert_eq!(age_of(Edge::Lowest..end, "2026-03-01T00:00:00Z"), Age::Old);
+        assert_eq!(age_of(Edge::Lowest..Edge::Id(7), "2026-03-01T00:00:00Z"), Age::Untold);
+        assert_eq!(age_of(Edge::Lowest..Edge::Id(-7), "2026-03-01T00:00:00Z"), Age::Untold);
+        assert_eq!(age_of(Edge::Lowest..Edge::Id(0), "2026-03-01T00:00:00Z"), Age::Untold);
         assert_eq!(age_of(Edge::Lowest..end, "2026-02-28T00:00:00Z"), Age::Kept);
         assert_eq!(age_of(Edge::Id(0)..Edge::Id(7), "2026-03-01T00:00:00Z"), Age::Untold);
         assert_eq!(age_of(Edge::Id(-9)..Edge::Id(-7), "2026-03-01T00:00:00Z"), Age::Untold);
@@ -388,7 +399,7 @@ mod tests {
                 let pieces = match ahead(&layout, step, &existing, now, until) {
                     Ok(pieces) => pieces,
                     Err(UpkeepError::Pieces(PiecesError::TooMany(count))) => {
-                        prop_assert!(count > MAX_PIECES);
+                        prop_assert!(count > MAX_AHEAD);
                         continue;
                     }
                     Err(error) => return Err(TestCaseError::fail(format!("{error:?}"))),

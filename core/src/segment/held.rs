@@ -39,6 +39,7 @@ impl Counter {
     pub fn claim(&self, want: u64) -> Option<Range> {
         // Acquire: see above.
         let end = self.end.load(Ordering::Acquire);
+        // Relaxed: the compare-and-swap works on the latest value.
         let mut first = self.next.load(Ordering::Relaxed);
         loop {
             if first >= end {
@@ -57,6 +58,7 @@ impl Counter {
 
     /// What is left.
     pub fn left(&self) -> Range {
+        // Acquire: as a claim.
         let end = self.end.load(Ordering::Acquire);
         Range { first: self.next.load(Ordering::Relaxed).min(end), end }
     }
@@ -76,6 +78,7 @@ impl Counter {
 
     /// No number below this one is claimed any more. The caller holds the lock for the tag.
     pub fn raise(&self, floor: u64) {
+        // Relaxed: only holders of the lock change `end`, and `next` is changed at its latest value.
         let end = self.end.load(Ordering::Relaxed);
         self.next.fetch_max(floor.min(end), Ordering::Relaxed);
     }
@@ -83,6 +86,7 @@ impl Counter {
     /// No number is claimed any more, until a range is put in place. Returns what is left. The caller holds the lock for the
     /// tag.
     pub fn close(&self) -> Range {
+        // Relaxed: as in `raise`.
         let end = self.end.load(Ordering::Relaxed);
         Range { first: self.next.swap(CLOSED, Ordering::Relaxed).min(end), end }
     }

@@ -57,6 +57,7 @@ mod holding;
 mod record;
 mod steps;
 mod terms;
+mod trouble;
 
 pub use change::{NewSegment, TagRefusal, TagWrite, create, drop_tag, give_back, grant, raise, restore};
 pub use fetcher::Fetcher;
@@ -65,3 +66,4 @@ pub use holding::{Holding, run_of};
 pub use record::{Range, Sizes, State, StoredTag, Tag, TagError, TagRecord};
 pub use steps::{Answer, Moment, Next, NotDone, Request, Slot, TagEvent, TagStanding};
 pub use terms::{RangeTerms, Use};
+pub use trouble::Trouble;

@@ -148,6 +148,17 @@ pub enum TagEvent {
         /// How many were not granted yet.
         left: u64,
     },
+    /// Servers ask for ranges of the tag all the time, and collide, as its largest range is too small. At most once a minute.
+    TooSmall {
+        /// The tag.
+        tag: Tag,
+        /// So many conflicts there were since this server began to use it.
+        conflicts: u64,
+        /// The largest range now.
+        largest: u64,
+        /// One that is large enough.
+        enough: u64,
+    },
     /// What was left was given back: the next number is this.
     GivenBack {
         /// The tag.

@@ -71,6 +71,12 @@ impl RangeTerms {
         bounds.nearest(used.count_in(self.reach()).clamp(half, double))
     }
 
+    /// Which largest range to set where servers collide on this one: what a server uses in [`Self::duration`] and a quarter more, as far as it
+    /// got it, and at least ten times as much as now, as it would have used more.
+    pub fn large_enough(&self, bounds: Sizes, used: Use) -> u64 {
+        used.count_in(self.reach()).max(bounds.largest.saturating_mul(10))
+    }
+
     /// Whether the next range is to be asked for, with so many numbers left of a range of this size. One that is used rarely
     /// keeps a quarter, so that it does not run empty while the registry is away.
     pub fn is_due(&self, left: u64, size: u64, used: Use) -> bool {
@@ -94,6 +100,25 @@ impl RangeTerms {
         let most = lasts.map_or(Self::LOOK_EVERY, |lasts| (lasts / 2).min(Self::LOOK_EVERY));
         Micros((chance % (most.0.max(0).unsigned_abs() + 1)).cast_signed())
     }
+
+    /// How long a server waits for its turn, where others ask for ranges of the same tag at the same time: of servers that are as near to
+    /// the registry, each waits as long on average, whether its last attempt was in vain or not. So all get as much.
+    pub fn turn_after(latency: Micros, chance: u64) -> Micros {
+        Micros((chance % (Self::TURN.unsigned_abs() * latency.0.max(1).unsigned_abs())).cast_signed())
+    }
+
+    /// The gap that a server leaves which is granted one range after the other: others that are as near can read and store in it.
+    pub fn gap(latency: Micros) -> Micros {
+        Micros(latency.0 * 3)
+    }
+
+    /// For how long others are believed to ask for ranges after a conflict with them.
+    pub fn contention_lasts(latency: Micros) -> Micros {
+        Micros(latency.0 * Self::TURN * 4).max(Micros::from_secs(1))
+    }
+
+    /// The longest wait for a turn, in requests: of 8 servers, about half of the attempts succeed.
+    const TURN: i64 = 16;
 
     /// Whether a tag comes to its end: ten ranges of this size would use it up.
     pub const fn is_near_end(left: u64, size: u64) -> bool {

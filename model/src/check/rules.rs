@@ -55,6 +55,8 @@ pub enum Break {
     VersionsAgain,
     /// 14: nobody puts on record from when on new leases are safe.
     LossIgnored,
+    /// 14: nobody looks whether the registry is another one than before.
+    IdentityIgnored,
     /// 14: a new lease may begin before that.
     BegunBefore,
     /// 14: a grant that is over by the clock is stored again.

@@ -120,6 +120,8 @@ pub struct Server {
 pub struct Namespace {
     pub life: u8,
     pub leases_from: Instant,
+    /// Whether it was confirmed of another registry than the one that has it.
+    pub is_elsewhere: bool,
 }
 
 /// What may still happen, so that there is an end.

@@ -38,6 +38,7 @@ pub fn suite() -> Vec<Check> {
         restores: false,
         remembers: false,
         is_known: false,
+        shows: false,
         budget: none,
     };
     // More requests at once are in checks of their own, as they make many states.
@@ -65,6 +66,8 @@ pub fn suite() -> Vec<Check> {
     let restoring = |world: &World| World { restores: true, ..one_at_a_time(world) };
     let wipe = Budget { wipes: 1, ..none };
     let remembering = |world: &World| World { remembers: true, is_known: true, ..one_at_a_time(world) };
+    // Nobody knows the namespace; the registry goes back, and says that it is another one.
+    let showing = |world: &World| World { is_known: false, shows: true, ..remembering(world) };
     let failover = Budget { failovers: 1, ..none };
 
     let safe = |name, world| Check { name, is_safe: true, is_short: false, world };
@@ -180,6 +183,13 @@ pub fn suite() -> Vec<Check> {
         safe("registry forgets, copy, 1 worker", with(Budget { copies: 1, ..wipe }, &remembering(&ending(5, &one)))),
         safe("registry forgets, 2 workers", with(wipe, &remembering(&two))),
         safe("registry forgets twice, 1 worker", with(Budget { wipes: 2, ..none }, &remembering(&one))),
+        short("registry restored, no server knows the namespace, 1 worker", with(wipe, &showing(&one))),
+        safe("registry restored, crash, 1 worker", with(Budget { crashes: 1, ..wipe }, &showing(&one))),
+        safe("registry restored, stop, 1 worker", with(Budget { stops: 1, ..wipe }, &showing(&one))),
+        safe("registry restored, 2 workers", with(wipe, &showing(&two))),
+        safe("registry restored twice, 1 worker", with(Budget { wipes: 2, ..none }, &showing(&ending(5, &one)))),
+        safe("registry restored, more requests", with(wipe, &World { in_flight: 2, ..showing(&one) })),
+        safe("registry restored, 3 servers", with(wipe, &World { servers: 3, ..showing(&ending(5, &one)) })),
         safe("registry forgets, more requests", with(wipe, &World { in_flight: 2, ..remembering(&one) })),
         safe("registry forgets, 3 servers", with(wipe, &World { servers: 3, ..remembering(&ending(5, &one)) })),
         safe(
@@ -245,6 +255,7 @@ pub fn suite() -> Vec<Check> {
             with(failover, &breaking(Break::ReadCounts, &ending(4, &one))),
         ),
         repeats("14: a loss is not put on record", with(wipe, &breaking(Break::LossIgnored, &remembering(&one)))),
+        repeats("14: nobody looks what the registry is", with(wipe, &breaking(Break::IdentityIgnored, &showing(&one)))),
         repeats("14: a new lease begins before", with(wipe, &breaking(Break::BegunBefore, &remembering(&one)))),
         repeats(
             "14: a grant that is over stored again",

@@ -3,6 +3,7 @@
 //! to chance comes from a seed.
 
 pub(crate) mod chance;
+pub mod contention;
 mod registry;
 mod report;
 mod scenarios;

@@ -365,7 +365,7 @@ fn run<R: Rule>(name: String, scenario: &Scenario, seed: u64, rule: impl Fn() ->
     let stored = |number| (tag(number), StoredTag { version: Version(1), record: record.clone() });
     let mut world = World {
         records: (0..scenario.tags).map(stored).collect(),
-        namespace: NamespaceRecord { layout: String::new(), life: 1, leases_from: None },
+        namespace: NamespaceRecord { life: 1, ..NamespaceRecord::default() },
         version: 1,
         next: vec![1; scenario.tags],
         report: Report::new(name, scenario),

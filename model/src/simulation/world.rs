@@ -254,8 +254,12 @@ impl World<'_> {
                 Event::NotGivenBack(_) | Event::NotAnswering(_) | Event::Answering(_) => {}
                 Event::ClockAhead(_) => {}
                 Event::Shortened { .. } => unreachable!("nobody rewinds"),
-                Event::Vanished(_) | Event::Forgotten(_) | Event::NotBefore(_) | Event::OtherLayout(_) => {
-                    unreachable!("no registry is wiped")
+                Event::Vanished(_)
+                | Event::Forgotten(_)
+                | Event::NotBefore(_)
+                | Event::OtherLayout(_)
+                | Event::NoSuchWorker(_) => {
+                    unreachable!("no registry is wiped, and all servers have one layout")
                 }
             }
         }

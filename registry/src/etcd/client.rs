@@ -17,6 +17,8 @@ use std::time::Duration;
 pub(super) struct Etcd {
     turns: Turns<EtcdProtocol>,
     namespace: String,
+    /// The key of the identity under which the namespace's record was confirmed.
+    registry: String,
     workers: String,
     segments: String,
     holders: String,
@@ -40,6 +42,7 @@ impl Etcd {
         Ok(Self {
             turns: Turns::new(EtcdProtocol { login, namespace: namespace.clone(), needs }, address, options)?,
             namespace,
+            registry: format!("{prefix}registry"),
             workers: format!("{prefix}workers/"),
             segments: format!("{prefix}segments/"),
             holders: format!("{prefix}holders/"),
@@ -68,13 +71,18 @@ impl Etcd {
         let expected = expected_of(expected);
         let text = namespace.map(|namespace| read.text(namespace));
         let other = text.as_deref().map(|text| (key_of_namespace.as_str(), text));
-        let swap =
-            turns.change(async |member| match member.compare_and_put(key, expected, other, value, beside).await? {
-                Ok(revision) => Ok(Ok(Swap::Stored(Version(revision.cast_unsigned())))),
-                Err([_, stands]) if other.is_some_and(|(_, text)| !is_text(stands.as_ref(), text)) => Ok(Err(stands)),
-                Err([stands, _]) => Ok(Ok(Swap::Conflict(stands.as_ref().map(&stored).transpose()?))),
-            })?;
-        swap.or_else(|stands| Ok(Swap::OtherNamespace(note(read, key_of_namespace, stands.as_ref())?)))
+        let swap = turns.change(async |member| {
+            // Nothing is sent to another cluster than the one in which the namespace's record was found.
+            if namespace.is_some_and(|namespace| namespace.is_not(member.identity.as_deref())) {
+                return Ok(None);
+            }
+            match member.compare_and_put(key, expected, other, value, beside).await? {
+                Ok(revision) => Ok(Some(Swap::Stored(Version(revision.cast_unsigned())))),
+                Err([_, stands]) if other.is_some_and(|(_, text)| !is_text(stands.as_ref(), text)) => Ok(None),
+                Err([stands, _]) => Ok(Some(Swap::Conflict(stands.as_ref().map(&stored).transpose()?))),
+            }
+        })?;
+        swap.map_or_else(|| Ok(Swap::OtherNamespace(self.namespace()?)), Ok)
     }
 }
 
@@ -140,10 +148,8 @@ fn is_text(pair: Option<&KeyValue>, text: &str) -> bool {
     pair.is_some_and(|pair| pair.value() == text.as_bytes())
 }
 
-/// Reads and notes the namespace's record.
-fn note(read: &mut ReadNamespace, key: &str, stands: Option<&KeyValue>) -> Result<Option<NamespaceRecord>, Error> {
-    let text = stands.map(|pair| String::from_utf8_lossy(pair.value()).into_owned());
-    read.note(text).map_err(|what| Error::unexpected(key, &what))
+fn text(pair: &KeyValue) -> String {
+    String::from_utf8_lossy(pair.value()).into_owned()
 }
 
 fn version(pair: &KeyValue) -> Version {
@@ -160,9 +166,15 @@ fn segment(pair: &KeyValue) -> Result<segment::StoredTag, Fault> {
 
 impl Registry for Etcd {
     fn namespace(&mut self) -> Result<Option<NamespaceRecord>, Error> {
-        let Self { turns, namespace, read, .. } = self;
-        let stands = turns.read(async |member| member.one(namespace).await)?;
-        note(read, namespace, stands.as_ref())
+        let Self { turns, namespace, registry, read, .. } = self;
+        let (found, confirmed, here) = turns.read(async |member| {
+            let found = member.one(namespace).await?;
+            let here = member.identity.clone();
+            // After the record: one that is confirmed meanwhile is another one, if anything was lost.
+            Ok((found, member.one(registry).await?, here))
+        })?;
+        let noted = read.note(found.as_ref().map(text), confirmed.as_ref().map(text), here);
+        noted.map_err(|what| Error::unexpected(namespace, &what))
     }
 
     fn swap_namespace(
@@ -171,15 +183,18 @@ impl Registry for Etcd {
         record: &NamespaceRecord,
     ) -> Result<Option<NamespaceRecord>, Error> {
         check_namespace(record)?;
-        let Self { turns, namespace, read, .. } = self;
+        let Self { turns, namespace, registry, read, .. } = self;
         let text = expected.map(|expected| read.text(expected));
         let expected = text.as_deref().map_or(Expected::Nothing, Expected::Value);
         let value = json::write(record);
-        let swap =
-            turns.change(async |member| member.compare_and_put(namespace, expected, None, &value, None).await)?;
+        let confirmed = record.registry.as_deref().map(|identity| (registry.as_str(), identity));
+        let swap = turns.change(async |member| {
+            let swap = member.compare_and_put(namespace, expected, None, &value, confirmed).await?;
+            Ok(swap.is_ok().then(|| member.identity.clone()))
+        })?;
         match swap {
-            Ok(_) => Ok(Some(record.clone())),
-            Err([stands, _]) => note(read, namespace, stands.as_ref()),
+            Some(here) => Ok(Some(NamespaceRecord { here, ..record.clone() })),
+            None => self.namespace(),
         }
     }
 

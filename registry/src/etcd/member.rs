@@ -28,6 +28,8 @@ pub(super) struct EtcdLogin {
 pub(super) struct Member {
     client: Client,
     authentication_is_off: bool,
+    /// The identity of the cluster, once it has answered.
+    pub identity: Option<String>,
 }
 
 impl EtcdLogin {
@@ -58,13 +60,13 @@ impl EtcdLogin {
         let channel = endpoint.connect_with_connector(connect).await.map_err(|error| Fault::of_connection(&error))?;
         let channel = Channel::Tonic(channel);
         match Client::from_channel(channel.clone(), Some(options)).await {
-            Ok(client) => Ok(Member { client, authentication_is_off: false }),
+            Ok(client) => Ok(Member { client, authentication_is_off: false, identity: None }),
             // Where etcd asks for no user, it has no token for one, and that is no error.
             Err(etcd_client::Error::GRpcStatus(status))
                 if status.code() == Code::FailedPrecondition && status.message().contains("not enabled") =>
             {
                 let client = Client::from_channel(channel, None).await.map_err(at_start)?;
-                Ok(Member { client, authentication_is_off: true })
+                Ok(Member { client, authentication_is_off: true, identity: None })
             }
             Err(error) => Err(at_start(error)),
         }
@@ -135,6 +137,7 @@ impl Member {
     /// The key, linearizably.
     pub async fn one(&mut self, key: &str) -> Result<Option<KeyValue>, Fault> {
         let mut found = self.client.get(key, None).await.map_err(fault)?;
+        self.identity = found.header().map(|header| format!("cluster={:016x}", header.cluster_id()));
         Ok(found.take_kvs().into_iter().next())
     }
 

@@ -24,6 +24,7 @@
 //! | key | value |
 //! |---|---|
 //! | `/pg_snowflake/<namespace>/namespace` | the record of the namespace, as JSON |
+//! | `/pg_snowflake/<namespace>/registry` | the identity of the registry in which the record of the namespace was confirmed |
 //! | `/pg_snowflake/<namespace>/workers/<number>` | a record, as JSON |
 //! | `/pg_snowflake/<namespace>/segments/<tag>` | the record of a tag, as JSON |
 //! | `/pg_snowflake/<namespace>/holders/<number>/<tag>` | what the server of a worker held of a tag at its last grant, as JSON |

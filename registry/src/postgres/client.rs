@@ -117,8 +117,10 @@ fn only_row(results: impl IntoIterator<Item = Vec<TextRow>>) -> Result<TextRow, 
 impl Registry for Postgres {
     fn namespace(&mut self) -> Result<Option<NamespaceRecord>, Error> {
         let Self { turns, namespace, .. } = self;
-        let statement = statements::namespace_of(namespace);
-        turns.read(async |session| of_namespace(&session.run(&statement).await?, namespace))
+        turns.read(async |session| {
+            let statement = statements::namespace_of(namespace, session.shown());
+            of_namespace(&session.run(&statement).await?, namespace)
+        })
     }
 
     fn swap_namespace(
@@ -128,10 +130,10 @@ impl Registry for Postgres {
     ) -> Result<Option<NamespaceRecord>, Error> {
         check_namespace(record)?;
         let Self { turns, namespace, begin, .. } = self;
-        let statements = statements::swap_namespace(namespace, expected, record);
         turns.change(async |session| {
+            let statements = statements::swap_namespace(namespace, expected, record, session.shown());
             let results = session.transaction(begin, &statements).await?;
-            of_namespace(results.get(1..2).unwrap_or_default(), namespace)
+            of_namespace(results.get(2..3).unwrap_or_default(), namespace)
         })
     }
 
@@ -163,8 +165,9 @@ impl Registry for Postgres {
     ) -> Result<Swap, Error> {
         check(worker, record)?;
         let Self { turns, namespace, begin, .. } = self;
-        let statements = statements::compare_and_swap(namespace, within, worker, (expected, new_version()?), record);
+        let versions = (expected, new_version()?);
         turns.change(async |session| {
+            let statements = statements::compare_and_swap(namespace, within, worker, versions, record, session.shown());
             let results = session.transaction(begin, &statements).await?;
             let [found, changed, stands, _] = &results[..] else {
                 return Err(Fault::Unclear("fewer answers than questions".to_owned()));
@@ -172,7 +175,7 @@ impl Registry for Postgres {
             let stands = stands.first().map(|row| stored(row, namespace)).transpose();
             if changed.is_empty() && within.is_some() {
                 let found = of_namespace(std::slice::from_ref(found), namespace)?;
-                if found.as_ref() != within {
+                if is_other(found.as_ref(), within) {
                     return Ok(Swap::OtherNamespace(found));
                 }
             }
@@ -215,8 +218,8 @@ impl Registry for Postgres {
     ) -> Result<Swap<segment::StoredTag>, Error> {
         let new = new_version()?;
         self.with_segments(|Self { turns, namespace, begin, .. }| {
-            let statements = statements::swap_segment(namespace, within, write, new, holding);
             turns.change(async |session| {
+                let statements = statements::swap_segment(namespace, within, write, new, holding, session.shown());
                 let results = session.transaction(begin, &statements).await?;
                 let [found, changed, stands, _] = &results[..] else {
                     return Err(Fault::Unclear("fewer answers than questions".to_owned()));
@@ -224,7 +227,7 @@ impl Registry for Postgres {
                 let stands = stands.first().map(|row| stored_segment(row, namespace)).transpose();
                 if changed.is_empty() {
                     let found = of_namespace(std::slice::from_ref(found), namespace)?;
-                    if found.as_ref() != Some(within) {
+                    if is_other(found.as_ref(), Some(within)) {
                         return Ok(Swap::OtherNamespace(found));
                     }
                     return stands.map(|stands| Swap::Conflict(stands.map(|(_, stored)| stored)));
@@ -310,7 +313,18 @@ fn of_columns<R: Fields>(columns: &[Option<String>], place: impl Fn() -> String)
 /// The record that [`statements::namespace_of`] has found.
 fn of_namespace(results: &[Vec<TextRow>], namespace: &Namespace) -> Result<Option<NamespaceRecord>, Fault> {
     let row = results.iter().flatten().next();
-    row.map(|row| of_columns(row, || format!("snowflake_registry.namespaces, namespace {namespace}"))).transpose()
+    let place = || format!("snowflake_registry.namespaces, namespace {namespace}");
+    let read = |row: &TextRow| {
+        let beside = |number: usize| row.get(1 + NamespaceRecord::FIELDS.len() + number).cloned().flatten();
+        Ok(NamespaceRecord { registry: beside(0), here: beside(1), ..of_columns(row, place)? })
+    };
+    row.map(read).transpose()
+}
+
+/// Whether another record of the namespace was found, or the same one in another registry.
+fn is_other(found: Option<&NamespaceRecord>, within: Option<&NamespaceRecord>) -> bool {
+    let is_elsewhere = |(found, within): (&NamespaceRecord, &NamespaceRecord)| within.is_not(found.here.as_deref());
+    found != within || found.zip(within).is_some_and(is_elsewhere)
 }
 
 /// The record of a row of [`statements::record_of`].

@@ -87,6 +87,8 @@
 mod client;
 #[cfg(feature = "postgres")]
 mod frames;
+#[cfg(feature = "postgres")]
+mod identity;
 mod kind;
 #[cfg(all(test, feature = "postgres"))]
 mod qualified;

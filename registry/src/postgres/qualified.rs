@@ -1,5 +1,6 @@
 //! That no name in our SQL is looked up by the `search_path`: read from the texts.
 
+use super::identity::Shown;
 use super::schema::tests::ours;
 use super::schema::{Found, look};
 use super::statements::*;
@@ -8,6 +9,9 @@ use snowflake_core::UnixMicros;
 use snowflake_core::lease::{Holder, NamespaceRecord, Record, Token, Version, WorkerNumber};
 use snowflake_core::segment::{Holding, Range, Sizes, State, Tag, TagRecord, TagWrite, Use};
 use std::time::Duration;
+
+/// Everything is shown.
+const SHOWN: Shown = Shown { system: true, timeline: true };
 
 /// Every statement, with each kind of value.
 fn statements() -> Vec<String> {
@@ -25,7 +29,7 @@ fn statements() -> Vec<String> {
         all.extend(part.create(true).into_iter().chain(part.comments(true)));
     }
     all.extend([
-        namespace_of(&namespace),
+        namespace_of(&namespace, SHOWN),
         record_of(&namespace, WorkerNumber(7)),
         records_of(&namespace),
         segment_of(&namespace, &tag),
@@ -33,7 +37,9 @@ fn statements() -> Vec<String> {
         holdings_of(&namespace),
     ]);
     for leases_from in [None, Some(instant)] {
-        let within = NamespaceRecord { layout: "twitter".to_owned(), life: 255, leases_from };
+        let registry = leases_from.map(|_| "timeline=00000001 rows=written".to_owned());
+        let within =
+            NamespaceRecord { layout: "twitter".to_owned(), life: 255, leases_from, here: registry.clone(), registry };
         for expected in [None, Some(Version(8))] {
             let holder = Holder {
                 host: "db".to_owned(),
@@ -46,11 +52,18 @@ fn statements() -> Vec<String> {
             let owner = expected.map(|_| Token(255));
             let record = Record { owner, granted_from: instant, granted_until: instant, holder };
             let versions = (expected, Version(9));
-            all.extend(swap_namespace(&namespace, expected.map(|_| &within), &within));
-            all.extend(compare_and_swap(&namespace, expected.map(|_| &within), WorkerNumber(7), versions, &record));
+            all.extend(swap_namespace(&namespace, expected.map(|_| &within), &within, SHOWN));
+            all.extend(compare_and_swap(
+                &namespace,
+                expected.map(|_| &within),
+                WorkerNumber(7),
+                versions,
+                &record,
+                SHOWN,
+            ));
             let write = TagWrite { tag: tag.clone(), expected, record: tag_record.clone() };
             for holding in [None, Some(&holding)] {
-                all.extend(swap_segment(&namespace, &within, &write, Version(9), holding));
+                all.extend(swap_segment(&namespace, &within, &write, Version(9), holding, SHOWN));
             }
         }
     }

@@ -4,6 +4,7 @@
 //! checks, indexes on expressions, domains. So a schema that somebody else has made under our name is refused, and a table that has
 //! such code is, whoever owns it.
 
+use super::identity::{Shown, look_at_shown};
 use super::statements::{EQUAL, Part};
 use crate::net::Fault;
 use postgres_protocol::escape::{escape_identifier as identifier, escape_literal as literal};
@@ -62,13 +63,13 @@ pub(super) const LOOK_COUNT: usize = 5;
 /// show a default with its table would, and a lock on the tables of segments must not hold up leases.
 pub(super) fn look() -> String {
     let (of_schema, of_table, tables) = (is_trusted("n.nspowner"), is_trusted("c.relowner"), our_tables());
-    let is_superuser = is_superuser();
+    let (is_superuser, shown) = (is_superuser(), look_at_shown());
     let code: Vec<String> = CODE.iter().map(|(_, condition)| condition.replace('=', EQUAL)).collect();
     let code = code.join(", ");
     format!(
         "SELECT pg_catalog.pg_is_in_recovery() OR pg_catalog.current_setting('transaction_read_only')::boolean, \
            CURRENT_USER, pg_catalog.pg_get_userbyid(d.datdba), \
-           {is_superuser} \
+           {is_superuser}, {shown} \
          FROM pg_catalog.pg_database AS d WHERE d.datname {EQUAL} pg_catalog.current_database(); \
          SELECT pg_catalog.pg_get_userbyid(n.nspowner), {of_schema} FROM pg_catalog.pg_namespace AS n \
          WHERE n.nspname {EQUAL} 'snowflake_registry'; \
@@ -264,6 +265,8 @@ pub(super) struct Found {
     role: String,
     database_owner: String,
     is_superuser: bool,
+    /// What the server shows of its identity.
+    pub shown: Shown,
     schema: Option<Owner>,
     tables: Vec<Table>,
     grants: Vec<Grant>,
@@ -375,11 +378,13 @@ impl Found {
             })
         };
         let database = database.first().ok_or_else(unclear)?;
+        let is_shown = |column: usize| text(database, column).as_deref() == Some("t");
         Ok(Self {
             takes_no_changes: is_true(database, 0)?,
             role: name(database, 1)?,
             database_owner: name(database, 2)?,
             is_superuser: is_true(database, 3)?,
+            shown: Shown { system: is_shown(4), timeline: is_shown(5) },
             schema: schema.first().map(|row| owner(row, 0)).transpose()?,
             tables: tables.iter().map(table).collect::<Result<_, _>>()?,
             grants: grants.iter().map(grant).collect::<Result<_, _>>()?,
@@ -589,7 +594,7 @@ pub(super) mod tests {
         };
         let columns = TABLES.iter().flat_map(|table| table.columns.iter().map(|of_table| column(table.name, of_table)));
         vec![
-            vec![row(&["f", "ids", "admin", "f"])],
+            vec![row(&["f", "ids", "admin", "f", "t", "t"])],
             vec![row(&["ids", "t"])],
             TABLES.iter().map(table).collect(),
             columns.collect(),
@@ -673,8 +678,8 @@ pub(super) mod tests {
             found.remove(place);
             assert!(matches!(Found::read(&found), Err(Fault::Unclear(_))));
             if let Some(row) = ours()[place].first() {
-                // A primary key, a collation and a default may be missing.
-                let may_be_empty = |column: usize| matches!((place, column), (2, 3 | 13) | (3, 3 | 5));
+                // What a server shows of its identity, a primary key, a collation and a default may be missing.
+                let may_be_empty = |column: usize| matches!((place, column), (0, 4 | 5) | (2, 3 | 13) | (3, 3 | 5));
                 for column in (0..row.len()).filter(|column| !may_be_empty(*column)) {
                     let mut found = ours();
                     found[place][0][column] = None;

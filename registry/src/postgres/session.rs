@@ -1,6 +1,7 @@
 //! A session with a PostgreSQL server.
 
 use super::frames::{ClearText, Encrypt, Frames, Look};
+use super::identity::Shown;
 use super::schema::{CHANGED, Found, LOOK_COUNT, TextRow, look};
 use super::statements::{BEGIN_COUNT, PATH};
 use crate::Password;
@@ -156,6 +157,11 @@ impl PostgresSession {
     /// Runs statements that need no transaction of their own.
     pub async fn run(&self, statements: &str) -> Result<Vec<Vec<TextRow>>, Fault> {
         self.send(None, statements).await
+    }
+
+    /// What the server shows of its identity.
+    pub fn shown(&self) -> Shown {
+        self.found.as_ref().map(|found| found.shown).unwrap_or_default()
     }
 
     /// Looks at what the database has in the place of our tables.

@@ -1,14 +1,13 @@
 //! The SQL.
 
+pub(super) use super::identity::EQUAL;
+use super::identity::{Shown, confirmed, confirming};
 use crate::Namespace;
 use crate::codec::{FORMAT, FORMAT_FIELD, Fields, Form, RecordField};
 use postgres_protocol::escape::escape_literal as literal;
 use snowflake_core::lease::{NamespaceRecord, Record, Version, WorkerNumber};
 use snowflake_core::segment::{self, Holding, Tag};
 use std::time::Duration;
-
-/// An operator with its schema, so that nobody else's is found: [`PATH`] would do, and so does this.
-pub(super) const EQUAL: &str = "OPERATOR(pg_catalog.=)";
 
 /// What each message begins with: names of what follows in it are looked up nowhere else, whatever the role's and the database's
 /// settings say. Such a message is one transaction, and each of its statements is parsed after those before it were run; this one
@@ -119,28 +118,37 @@ fn selected<R: Fields>() -> String {
 }
 
 /// Reads the record of a namespace, and keeps others from changing it until the transaction ends.
-fn namespace_locked(namespace: &Namespace) -> String {
-    format!("{} FOR SHARE", namespace_of(namespace))
+fn namespace_locked(namespace: &Namespace, shown: Shown) -> String {
+    format!("{} FOR SHARE", namespace_of(namespace, shown))
 }
 
-/// Reads the record of a namespace.
-pub(super) fn namespace_of(namespace: &Namespace) -> String {
+/// Reads the record of a namespace; then the identity under which it was confirmed, and that of the registry.
+pub(super) fn namespace_of(namespace: &Namespace, shown: Shown) -> String {
     format!(
-        "SELECT {} FROM snowflake_registry.namespaces WHERE namespace {EQUAL} {}",
+        "SELECT {}, {}, {} FROM snowflake_registry.namespaces WHERE namespace {EQUAL} {}",
         selected::<NamespaceRecord>(),
+        confirmed(namespace),
+        shown.here(),
         literal(namespace.as_str())
     )
 }
 
-/// That the record of a namespace is this one.
-fn is_namespace(namespace: &Namespace, record: &NamespaceRecord) -> String {
+/// That the record of a namespace is this one, in the registry in which it was found.
+fn is_namespace(namespace: &Namespace, record: &NamespaceRecord, shown: Shown) -> String {
     let pairs = columns::<NamespaceRecord>().into_iter().zip(values(record));
     // Not by IS NOT DISTINCT FROM, whose operator cannot be named.
     let same = pairs.map(|(column, value)| match value.as_str() {
         "NULL" => format!(" AND {column} IS NULL"),
         value => format!(" AND {column} {EQUAL} {value}"),
     });
-    format!("namespace {EQUAL} {}{}", literal(namespace.as_str()), same.collect::<String>())
+    let confirmed = confirmed(namespace);
+    let confirmed = match &record.registry {
+        None => format!("{confirmed} IS NULL"),
+        Some(identity) => format!("{confirmed} {EQUAL} {}", literal(identity)),
+    };
+    let here = record.here.as_ref().map(|here| format!(" AND {} {EQUAL} {}", shown.here(), literal(here)));
+    let (key, same) = (literal(namespace.as_str()), same.collect::<String>());
+    format!("namespace {EQUAL} {key}{same} AND {confirmed}{}", here.unwrap_or_default())
 }
 
 /// Stores the record of a namespace in place of this one, or if there is none yet; reads what stands.
@@ -148,7 +156,8 @@ pub(super) fn swap_namespace(
     namespace: &Namespace,
     expected: Option<&NamespaceRecord>,
     record: &NamespaceRecord,
-) -> [String; 2] {
+    shown: Shown,
+) -> [String; 3] {
     let key = literal(namespace.as_str());
     let columns = format!("{}, written_at", columns::<NamespaceRecord>().join(", "));
     let values = format!("{}, pg_catalog.now()", values(record).join(", "));
@@ -159,10 +168,16 @@ pub(super) fn swap_namespace(
         ),
         Some(expected) => format!(
             "UPDATE snowflake_registry.namespaces SET ({columns}) = ROW ({values}) WHERE {} RETURNING format",
-            is_namespace(namespace, expected)
+            is_namespace(namespace, expected, shown)
         ),
     };
-    [change, namespace_of(namespace)]
+    let change = match &record.registry {
+        Some(identity) => confirming(namespace, &change, FORMAT, identity),
+        None => change,
+    };
+    // Locked first, so that the statement after it sees what others have made of the two rows.
+    let lock = format!("SELECT format FROM snowflake_registry.namespaces WHERE namespace {EQUAL} {key} FOR UPDATE");
+    [lock, change, namespace_of(namespace, shown)]
 }
 
 /// Stores a record in place of this version, or if there is none yet, and returns its version; reads what stands. Where the
@@ -173,13 +188,14 @@ pub(super) fn compare_and_swap(
     worker: WorkerNumber,
     (expected, new): (Option<Version>, Version),
     record: &Record,
+    shown: Shown,
 ) -> [String; 3] {
     let key = literal(namespace.as_str());
     let (number, new) = (worker.0, new.0);
     let columns = format!("version, {}, written_at", columns::<Record>().join(", "));
     let values = format!("{new}, {}, pg_catalog.now()", values(record).join(", "));
     let is_within = within.map_or("true".to_owned(), |record| {
-        format!("EXISTS (SELECT FROM snowflake_registry.namespaces WHERE {})", is_namespace(namespace, record))
+        format!("EXISTS (SELECT FROM snowflake_registry.namespaces WHERE {})", is_namespace(namespace, record, shown))
     });
     let change = match expected {
         None => format!(
@@ -191,7 +207,7 @@ pub(super) fn compare_and_swap(
              WHERE namespace {EQUAL} {key} AND worker {EQUAL} {number} AND version {EQUAL} {version} AND {is_within}"
         ),
     };
-    let look = if within.is_some() { namespace_locked(namespace) } else { namespace_of(namespace) };
+    let look = if within.is_some() { namespace_locked(namespace, shown) } else { namespace_of(namespace, shown) };
     [look, format!("{change} RETURNING version"), record_of(namespace, worker)]
 }
 
@@ -202,12 +218,13 @@ pub(super) fn swap_segment(
     write: &segment::TagWrite,
     new: Version,
     holding: Option<&(WorkerNumber, Holding)>,
+    shown: Shown,
 ) -> [String; 3] {
     let (key, tag) = (literal(namespace.as_str()), literal(write.tag.as_str()));
     let columns = format!("version, {}, written_at", columns::<segment::TagRecord>().join(", "));
     let values = format!("{}, {}, pg_catalog.now()", new.0, values(&write.record).join(", "));
     let is_within =
-        format!("EXISTS (SELECT FROM snowflake_registry.namespaces WHERE {})", is_namespace(namespace, within));
+        format!("EXISTS (SELECT FROM snowflake_registry.namespaces WHERE {})", is_namespace(namespace, within, shown));
     let change = match write.expected {
         None => format!(
             "INSERT INTO snowflake_registry.segments (namespace, tag, {columns}) SELECT {key}, {tag}, {values} \
@@ -223,7 +240,7 @@ pub(super) fn swap_segment(
         None => change,
         Some((worker, holding)) => noting(namespace, &write.tag, &change, *worker, holding),
     };
-    [namespace_locked(namespace), change, segment_of(namespace, &write.tag)]
+    [namespace_locked(namespace, shown), change, segment_of(namespace, &write.tag)]
 }
 
 /// A change, and what a server holds where it is made.
@@ -326,7 +343,8 @@ mod tests {
     #[test]
     fn a_record_is_stored_in_these_columns() {
         let versions = (Some(Version(8)), Version(9));
-        let [_, change, _] = compare_and_swap(&namespace(), None, WorkerNumber(7), versions, &record());
+        let [_, change, _] =
+            compare_and_swap(&namespace(), None, WorkerNumber(7), versions, &record(), Shown::default());
         assert_eq!(
             change,
             "UPDATE snowflake_registry.workers SET (version, format, token, granted_from, granted_until, host, \
@@ -342,10 +360,11 @@ mod tests {
             WorkerNumber(7),
             (None, Version(9)),
             &Record { owner: None, ..record() },
+            Shown::default(),
         );
         assert!(change.contains(" SELECT 'o''clock', 7, 9, 1, NULL, '1970-"), "{change}");
-        let of_namespace = NamespaceRecord { layout: "twitter".to_owned(), life: 255, leases_from: None };
-        let [change, _] = swap_namespace(&namespace(), None, &of_namespace);
+        let of_namespace = NamespaceRecord { layout: "twitter".to_owned(), life: 255, ..NamespaceRecord::default() };
+        let [_, change, _] = swap_namespace(&namespace(), None, &of_namespace, Shown::default());
         assert_eq!(
             change,
             "INSERT INTO snowflake_registry.namespaces (namespace, format, layout, life, leases_from, written_at) \
@@ -357,7 +376,7 @@ mod tests {
     #[test]
     fn tables_have_a_column_for_each_field() {
         fn check<R: Fields>(table: &str) {
-            for field in R::FIELDS {
+            for field in R::FIELDS.iter() {
                 let column = column(field.name);
                 let types: &[&str] = match field.form {
                     Form::Text => &["pg_catalog.text", "pg_catalog.uuid"],

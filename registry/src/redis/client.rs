@@ -17,10 +17,16 @@ use snowflake_core::segment::{self, Holding, Tag};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Stores the namespace's record where the one there is as expected, empty for none, and returns what stands.
-const SWAP_NAMESPACE: &str = "if ARGV[1] == (redis.call('HGET', KEYS[1], 'namespace') or '') \
-     then redis.call('HSET', KEYS[1], 'namespace', ARGV[2]) end \
+/// Stores the namespace's record where the one there is as expected, empty for none, with the identity under which it is confirmed, if one
+/// is given, and returns what stands.
+const SWAP_NAMESPACE: &str = "if ARGV[1] == (redis.call('HGET', KEYS[1], 'namespace') or '') then \
+         redis.call('HSET', KEYS[1], 'namespace', ARGV[2]) \
+         if ARGV[3] then redis.call('HSET', KEYS[2], 'registry', ARGV[3]) end \
+     end \
      return redis.call('HGET', KEYS[1], 'namespace')";
+
+/// The field of the holders' hash that is none of a holder: the identity under which the namespace's record was confirmed.
+const CONFIRMED: &str = "registry";
 
 /// Stores a record and its new version where the old version is as expected, empty for no record. `{'stored', version}`, else
 /// `{'conflict', false}`, each with the version and the record that stand now. `{'elsewhere', false, false, namespace}`, where the
@@ -99,25 +105,25 @@ impl Redis {
         })
     }
 
-    /// Reads and notes the namespace's record.
-    fn note(&mut self, text: Option<String>) -> Result<Option<NamespaceRecord>, Error> {
-        let note = self.namespace.note(text);
-        note.map_err(|what| Error::unexpected(&format!("{}, field namespace", self.key), &what))
-    }
-
-    /// Sends a change, waits for the replicas that must have it, and reads the answer.
+    /// Sends a change, waits for the replicas that must have it, and reads the answer. Nothing is sent to another registry than the one
+    /// in which the namespace's record was found, where one is given: then, or where `read` says so, the answer is `None`.
     fn change<A: redis::FromRedisValue, T>(
         &mut self,
+        within: Option<&NamespaceRecord>,
         request: &Cmd,
-        read: impl Fn(A) -> Result<T, Fault>,
-    ) -> Result<T, Error> {
-        let wait_replicas = self.wait_replicas;
-        self.turns.change(async |session| {
-            let answer = session.tell(request).await?;
-            if wait_replicas > 0 {
-                session.wait_for_replicas(wait_replicas).await?;
+        read: impl Fn(A, Option<String>) -> Result<Option<T>, Fault>,
+    ) -> Result<Option<T>, Error> {
+        let Self { turns, wait_replicas, .. } = self;
+        turns.change(async |session| {
+            let here = session.identity.clone();
+            if within.is_some_and(|within| within.is_not(here.as_deref())) {
+                return Ok(None);
             }
-            read(answer)
+            let answer = session.tell(request).await?;
+            if *wait_replicas > 0 {
+                session.wait_for_replicas(*wait_replicas).await?;
+            }
+            read(answer, here)
         })
     }
 }
@@ -211,11 +217,23 @@ fn field(worker: WorkerNumber) -> String {
 
 impl Registry for Redis {
     fn namespace(&mut self) -> Result<Option<NamespaceRecord>, Error> {
-        let Self { turns, key, .. } = self;
-        let mut request = cmd("HGET");
+        let Self { turns, key, holders, namespace, .. } = self;
+        let (mut request, mut beside) = (cmd("HGET"), cmd("HGET"));
         request.arg(&*key).arg("namespace");
-        let stands = turns.read(async |session| session.ask::<Option<String>>(&request).await)?;
-        self.note(stands)
+        beside.arg(&*holders).arg(CONFIRMED);
+        let (text, confirmed, here) = turns.read(async |session| {
+            let text = session.ask::<Option<String>>(&request).await?;
+            // After the record: one that is confirmed meanwhile is another one, if anything was lost. A user with the rights that
+            // 0.2.0 needs can neither see nor change it: so the registry shows nothing of itself.
+            let confirmed = session.ask_if_allowed::<Option<String>>(&beside).await?;
+            session.identity = match &confirmed {
+                Some(_) => session.look_at_identity().await?,
+                None => None,
+            };
+            Ok((text, confirmed.flatten(), session.identity.clone()))
+        })?;
+        let noted = namespace.note(text, confirmed, here);
+        noted.map_err(|what| Error::unexpected(&format!("{key}, field namespace"), &what))
     }
 
     fn swap_namespace(
@@ -225,10 +243,20 @@ impl Registry for Redis {
     ) -> Result<Option<NamespaceRecord>, Error> {
         check_namespace(record)?;
         let expected = expected.map(|expected| self.namespace.text(expected)).unwrap_or_default();
-        let mut request = cmd("EVAL");
-        request.arg(SWAP_NAMESPACE).arg(1).arg(&self.key).arg(expected).arg(json::write(record));
-        let stands = self.change(&request, |stands: Option<String>| Ok(stands))?;
-        self.note(stands)
+        let (mut request, text) = (cmd("EVAL"), json::write(record));
+        request.arg(SWAP_NAMESPACE);
+        match &record.registry {
+            Some(_) => request.arg(2).arg(&self.key).arg(&self.holders),
+            None => request.arg(1).arg(&self.key),
+        };
+        request.arg(expected).arg(&text).arg(&record.registry);
+        let here = self.change(None, &request, |stands: Option<String>, here| {
+            Ok((stands.as_ref() == Some(&text)).then_some(here))
+        })?;
+        match here {
+            Some(here) => Ok(Some(NamespaceRecord { here, ..record.clone() })),
+            None => self.namespace(),
+        }
     }
 
     fn records(&mut self) -> Result<Vec<(WorkerNumber, Stored)>, Error> {
@@ -262,15 +290,15 @@ impl Registry for Redis {
         let mut request = cmd("EVAL");
         request.arg(SWAP).arg(1).arg(&key).arg(&name).arg(expected).arg(json::write(record)).arg(new_version()?.0);
         request.arg(namespace.map(|namespace| self.namespace.text(namespace)).unwrap_or_default());
-        let swap = self.change(&request, |(outcome, given, version, stands): SwapAnswer| {
+        let swap = self.change(namespace, &request, |(outcome, given, version, stands): SwapAnswer, _| {
             if outcome == "elsewhere" {
-                return Ok(Err(stands));
+                return Ok(None);
             }
             let stands = stored(&key, &name, version.as_deref(), stands.as_deref());
             let given = given.and_then(|given| given.parse().ok()).map(Version);
-            swapped(&outcome, stands, (given, record), |stored| (stored.version, &stored.record)).map(Ok)
+            swapped(&outcome, stands, (given, record), |stored| (stored.version, &stored.record)).map(Some)
         })?;
-        swap.or_else(|text| self.note(text).map(Swap::OtherNamespace))
+        swap.map_or_else(|| self.namespace().map(Swap::OtherNamespace), Ok)
     }
 
     fn segments(&mut self) -> Result<Vec<(Tag, segment::StoredTag)>, Error> {
@@ -318,14 +346,14 @@ impl Registry for Redis {
         if let Some((worker, holding)) = holding {
             request.arg(format!("{}/{name}", worker.0)).arg(json::write(holding));
         }
-        let swap = self.change(&request, |(outcome, stands): (String, Option<String>)| {
+        let swap = self.change(Some(namespace), &request, |(outcome, stands): (String, Option<String>), _| {
             if outcome == "elsewhere" {
-                return Ok(Err(stands));
+                return Ok(None);
             }
             let stands = segment(&segments, name, stands.as_deref());
-            swapped(&outcome, stands, (Some(new), &write.record), |stored| (stored.version, &stored.record)).map(Ok)
+            swapped(&outcome, stands, (Some(new), &write.record), |stored| (stored.version, &stored.record)).map(Some)
         })?;
-        swap.or_else(|text| self.note(text).map(Swap::OtherNamespace))
+        swap.map_or_else(|| self.namespace().map(Swap::OtherNamespace), Ok)
     }
 
     fn holdings(&mut self) -> Result<Vec<(Tag, WorkerNumber, Holding)>, Error> {
@@ -340,7 +368,7 @@ impl Registry for Redis {
                 let (tag, worker) = named.ok_or_else(|| wrong("it is no worker's number and tag"))?;
                 Ok((tag, worker, json::read(&text).map_err(|what| wrong(&what))?))
             };
-            fields.into_iter().map(holding).collect()
+            fields.into_iter().filter(|(name, _)| name != CONFIRMED).map(holding).collect()
         })?;
         Ok(sorted(holdings))
     }

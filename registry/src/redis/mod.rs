@@ -10,7 +10,8 @@
 //!
 //! One primary. With access lists, a user that may run `EVAL`, `HGET`, `HGETALL`, `HMGET`, `HSET` on the key
 //! `pg_snowflake:<namespace>`, for segments also on
-//! `pg_snowflake_segments:{pg_snowflake:<namespace>}` and `pg_snowflake_holders:{pg_snowflake:<namespace>}`; and better also `ROLE` and
+//! `pg_snowflake_segments:{pg_snowflake:<namespace>}` and `pg_snowflake_holders:{pg_snowflake:<namespace>}`, of which the second is also where
+//! a registry is known that was restored; and better also `ROLE` and
 //! `INFO`, for the [warnings], and `TIME`, by which a server notices at its start that its clock is wrong. `docs/reference/registries.md` has
 //! the command. `CONFIG GET` shows `appendfsync`, and the passwords `requirepass` and `masterauth`, too: so the user should not have it.
 //! What cannot be looked at is [said](crate::Registry::unseen).
@@ -49,7 +50,8 @@
 //! And one for segments, `pg_snowflake_segments:{pg_snowflake:<namespace>}`, as versions without segments expect nothing else in the
 //! other one. Its fields are the tags, their values a version by chance, a space, and a record as JSON. In
 //! `pg_snowflake_holders:{pg_snowflake:<namespace>}`, a field `<number>/<tag>` has what the server of a worker held of a tag at its last
-//! grant, as JSON.
+//! grant, as JSON. Its field `registry` is none of these: it has the identity of the registry in which the record of the namespace was
+//! confirmed.
 
 #[cfg(feature = "redis")]
 mod client;

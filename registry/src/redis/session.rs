@@ -28,6 +28,8 @@ pub(super) struct RedisSession {
     _driver: Driver,
     /// Whether the server said that it is a primary; it may not say.
     role_is_known: bool,
+    /// What [`Self::look_at_identity`] has found.
+    pub identity: Option<String>,
 }
 
 /// What there is to say about the settings of a server: sentences for an operator.
@@ -123,8 +125,9 @@ impl RedisLogin {
         let (connection, driver) =
             MultiplexedConnection::new_with_config(&info, stream, config).await.map_err(at_start)?;
         let driver = Driver::spawn(driver);
-        let mut session = RedisSession { connection, _driver: driver, role_is_known: false };
+        let mut session = RedisSession { connection, _driver: driver, role_is_known: false, identity: None };
         session.check_role().await?;
+        session.identity = session.look_at_identity().await?;
         if self.waits {
             session.check_waiting().await?;
         }
@@ -193,6 +196,20 @@ impl RedisSession {
     /// What a user without the right to run `CONFIG GET` sees, too.
     async fn info(&mut self) -> Result<InfoDict, Fault> {
         Ok(self.ask_if_allowed(&cmd("INFO")).await?.unwrap_or_else(|| InfoDict::new("")))
+    }
+
+    /// Which run of which server this is, and of which line of replicas: a restart, which may be one with other files, changes the
+    /// first, and a promotion both. As far as the user may see it.
+    pub async fn look_at_identity(&mut self) -> Result<Option<String>, Fault> {
+        let info = self.info().await?;
+        let part = |name: &str, of: &str| {
+            let value =
+                info.get::<String>(of).filter(|value| value.bytes().all(|byte| byte.is_ascii_alphanumeric()))?;
+            Some(format!("{name}={value}"))
+        };
+        let parts: Vec<String> =
+            [part("run", "run_id"), part("replication", "master_replid")].into_iter().flatten().collect();
+        Ok((!parts.is_empty()).then(|| parts.join(" ")))
     }
 
     /// Settings with which changes can be lost, and settings that cannot be seen.

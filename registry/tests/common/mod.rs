@@ -102,7 +102,7 @@ pub fn tag_write(number: u64, expected: Option<Version>) -> TagWrite {
 }
 
 pub fn namespace_record(layout: &str, life: u64, leases_from: Option<UnixMicros>) -> NamespaceRecord {
-    NamespaceRecord { layout: layout.to_owned(), life, leases_from }
+    NamespaceRecord { layout: layout.to_owned(), life, leases_from, ..NamespaceRecord::default() }
 }
 
 /// The layout of the namespace; this one where there was none.

@@ -182,7 +182,7 @@ fn of_query(session: &Session, query: &str, guard: &[u8]) -> Vec<u8> {
     if query.contains("INTO snowflake_registry.namespaces") {
         state.changes += 1;
         state.namespace = b"twitter".to_vec();
-        return in_transaction(vec![rows("INSERT 0 1", &["1"]), namespace()]);
+        return in_transaction(vec![complete("SELECT 0"), rows("INSERT 0 1", &["1"]), namespace()]);
     }
     let tag_number = |stored: &[u8]| stored.first().map(|number| u64::from(*number));
     if query.contains("INTO snowflake_registry.segment_holders") {

@@ -1,7 +1,7 @@
 //! What came of the last step: the second half of each step of the process that talks to the registry. Each answer is met by
 //! what was to be done; what was found leads on in [`found`](super::found), and what is no answer to it counts as a failure.
 
-use super::super::namespace::check_namespace;
+use super::super::namespace::{NamespaceRecord, check_namespace};
 use super::super::record::Stored;
 use super::super::steps::{Answer, Event, Moment};
 use super::knowledge::NOTHING;
@@ -17,8 +17,12 @@ impl Lessee {
         let todo = std::mem::replace(&mut self.todo, Todo::Done);
         match (todo, answer) {
             (Todo::Namespace, Answer::Namespace(found)) => self.found_namespace(moment, found),
-            (Todo::SetNamespace(_, record), Answer::Namespace(found)) => {
-                if found.as_ref() == Some(&record) {
+            (Todo::SetNamespace(before, record), Answer::Namespace(found)) => {
+                let is_noted =
+                    |found: &NamespaceRecord| (found.life, found.leases_from) == (record.life, record.leases_from);
+                if found.as_ref().is_some_and(is_noted)
+                    && before.and_then(|before| before.leases_from) != record.leases_from
+                {
                     self.events.extend(record.leases_from.map(Event::Forgotten));
                 }
                 self.found_namespace(moment, found);

@@ -21,8 +21,10 @@ impl ClockAtStart {
         if self.is_believed || moment.seen.end.is_some() {
             return None;
         }
-        let renewed = found.records.values().filter(|stored| stored.record.owner.is_some());
-        let renewed = renewed.map(|stored| stored.record.granted_until).max();
+        let ends = found.records.values().map(|stored| (stored.record.granted_until, stored.record.owner.is_some()));
+        // Who has given a worker back later than a lease ended shows that nobody renews that one.
+        let last = ends.filter(|&(until, is_leased)| is_leased || until <= moment.now).max();
+        let renewed = last.filter(|&(_, is_leased)| is_leased).map(|(until, _)| until);
         let ahead = moment.now.saturating_since(found.time.or(renewed).unwrap_or(moment.now));
         if ahead <= max_jump {
             self.ahead_since = None;

@@ -1,13 +1,15 @@
 //! What follows from a failure or a refusal: how long to wait, and what to do then. Guards the lease in use: its renewal does not
 //! wait for what fails about another worker.
 
-use super::super::steps::{Event, Moment};
+use super::super::steps::Moment;
+use super::super::trouble::Trouble;
 use super::state::Lessee;
 use super::todo::{Ask, Todo};
 
 impl Lessee {
     pub(super) fn succeed(&mut self, moment: &Moment) {
         self.events.extend(self.failures.end(moment.monotonic));
+        self.has_answered = true;
     }
 
     /// The registry did not answer. With `is_unknown`, what was to be written may be stored.
@@ -50,8 +52,9 @@ impl Lessee {
     }
 
     /// There is no worker now.
-    pub(super) fn refused(&mut self, moment: &Moment, why: Event) {
-        self.events.extend(self.refusals.add(why, moment.monotonic));
+    pub(super) fn refused(&mut self, moment: &Moment, why: Trouble) {
+        self.events.extend(why.event().and_then(|why| self.refusals.add(why, moment.monotonic)));
+        self.refusal = Some(why);
         let pause = self.terms.look_after(moment.chance);
         if self.in_use.held.is_some() && self.knowledge.record.is_some() {
             self.todo = Todo::Rest;

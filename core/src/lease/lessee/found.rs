@@ -7,6 +7,7 @@ use super::super::namespace::{Known, NamespaceRecord, check_namespace};
 use super::super::published::NotInstalled;
 use super::super::record::{Stored, WorkerNumber};
 use super::super::steps::{Event, Found, Moment};
+use super::super::trouble::Trouble;
 use super::knowledge::NOTHING;
 use super::state::Lessee;
 use super::todo::{Ask, Todo};
@@ -24,7 +25,7 @@ impl Lessee {
             (Ok(None), None) => self.todo = Todo::Namespace,
             (Err(other), _) => {
                 self.todo = Todo::Namespace;
-                self.refused(moment, Event::OtherLayout(other));
+                self.refused(moment, Trouble::OtherLayout(other));
             }
         }
     }
@@ -81,7 +82,7 @@ impl Lessee {
         }
         if let Some(ahead) = ahead {
             self.todo = Todo::Search;
-            self.refused(moment, Event::ClockAhead(ahead));
+            self.refused(moment, Trouble::ClockAhead(ahead));
             return;
         }
         let choice = search.choose(moment.chance);
@@ -91,16 +92,17 @@ impl Lessee {
         }
         match choice {
             Choice::Lease(worker) => {
+                self.refusal = None;
                 self.giving.keep(worker);
                 self.todo = Todo::Lease(Ask::new(worker, records.get(&worker).cloned()));
             }
             Choice::NoWorker(no) => {
                 self.todo = Todo::Search;
-                self.refused(moment, Event::NoWorker(no));
+                self.refused(moment, Trouble::NoWorker(no));
             }
             Choice::NotBefore(instant) => {
                 self.todo = Todo::Search;
-                self.refused(moment, Event::NotBefore(instant));
+                self.refused(moment, Trouble::NotBefore(instant));
             }
         }
     }
@@ -110,7 +112,7 @@ impl Lessee {
     fn lost_beside(&self, moment: &Moment, records: &BTreeMap<WorkerNumber, Stored>) -> Option<WorkerNumber> {
         let (worker, end) = moment.seen.worker.zip(moment.seen.end)?;
         let is_lost = match records.get(&worker) {
-            Some(Stored { record, .. }) => self.me.owns(record) && record.granted_until < end,
+            Some(Stored { record, .. }) => record.granted_until < end,
             None => true,
         };
         (self.in_use.held.is_none() && !self.knowledge.has_noted_loss(end) && is_lost).then_some(worker)
@@ -121,9 +123,11 @@ impl Lessee {
         self.succeed(moment);
         let was_held = self.in_use.is(ask.worker);
         match found {
-            Some(stored) if was_held && self.me.owns(&stored.record) && self.in_use.is_newer_than(&stored) => {
+            // Also where another server's token is there: whoever takes a worker over starts where the grant ends that was found. So
+            // this is who had it before.
+            Some(stored) if was_held && self.in_use.is_newer_than(&stored) => {
                 self.record_is_lost(moment, ask.worker);
-                // The grant is the one that was confirmed: nobody can have taken over what still has this run's token.
+                // The grant is the one that was confirmed.
                 self.in_use.set_version(&stored);
             }
             // Also where it is as it was sent: what can be read may not be durable yet, and never be.
@@ -181,13 +185,16 @@ impl Lessee {
                 }
                 self.conflicts = 0;
                 self.refusals.end();
+                if self.wanted.contains(worker) {
+                    self.refusal = None;
+                }
                 self.knowledge.use_up_trust();
                 self.todo = Todo::Rest;
             }
             Err(NotInstalled::RenewFirst) => self.todo = Todo::Lease(Ask::new(worker, Some(stored))),
-            Err(NotInstalled::NoSuchWorker(_)) => {
-                self.pause(moment, self.terms.look_after(moment.chance));
+            Err(NotInstalled::NoSuchWorker(worker)) => {
                 self.search();
+                self.refused(moment, Trouble::NoSuchWorker(worker));
             }
         }
     }

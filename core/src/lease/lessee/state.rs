@@ -7,6 +7,7 @@ use super::super::namespace::NamespaceRecord;
 use super::super::record::{Stored, WorkerNumber};
 use super::super::steps::{Event, Moment};
 use super::super::terms::Terms;
+use super::super::trouble::Trouble;
 use super::clock::ClockAtStart;
 use super::giving::GivingBack;
 use super::in_use::InUse;
@@ -14,7 +15,7 @@ use super::knowledge::Knowledge;
 use super::todo::{Ask, Todo};
 use super::trouble::{self, Failures, Refusals};
 use crate::layout::Layout;
-use crate::time::{Micros, MonotonicMicros};
+use crate::time::{Micros, MonotonicMicros, UnixMicros};
 
 /// What the one process of a server that talks to the registry does next. A state machine that does nothing by itself: its
 /// caller asks [`Lessee::next`], does that, and reports by [`Lessee::answer`]. It may be lost at any time: a new one finds the
@@ -39,6 +40,10 @@ pub struct Lessee {
     pub(super) conflicts: u32,
     pub(super) failures: Failures,
     pub(super) refusals: Refusals,
+    /// Why the last search ended without a worker that is wanted.
+    pub(super) refusal: Option<Trouble>,
+    /// Whether the registry has answered anything.
+    pub(super) has_answered: bool,
     /// When to give up giving back; `None` unless the server stops.
     pub(super) stop_by: Option<MonotonicMicros>,
     pub(super) events: Vec<Event>,
@@ -68,6 +73,8 @@ impl Lessee {
             conflicts: 0,
             failures: Failures::default(),
             refusals: Refusals::default(),
+            refusal: None,
+            has_answered: false,
             stop_by: None,
             events: Vec::new(),
         }
@@ -125,6 +132,39 @@ impl Lessee {
     /// The namespace's record, as it was last found good.
     pub fn namespace(&self) -> Option<&NamespaceRecord> {
         self.knowledge.record.as_ref()
+    }
+
+    /// The same, for who grants numbers of segments by it: `None`, too, while this server has no lease and new ones are not safe. Until
+    /// then, those that hold numbers may not have told the registry what it has forgotten of them.
+    pub fn namespace_of_segments(&self, now: UnixMicros) -> Option<&NamespaceRecord> {
+        let waits = self.in_use.held.is_none() && self.knowledge.leases_from().is_some_and(|from| now < from);
+        self.namespace().filter(|_| !waits)
+    }
+
+    /// What keeps the server from its lease, from renewing it, or from another worker that it wants. `None`, too, where it stops.
+    pub fn trouble(&self) -> Option<Trouble> {
+        let held = self.in_use.worker();
+        let is_well = held.is_some_and(|worker| self.wanted.contains(worker)) && self.knowledge.record.is_some();
+        if self.stop_by.is_some() {
+            None
+        } else if !self.failures.is_none() {
+            Some(Trouble::Failing)
+        } else if is_well {
+            None
+        } else if let Some(refusal) = &self.refusal {
+            Some(refusal.clone())
+        } else if self.conflicts > 0 {
+            Some(Trouble::Outrun(self.conflicts))
+        } else {
+            (!self.has_answered).then_some(Trouble::NoAnswer)
+        }
+    }
+
+    /// The namespace's record is not as it was found: it is looked at before the next renewal.
+    pub fn look(&mut self) {
+        if matches!(self.todo, Todo::Rest) {
+            self.todo = Todo::Namespace;
+        }
     }
 
     /// What happened since the last call, in order.

@@ -5,10 +5,11 @@ use super::super::change::{TagRefusal, TagWrite, give_back, grant};
 use super::super::record::{Range, State, StoredTag, Tag};
 use super::super::steps::{Answer, Moment, NotDone, Slot, TagEvent, TagStanding};
 use super::super::terms::RangeTerms;
-use super::known::{held, top};
+use super::known::{KnownTag, held, top};
 use super::state::Fetcher;
 use super::todo::Todo;
 use crate::lease::Version;
+use crate::time::Micros;
 use std::collections::{BTreeMap, VecDeque};
 
 impl Fetcher {
@@ -18,6 +19,7 @@ impl Fetcher {
             return self.fail(moment, answer == Answer::Unknown);
         }
         let todo = std::mem::replace(&mut self.todo, Todo::Rest);
+        self.note_latency(moment.monotonic);
         if self.failures.end(moment.monotonic) {
             self.spread(moment);
         }
@@ -31,18 +33,29 @@ impl Fetcher {
                 self.note_stored(&write, version);
                 self.finish(Ok(record));
             }
-            (Todo::ReadSlot(slot), Answer::One(found)) => self.ask(moment, slot, found),
-            (Todo::Grant(slot, ..), Answer::Conflict(found)) => {
-                self.conflicts += 1;
-                // Others ask for ranges, too.
-                if self.conflicts > 1 {
-                    self.pause(moment, self.terms.pauses.contend_after(self.conflicts - 1, moment.chance));
-                }
+            (Todo::ReadSlot(slot), Answer::One(found)) => {
+                let known = &mut self.slots[slot];
+                let seen = known.stored.as_ref().map(|stored| stored.version);
+                let is_of_others = seen.is_some() && seen != found.as_ref().map(|stored| stored.version);
+                known.contention.look(moment.monotonic, self.latency, is_of_others);
                 self.ask(moment, slot, found);
+            }
+            (Todo::Grant(slot, ..), Answer::Conflict(found)) => {
+                // Others ask for ranges, too. What is due of other tags is done before the next attempt.
+                self.say_too_small(moment, slot);
+                if self.slots[slot].contention.lose(moment.monotonic, self.latency, moment.chance) {
+                    self.ask(moment, slot, found);
+                } else {
+                    self.note(moment, slot, found);
+                }
             }
             (Todo::Grant(slot, write, range), Answer::Stored(version)) => {
                 self.note_stored(&write, version);
-                self.conflicts = 0;
+                let known = &mut self.slots[slot];
+                let is_at_once = known
+                    .since
+                    .is_some_and(|(at, _)| moment.monotonic.saturating_since(at) < Micros(self.latency.0 * 4));
+                known.contention.win(moment.monotonic, self.latency, is_at_once, moment.chance);
                 self.todo = Todo::Install(slot, range);
             }
             (Todo::Install(slot, range), Answer::Installed) => self.installed(moment, slot, range),
@@ -72,6 +85,17 @@ impl Fetcher {
         }
     }
 
+    /// Reports that servers collide as the largest range is too small, where that is to be reported.
+    fn say_too_small(&mut self, moment: &Moment<'_>, slot: Slot) {
+        let too_small = self.too_small(slot, &held(moment, slot), moment.monotonic);
+        if let Some((largest, enough)) = too_small
+            && self.slots[slot].contention.is_to_be_said(moment.monotonic)
+        {
+            let KnownTag { tag, contention, .. } = &self.slots[slot];
+            self.events.push(TagEvent::TooSmall { tag: tag.clone(), conflicts: contention.total, largest, enough });
+        }
+    }
+
     /// The record of a tag was found: asks for a range from there.
     pub(super) fn ask(&mut self, moment: &Moment<'_>, slot: Slot, found: Option<StoredTag>) {
         self.note(moment, slot, found);
@@ -87,6 +111,11 @@ impl Fetcher {
             }
             (Some(bounds), None) => bounds.nearest(self.sizes.get(&known.tag).copied().unwrap_or(0)),
             (None, _) => 1,
+        };
+        // A larger range is asked for less often.
+        let size = match (bounds, known.contention.is_on(moment.monotonic)) {
+            (Some(bounds), true) => bounds.nearest(size.saturating_mul(2)),
+            _ => size,
         };
         match grant(&known.tag, known.stored.as_ref(), size, held.top()) {
             Ok((write, range)) => {

@@ -22,6 +22,7 @@ impl Fetcher {
 
     pub(super) fn fail(&mut self, moment: &Moment<'_>, is_unknown: bool) {
         self.failures.add(moment.monotonic);
+        self.sent_at = None;
         let pause = self.terms.pauses.retry_after(self.failures.count, moment.chance);
         match std::mem::replace(&mut self.todo, Todo::Rest) {
             Todo::WriteForRequest(_) if is_unknown && self.failures.count == 1 => {

@@ -5,7 +5,7 @@ use super::super::held::Held;
 use super::super::record::{StoredTag, Tag};
 use super::super::steps::{Moment, Slot, TagStanding};
 use super::super::terms::{RangeTerms, Use};
-use crate::time::MonotonicMicros;
+use crate::time::{Micros, MonotonicMicros};
 
 /// What the fetcher knows of a tag that has a place.
 #[derive(Clone, Debug)]
@@ -28,6 +28,97 @@ pub(super) struct KnownTag {
     /// Two moments, a while apart, and how many numbers were taken by then.
     pub marks: Option<[(MonotonicMicros, u64); 2]>,
     pub end_said_at: Option<MonotonicMicros>,
+    pub contention: Contention,
+}
+
+/// Other servers ask for ranges of the same tag at the same moments, and each stores over what the others have read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contention {
+    /// Conflicts since the last range.
+    pub conflicts: u32,
+    /// All of them, and how many there were when that was last reported, and when.
+    pub total: u64,
+    said: (u64, MonotonicMicros),
+    /// As long as this, others are believed to ask, too.
+    until: MonotonicMicros,
+    /// The next attempt.
+    pub not_before: MonotonicMicros,
+    /// Ranges that were granted one at once after the other.
+    in_a_row: u32,
+    /// Whether the record is to be read before the next attempt, to see whether there are others.
+    pub looks: bool,
+}
+
+impl Contention {
+    /// So many conflicts are worth a report, once a minute.
+    const MANY: u64 = 16;
+    const REPORT_EVERY: Micros = Micros::from_secs(60);
+
+    /// So many ranges at once are enough.
+    const MOST_IN_A_ROW: u32 = 16;
+
+    const NONE: Self = Self {
+        conflicts: 0,
+        total: 0,
+        said: (0, MonotonicMicros(i64::MIN)),
+        until: MonotonicMicros(i64::MIN),
+        not_before: MonotonicMicros(i64::MIN),
+        in_a_row: 0,
+        looks: false,
+    };
+
+    /// Whether others ask at the same time.
+    pub fn is_on(&self, now: MonotonicMicros) -> bool {
+        now < self.until
+    }
+
+    /// An attempt is over, and others were faster. Returns whether to try again at once: for the first time, it may have been chance.
+    pub fn lose(&mut self, now: MonotonicMicros, latency: Micros, chance: u64) -> bool {
+        self.conflicts = self.conflicts.saturating_add(1);
+        self.total = self.total.saturating_add(1);
+        let is_first = !self.is_on(now) && self.conflicts == 1;
+        if !is_first {
+            self.until = now.saturating_add(RangeTerms::contention_lasts(latency));
+            self.wait(now, latency, chance);
+        }
+        is_first
+    }
+
+    /// A range was granted, at once after the one before or not. Whoever has one lets others have a turn: if only those waited who lose, the
+    /// same one would win for ever. One that always wins learns nothing of the others: now and then, it leaves a gap and looks.
+    pub fn win(&mut self, now: MonotonicMicros, latency: Micros, is_at_once: bool, chance: u64) {
+        self.conflicts = 0;
+        self.in_a_row = if is_at_once { self.in_a_row + 1 } else { 0 };
+        if self.is_on(now) {
+            self.wait(now, latency, chance);
+        } else if self.in_a_row >= Self::MOST_IN_A_ROW {
+            self.in_a_row = 0;
+            self.looks = true;
+            self.not_before = now.saturating_add(RangeTerms::gap(latency));
+        }
+    }
+
+    /// The record was read. Others were granted ranges since the last of this server's, or not.
+    pub fn look(&mut self, now: MonotonicMicros, latency: Micros, is_of_others: bool) {
+        self.looks = false;
+        if is_of_others {
+            self.until = now.saturating_add(RangeTerms::contention_lasts(latency));
+        }
+    }
+
+    /// Whether it is time to report it; notes that it is reported.
+    pub fn is_to_be_said(&mut self, now: MonotonicMicros) -> bool {
+        let (total, at) = self.said;
+        let is_due = now.saturating_since(at) >= Self::REPORT_EVERY && self.total - total >= Self::MANY;
+        if is_due {
+            self.said = (self.total, now);
+        }
+        is_due
+    }
+
+    fn wait(&mut self, now: MonotonicMicros, latency: Micros, chance: u64) {
+        self.not_before = now.saturating_add(RangeTerms::turn_after(latency, chance));
+    }
 }
 
 impl KnownTag {
@@ -44,6 +135,7 @@ impl KnownTag {
             since: None,
             marks: None,
             end_said_at: None,
+            contention: Contention::NONE,
         }
     }
 
@@ -68,6 +160,14 @@ impl KnownTag {
     pub fn rate(&self, terms: &RangeTerms, held: &Held, now: MonotonicMicros) -> Use {
         let last = self.used_since(self.marks.map(|marks| marks[0]), held, now);
         terms.higher(self.used(held, now), last, self.size.unwrap_or(0))
+    }
+
+    /// Where servers ask for ranges of this tag all the time, and its bounds do not let them ask for more at once: with which largest range
+    /// they would not.
+    pub fn too_small(&self, terms: &RangeTerms, held: &Held, now: MonotonicMicros) -> Option<u64> {
+        let bounds = self.stored.as_ref()?.record.bounds;
+        let is_too_small = self.contention.is_on(now) && self.size.is_some_and(|size| size >= bounds.largest);
+        is_too_small.then(|| terms.large_enough(bounds, self.rate(terms, held, now)))
     }
 
     pub fn mark(&mut self, terms: &RangeTerms, held: &Held, now: MonotonicMicros) {

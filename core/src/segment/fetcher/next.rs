@@ -28,6 +28,9 @@ impl Fetcher {
         {
             return Next::Wait(wait);
         }
+        if matches!(self.todo, Todo::ReadSlot(_) | Todo::Grant(..)) {
+            self.sent_at.get_or_insert(moment.monotonic);
+        }
         match &self.todo {
             Todo::Rest => Next::Wait(Micros(0)),
             Todo::ReadForRequest => match &self.request {
@@ -102,16 +105,25 @@ impl Fetcher {
             let is_due = known.standing == TagStanding::Live
                 && held.after.is_none()
                 && (held.left() == 0 || moment.monotonic >= known.not_before)
+                && moment.monotonic >= known.contention.not_before
                 && self.terms.is_due(held.left(), known.size.unwrap_or(0), used);
             let lasts = if held.left() == 0 { Some(Micros(0)) } else { used.lasts(held.left()) };
-            // Of those without numbers, the one that has waited for the longest time.
-            is_due.then(|| (lasts.unwrap_or(Micros(i64::MAX)), known.since.map(|(at, _)| at), slot))
+            // One that other servers ask for comes after all others. Of those without numbers, the one that has waited for the longest time.
+            let is_contended = known.contention.is_on(moment.monotonic);
+            is_due.then(|| (is_contended, lasts.unwrap_or(Micros(i64::MAX)), known.since.map(|(at, _)| at), slot))
         });
-        due.min().map(|(_, _, slot)| slot)
+        due.min().map(|(_, _, _, slot)| slot)
     }
 
     /// Until a range is due at the present rates, or the next look.
     fn idle_for(&self, moment: &Moment<'_>) -> Micros {
+        let turns = self.slots.iter().map(|known| known.contention.not_before).filter(|at| *at > moment.monotonic);
+        let turn = turns.min().map(|at| at.saturating_since(moment.monotonic));
+        let idle = self.idle_without_turns(moment);
+        turn.map_or(idle, |turn| turn.min(idle))
+    }
+
+    fn idle_without_turns(&self, moment: &Moment<'_>) -> Micros {
         let look = match self.slots.is_empty() {
             true => RangeTerms::LOOK_EVERY,
             false => self.look.at.saturating_since(moment.monotonic),
@@ -129,9 +141,10 @@ impl Fetcher {
         due.min().map_or(look, |due| due.min(look)).max(Self::SHORTEST_WAIT)
     }
 
-    /// Asks for the next range, from the version that was last seen.
+    /// Asks for the next range, from the version that was last seen. While others ask, too, that is an old one.
     fn fetch(&mut self, moment: &Moment<'_>, slot: Slot) {
-        match self.slots[slot].stored.clone() {
+        let known = &self.slots[slot];
+        match known.stored.clone().filter(|_| !known.contention.is_on(moment.monotonic) && !known.contention.looks) {
             Some(stored) => self.ask(moment, slot, Some(stored)),
             None => self.todo = Todo::ReadSlot(slot),
         }

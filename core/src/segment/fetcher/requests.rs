@@ -56,6 +56,7 @@ impl Fetcher {
         };
         if slot.is_none() {
             if self.slots.len() >= self.capacity {
+                self.full_for = Some(tag.clone());
                 return Err(NotDone::Full);
             }
             let floor = stored.record.floor;

@@ -5,6 +5,7 @@ use super::super::held::Held;
 use super::super::record::{Range, Tag, TagRecord};
 use super::super::steps::{Moment, Next, NotDone, Request, Slot, TagEvent, TagStanding};
 use super::super::terms::{RangeTerms, Use};
+use super::super::trouble::Trouble;
 use super::known::{KnownTag, held};
 use super::todo::Todo;
 use crate::lease::NamespaceRecord;
@@ -31,7 +32,11 @@ pub struct Fetcher {
     pub(super) look: Look,
     pub(super) not_before: MonotonicMicros,
     pub(super) failures: Failures,
-    pub(super) conflicts: u32,
+    /// The tag for which there was no place.
+    pub(super) full_for: Option<Tag>,
+    /// When the request was sent that is under way, and how long one takes to be answered.
+    pub(super) sent_at: Option<MonotonicMicros>,
+    pub(super) latency: Micros,
     /// When to give up giving back; `None` unless the server stops.
     pub(super) stop_by: Option<MonotonicMicros>,
     /// What is still to be given back; `None` before the records were read.
@@ -77,6 +82,9 @@ impl Fetcher {
     /// No two looks at the rates of tags follow each other faster.
     pub(super) const SHORTEST_WAIT: Micros = Micros::from_millis(100);
 
+    /// A registry that takes longer is not waited for by others.
+    const LONGEST_LATENCY: Micros = Micros::from_millis(250);
+
     /// How long it waits for the lessee to find a namespace.
     pub(super) const NAMESPACE_WAIT: Micros = Micros::from_secs(1);
 
@@ -95,7 +103,9 @@ impl Fetcher {
             look: Look { at: start, under: None },
             not_before: start,
             failures: Failures { count: 0, since: start },
-            conflicts: 0,
+            full_for: None,
+            sent_at: None,
+            latency: Micros::from_millis(1),
             stop_by: None,
             giving: None,
             events: Vec::new(),
@@ -155,6 +165,41 @@ impl Fetcher {
         self.slots.get(slot)?.stored.as_ref().map(|stored| &stored.record)
     }
 
+    /// How many conflicts there were with other servers since this one uses the tag; by slot.
+    pub fn conflicts(&self, slot: Slot) -> u64 {
+        self.slots.get(slot).map_or(0, |known| known.contention.total)
+    }
+
+    /// Where servers collide on the tag, as its largest range is too small: that, and one that is large enough; by slot.
+    pub fn too_small(&self, slot: Slot, held: &Held, now: MonotonicMicros) -> Option<(u64, u64)> {
+        let known = self.slots.get(slot)?;
+        let largest = known.stored.as_ref()?.record.bounds.largest;
+        known.too_small(&self.terms, held, now).map(|enough| (largest, enough))
+    }
+
+    /// What keeps the server from numbers, of the tag that has the worst. `None`, too, where it stops; and of a tag that was dropped, which is
+    /// what somebody wanted.
+    pub fn trouble(&self, moment: &Moment<'_>) -> Option<Trouble> {
+        if self.stop_by.is_some() {
+            return None;
+        }
+        if self.failures.count > 0 {
+            return Some(Trouble::Failing);
+        }
+        let standing = |wanted| self.slots.iter().find(|known| known.standing == wanted).map(|known| known.tag.clone());
+        let too_small = || {
+            (0..self.slots.len()).find_map(|slot| {
+                let (largest, enough) = self.too_small(slot, &held(moment, slot), moment.monotonic)?;
+                let tag = self.slots[slot].tag.clone();
+                Some(Trouble::TooSmall { tag, conflicts: self.conflicts(slot), largest, enough })
+            })
+        };
+        (standing(TagStanding::Missing).map(Trouble::Missing))
+            .or_else(|| standing(TagStanding::UsedUp).map(Trouble::UsedUp))
+            .or_else(|| self.full_for.clone().map(Trouble::Full))
+            .or_else(too_small)
+    }
+
     /// What is granted where the write of [`Next::Write`] is stored: what was held before, the range, and how the tag was used
     /// in the last time. `None` where it grants nothing.
     pub fn granting(&self, moment: &Moment<'_>) -> Option<(Held, Range, Use)> {
@@ -190,6 +235,14 @@ impl Fetcher {
         self.request = None;
         self.is_turn_of_ranges = true;
         self.events.push(TagEvent::Answered(outcome));
+    }
+
+    /// A request was answered.
+    pub(super) fn note_latency(&mut self, now: MonotonicMicros) {
+        if let Some(sent_at) = self.sent_at.take() {
+            let took = now.saturating_since(sent_at).min(Self::LONGEST_LATENCY);
+            self.latency = Micros((self.latency.0 * 3 + took.0) / 4);
+        }
     }
 
     pub(super) fn pause(&mut self, moment: &Moment<'_>, length: Micros) {

@@ -36,6 +36,8 @@ pub struct World {
     pub remembers: bool,
     /// Whether all of them have seen the namespace when it begins.
     pub is_known: bool,
+    /// Whether the registry shows what it is: what forgets goes back to a backup with the namespace's record, and is another one then.
+    pub shows: bool,
     pub budget: Budget,
 }
 
@@ -126,8 +128,8 @@ impl Model for World {
         }
         let state = State {
             registry: [Record::default(); MAX_WORKERS],
-            namespace: Namespace { life: u8::from(self.is_known), leases_from: 0 },
-            lives: u8::from(self.is_known),
+            namespace: Namespace { life: u8::from(self.is_known || self.shows), ..Namespace::default() },
+            lives: u8::from(self.is_known || self.shows),
             highest: 0,
             time: 0,
             durable: [Record::default(); MAX_WORKERS],

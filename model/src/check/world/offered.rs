@@ -73,7 +73,8 @@ impl World {
                     actions.push(Action::Rewind { server: i, to });
                 }
             }
-            let knows = !self.remembers || server.known == state.namespace.life && server.known != 0;
+            let is_here = !self.is_elsewhere(state);
+            let knows = !self.remembers || server.known == state.namespace.life && server.known != 0 && is_here;
             if server.task == Task::Idle && !knows {
                 actions.push(Action::Look { server: i });
             }

@@ -81,10 +81,15 @@ impl World {
     pub(super) fn look(&self, state: &mut State, at: usize) {
         let known = state.servers[at].known;
         let before = state.namespace;
-        let has_forgotten = known != 0 && known != before.life && !self.rules.is_broken(Break::LossIgnored);
+        let is_elsewhere = self.is_elsewhere(state);
+        let has_forgotten =
+            known != 0 && known != before.life && !self.rules.is_broken(Break::LossIgnored) || is_elsewhere;
         if before.life == 0 {
             state.lives += 1;
-            state.namespace = Namespace { life: state.lives, leases_from: 0 };
+            state.namespace = Namespace { life: state.lives, ..Namespace::default() };
+        }
+        if is_elsewhere {
+            state.namespace.is_elsewhere = false;
         }
         if has_forgotten && before.leases_from == 0 {
             state.namespace.leases_from = state.highest;
@@ -93,6 +98,11 @@ impl World {
             self.drop_requests(state);
         }
         state.servers[at].known = state.namespace.life;
+    }
+
+    /// Whether a server sees that the registry is another one than that of which the namespace's record was confirmed.
+    pub(super) fn is_elsewhere(&self, state: &State) -> bool {
+        state.namespace.is_elsewhere && !self.rules.is_broken(Break::IdentityIgnored)
     }
 
     /// All that is under way expects another record of the namespace.

@@ -131,7 +131,10 @@ impl World {
             Action::Wipe => {
                 state.left.wipes -= 1;
                 state.registry = [Record::default(); MAX_WORKERS];
-                state.namespace = Namespace::default();
+                state.namespace = match self.shows {
+                    true => Namespace { life: 1, leases_from: 0, is_elsewhere: true },
+                    false => Namespace::default(),
+                };
                 if self.rules.is_broken(Break::NamespaceUnchecked) {
                     // What expects that there is no record finds none.
                     state.network.retain(|request| request.expected == LOST);

@@ -1,0 +1,706 @@
+//! What a condition says of a time, where it compares something that is made of the time: `date_trunc('day', time) = $1`.
+//!
+//! Each [`Step`] from the time to what is compared is undone, the last one first: from the values that are accepted after it follows which values
+//! before it may be. These are all that are accepted, and perhaps a few more: a day that a zone has twice, a month whose length depends on
+//! the year. So the condition itself must be evaluated, too. What there is no bound for has none: an infinite value, a unit that is unknown.
+//!
+//! Times are microseconds since 2000-01-01, as PostgreSQL has them; dates are days since then; numbers are in millionths.
+
+use std::str::FromStr;
+
+const SECOND: i64 = 1_000_000;
+const HOUR: i64 = 3600 * SECOND;
+const DAY: i64 = 24 * HOUR;
+
+/// How far from UTC a zone can be, at most.
+const FARTHEST: i64 = 16 * HOUR;
+/// How far around a local time its offset may be one that counts: farther than two offsets can be apart.
+const AROUND: i64 = 3 * DAY;
+/// 2000-01-01 in microseconds since 1970.
+const SINCE_1970: i64 = 946_684_800 * SECOND;
+/// The first and the last time that PostgreSQL has.
+const FIRST: i64 = -211_813_488_000_000_000;
+const LAST: i64 = 9_223_371_331_199_999_999;
+/// An interval of more is left alone: what it is added to could overflow.
+const LONGEST: i64 = 100_000 * 366 * DAY;
+
+/// How a value is compared with another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `=`
+    Equal,
+    /// `>=`
+    GreaterOrEqual,
+    /// `>`
+    Greater,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `timestamptz`
+    Instant,
+    /// `timestamp`
+    Local,
+    /// `date`
+    Date,
+    /// A number of days.
+    Days,
+    /// A number, in millionths.
+    Number,
+    /// `interval`, where a day has 24 hours.
+    Length,
+}
+
+/// One function on the way from a time to what is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// An instant as a time in the session's zone.
+    Local,
+    /// The same in a zone that is an argument: its name, or an interval.
+    LocalIn,
+    /// A local time as an instant.
+    Instant,
+    /// The same in a zone that is an argument.
+    InstantIn,
+    /// The date of a local time.
+    Date,
+    /// The local time at which a date begins.
+    Midnight,
+    /// The beginning of the unit that is an argument.
+    Trunc,
+    /// The beginning of a length that is an argument.
+    Bin,
+    /// Rounded to decimals of a second.
+    Round,
+    /// With an interval added; of an instant, in the session's zone.
+    Plus,
+    /// With an interval taken.
+    Minus,
+    /// With a number of days added.
+    PlusDays,
+    /// With a number of days taken.
+    MinusDays,
+    /// How long it is until another time, or date.
+    Until,
+    /// How long it is since another one.
+    Since,
+    /// Seconds since 1970, or of a length.
+    Epoch,
+    /// The year.
+    Year,
+    /// The year of ISO 8601, which has whole weeks.
+    IsoYear,
+}
+
+impl Step {
+    const NAMES: [(&'static str, Self); 18] = [
+        ("local", Self::Local),
+        ("local_in", Self::LocalIn),
+        ("instant", Self::Instant),
+        ("instant_in", Self::InstantIn),
+        ("date", Self::Date),
+        ("midnight", Self::Midnight),
+        ("trunc", Self::Trunc),
+        ("bin", Self::Bin),
+        ("round", Self::Round),
+        ("plus", Self::Plus),
+        ("minus", Self::Minus),
+        ("plus_days", Self::PlusDays),
+        ("minus_days", Self::MinusDays),
+        ("until", Self::Until),
+        ("since", Self::Since),
+        ("epoch", Self::Epoch),
+        ("year", Self::Year),
+        ("isoyear", Self::IsoYear),
+    ];
+
+    /// Its name in a [`Way`].
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, step)| *step == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether it takes an argument.
+    pub const fn takes_argument(self) -> bool {
+        matches!(
+            self,
+            Self::LocalIn
+                | Self::InstantIn
+                | Self::Trunc
+                | Self::Bin
+                | Self::Plus
+                | Self::Minus
+                | Self::PlusDays
+                | Self::MinusDays
+                | Self::Until
+                | Self::Since
+        )
+    }
+
+    /// Whether a higher time makes a lower value.
+    pub const fn is_falling(self) -> bool {
+        matches!(self, Self::Until)
+    }
+
+    /// What it makes of a value; `None` where it takes no such value.
+    pub const fn makes(self, of: Kind) -> Option<Kind> {
+        Some(match (self, of) {
+            (Self::Local | Self::LocalIn, Kind::Instant) | (Self::Midnight, Kind::Date) => Kind::Local,
+            (Self::Instant | Self::InstantIn, Kind::Local) => Kind::Instant,
+            (Self::Date, Kind::Local) | (Self::PlusDays | Self::MinusDays, Kind::Date) => Kind::Date,
+            (Self::Bin | Self::Round | Self::Plus | Self::Minus, Kind::Instant | Kind::Local)
+            | (Self::Trunc, Kind::Local) => of,
+            (Self::Until | Self::Since, Kind::Instant | Kind::Local) => Kind::Length,
+            (Self::Until | Self::Since, Kind::Date) => Kind::Days,
+            (Self::Epoch, Kind::Instant | Kind::Local | Kind::Length) | (Self::Year | Self::IsoYear, Kind::Local) => {
+                Kind::Number
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl FromStr for Step {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        Self::NAMES.iter().find(|(own, _)| *own == name).map(|&(_, step)| step).ok_or(())
+    }
+}
+
+/// A value of an argument, or of what is compared.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// `timestamptz`, `timestamp`, `date` or a number of days. Infinite ones are the lowest and the highest.
+    Of(Kind, i64),
+    /// A number, in millionths: the one at or below it, and the one at or above.
+    Number(i64, i64),
+    /// From a lowest to a highest one of a kind, as a range has them.
+    Between(Kind, Option<i64>, Option<i64>),
+    /// `interval`
+    Interval {
+        /// Its months.
+        months: i32,
+        /// Its days.
+        days: i32,
+        /// Its microseconds.
+        micros: i64,
+    },
+    /// `text`
+    Text(String),
+    /// NULL: nothing compares with it.
+    Null,
+    /// What there is no bound for, such as an infinite number.
+    Unknown,
+}
+
+/// A bound of a range: its value, where it is not infinite, and whether that is within.
+pub type Bound = (Option<(Kind, i64)>, bool);
+
+impl Value {
+    /// A range of values that are counted.
+    pub fn between(low: Bound, high: Bound) -> Self {
+        // A range from infinity on has nothing, and one from minus infinity on all that is finite.
+        let of = |(bound, is_within): Bound, by: i64| {
+            let (kind, value) = bound?;
+            let value = if is_within { value } else { value.saturating_add(by) };
+            let is_all = if by > 0 { value < FIRST } else { value > LAST };
+            (!is_all).then_some((kind, value.clamp(FIRST, LAST)))
+        };
+        let Some((kind, _)) = low.0.or(high.0) else { return Self::Unknown };
+        Self::Between(kind, of(low, 1).map(|(_, value)| value), of(high, -1).map(|(_, value)| value))
+    }
+
+    /// A number, by its decimal digits.
+    pub fn decimal(text: &str) -> Self {
+        Self::millionths(text).map_or(Self::Unknown, |(low, high)| Self::Number(low, high))
+    }
+
+    fn millionths(text: &str) -> Option<(i64, i64)> {
+        let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        if !whole.bytes().chain(fraction.bytes()).all(|digit| digit.is_ascii_digit()) {
+            return None;
+        }
+        let known = fraction.len().min(6);
+        let (known, rest) = fraction.split_at(known);
+        let whole = whole.parse::<i64>().ok().filter(|whole| *whole <= 9_000_000_000_000)?;
+        let down = whole * SECOND + format!("{known:0<6}").parse::<i64>().ok()?;
+        let up = down + i64::from(rest.bytes().any(|digit| digit != b'0'));
+        Some(if is_negative { (-up, -down) } else { (down, up) })
+    }
+}
+
+/// A zone of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zone<'a> {
+    /// That of the session.
+    Session,
+    /// The one of this name.
+    Named(&'a str),
+}
+
+/// Knows zones.
+pub trait Zones {
+    /// The lowest and the highest offset from UTC that a zone has between two instants, in microseconds; `None` where that is not known.
+    fn offsets(&self, zone: Zone<'_>, since: i64, until: i64) -> Option<(i64, i64)>;
+}
+
+/// Values from a lowest to a highest one; `None` where there is no bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The lowest.
+    pub from: Option<i64>,
+    /// The highest.
+    pub until: Option<i64>,
+}
+
+impl Span {
+    /// All of both.
+    fn with(self, other: Self) -> Self {
+        let both =
+            |one: Option<i64>, other: Option<i64>, of: fn(i64, i64) -> i64| one.zip(other).map(|(a, b)| of(a, b));
+        Self { from: both(self.from, other.from, i64::min), until: both(self.until, other.until, i64::max) }
+    }
+
+    fn moved(self, from: i64, until: i64) -> Self {
+        let moved = |bound: Option<i64>, by| bound.and_then(|bound| bound.checked_add(by));
+        Self { from: moved(self.from, from), until: moved(self.until, until) }
+    }
+
+    /// What may be before a step that adds so much.
+    fn before(self, least: i64, most: i64) -> Self {
+        self.moved(-most, -least)
+    }
+}
+
+/// The way from a time to what is compared: steps, the last one first, with the comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The steps. That which is compared is made by the first of them.
+    pub steps: Vec<Step>,
+    /// The comparison, with what is made of the time on its left side.
+    pub comparison: Comparison,
+}
+
+impl Way {
+    /// As [`FromStr`] reads it: the names of the steps, and the operator.
+    pub fn text(&self) -> String {
+        let operator = match self.comparison {
+            Comparison::Less => "<",
+            Comparison::LessOrEqual => "<=",
+            Comparison::Equal => "=",
+            Comparison::GreaterOrEqual => ">=",
+            Comparison::Greater => ">",
+        };
+        self.steps.iter().map(|step| step.name()).chain([operator]).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What is compared.
+    pub fn kind(&self) -> Option<Kind> {
+        self.steps.iter().rev().try_fold(Kind::Instant, |kind, step| step.makes(kind))
+    }
+
+    /// Whether what is compared falls as the time rises.
+    fn is_falling(&self) -> bool {
+        self.steps.iter().filter(|step| step.is_falling()).count() % 2 == 1
+    }
+
+    /// Whether it says how low, and how high the time may be.
+    pub fn bounds(&self) -> (bool, bool) {
+        use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
+        let low = matches!(self.comparison, Equal | Greater | GreaterOrEqual);
+        let high = matches!(self.comparison, Equal | Less | LessOrEqual);
+        if self.is_falling() { (high, low) } else { (low, high) }
+    }
+
+    /// Which instants may be accepted, by one of these values, where each step has its argument, in their order.
+    pub fn span(&self, values: &[Value], arguments: &[Value], zones: &dyn Zones) -> Span {
+        let accepted = values.iter().filter(|value| **value != Value::Null).map(|value| self.accepted(value, zones));
+        let Some(accepted) = accepted.reduce(Span::with) else { return Span::default() };
+        let mut arguments = arguments.iter();
+        let mut kinds = vec![Kind::Instant];
+        for step in self.steps.iter().rev() {
+            let Some(kind) = step.makes(kinds[kinds.len() - 1]) else { return Span::default() };
+            kinds.push(kind);
+        }
+        kinds.pop();
+        let mut span = accepted;
+        for step in &self.steps {
+            let argument = if step.takes_argument() { arguments.next() } else { None };
+            let of = kinds.pop().unwrap_or(Kind::Instant);
+            span = undone(*step, of, span, argument.unwrap_or(&Value::Unknown), zones);
+        }
+        Span {
+            from: span.from.filter(|from| *from > FIRST).map(|from| from.min(LAST)),
+            until: span.until.filter(|until| *until < LAST).map(|until| until.max(FIRST)),
+        }
+    }
+
+    /// What is made of an instant, about: for estimates.
+    pub fn about(&self, instant: i64, arguments: &[Value], zones: &dyn Zones) -> Option<i64> {
+        let mut before = arguments.len();
+        let (mut kind, mut value) = (Kind::Instant, instant);
+        for step in self.steps.iter().rev() {
+            let argument = if step.takes_argument() {
+                before = before.checked_sub(1)?;
+                &arguments[before]
+            } else {
+                &Value::Null
+            };
+            let reversed = || {
+                let span = undone(*step, kind, Span { from: Some(value), until: Some(value) }, argument, zones);
+                span.from.zip(span.until)
+            };
+            value = match (step, argument) {
+                (Step::Trunc, Value::Text(unit)) => Unit::named(unit)?.floor(value),
+                (Step::Date, _) => value.div_euclid(DAY),
+                (Step::Midnight, _) => value.checked_mul(DAY)?,
+                (Step::Year | Step::IsoYear, _) => month_of(value.div_euclid(DAY)).0.checked_mul(SECOND)?,
+                (Step::Bin | Step::Round, _) => value,
+                // What is undone falls as what is made does.
+                (Step::Until, _) => reversed()?.0,
+                // It adds what undoing it takes away.
+                _ => {
+                    let (low, high) = reversed()?;
+                    value.checked_mul(2)?.checked_sub(low / 2 + high / 2)?
+                }
+            };
+            kind = step.makes(kind)?;
+        }
+        Some(value)
+    }
+
+    /// How long values stay the same, at least, in microseconds: for estimates.
+    pub fn grain(&self, arguments: &[Value]) -> i64 {
+        let mut arguments = arguments.iter();
+        let of_step = |step: &Step| match (step, if step.takes_argument() { arguments.next() } else { None }) {
+            (Step::Trunc, Some(Value::Text(unit))) => Unit::named(unit).map_or(1, Unit::longest),
+            (Step::Bin, Some(Value::Interval { days, micros, .. })) => i64::from(*days) * DAY + *micros,
+            (Step::Date, _) => DAY,
+            (Step::Year | Step::IsoYear, _) => 365 * DAY,
+            _ => 1,
+        };
+        self.steps.iter().map(of_step).max().unwrap_or(1)
+    }
+
+    /// Which values are accepted by what they are compared with.
+    fn accepted(&self, value: &Value, zones: &dyn Zones) -> Span {
+        let Some(kind) = self.kind() else { return Span::default() };
+        // PostgreSQL compares a date or a local time with an instant by the session's zone.
+        match (kind, value) {
+            (Kind::Date, Value::Of(Kind::Local, _)) => {
+                return undone(Step::Midnight, Kind::Date, self.accepted_as(value, zones, Kind::Local), value, zones);
+            }
+            (Kind::Local, Value::Of(Kind::Instant, _)) => {
+                let span = self.accepted_as(value, zones, Kind::Instant);
+                return undone(Step::Instant, Kind::Local, span, value, zones);
+            }
+            (Kind::Date, Value::Of(Kind::Instant, _)) => {
+                let span = self.accepted_as(value, zones, Kind::Instant);
+                let span = undone(Step::Instant, Kind::Local, span, value, zones);
+                return undone(Step::Midnight, Kind::Date, span, value, zones);
+            }
+            _ => {}
+        }
+        self.accepted_as(value, zones, kind)
+    }
+
+    fn accepted_as(&self, value: &Value, zones: &dyn Zones, kind: Kind) -> Span {
+        if let Value::Between(own, from, until) = *value {
+            return if own == kind { Span { from, until } } else { Span::default() };
+        }
+        let Some((low, high)) = units(value, kind, zones) else { return Span::default() };
+        match self.comparison {
+            Comparison::Less => Span { from: None, until: high.checked_sub(1) },
+            Comparison::LessOrEqual => Span { from: None, until: Some(high) },
+            Comparison::Equal => Span { from: Some(low), until: Some(high) },
+            Comparison::GreaterOrEqual => Span { from: Some(low), until: None },
+            Comparison::Greater => Span { from: low.checked_add(1), until: None },
+        }
+    }
+}
+
+impl FromStr for Way {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut words: Vec<&str> = text.split(' ').collect();
+        let comparison = match words.pop() {
+            Some("<") => Comparison::Less,
+            Some("<=") => Comparison::LessOrEqual,
+            Some("=") => Comparison::Equal,
+            Some(">=") => Comparison::GreaterOrEqual,
+            Some(">") => Comparison::Greater,
+            _ => return Err(()),
+        };
+        let steps: Result<Vec<Step>, ()> = words.into_iter().map(str::parse).collect();
+        Ok(Self { steps: steps?, comparison })
+    }
+}
+
+/// A value in the units of a kind: the number below it and the one above, which are the same where it is one.
+fn units(value: &Value, kind: Kind, zones: &dyn Zones) -> Option<(i64, i64)> {
+    let is_finite = |value: &i64| *value != i64::MIN && *value != i64::MAX;
+    match (kind, value) {
+        (Kind::Number, Value::Number(low, high)) => Some((*low, *high)),
+        (Kind::Days | Kind::Number, Value::Of(Kind::Days, number)) => {
+            let number = if kind == Kind::Days { *number } else { number.checked_mul(SECOND)? };
+            Some((number, number))
+        }
+        (Kind::Length, Value::Interval { months, days, micros }) => {
+            let months = i128::from(*months) * 30 + i128::from(*days);
+            let length = i64::try_from(months * i128::from(DAY) + i128::from(*micros)).ok()?;
+            Some((length, length))
+        }
+        (_, Value::Of(own, value)) if kind == *own => Some(*value).filter(is_finite).map(|value| (value, value)),
+        (Kind::Local | Kind::Instant, Value::Of(own @ (Kind::Date | Kind::Local), value)) if is_finite(value) => {
+            let local = if *own == Kind::Date { value.checked_mul(DAY)? } else { *value };
+            if kind == Kind::Local {
+                return Some((local, local));
+            }
+            let (least, most) = offsets(Zone::Session, local, zones);
+            Some((local.checked_sub(most)?, local.checked_sub(least)?))
+        }
+        _ => None,
+    }
+}
+
+/// The lowest and the highest offset of a zone around a time.
+fn offsets(zone: Zone<'_>, around: i64, zones: &dyn Zones) -> (i64, i64) {
+    let known = around.checked_sub(AROUND).zip(around.checked_add(AROUND));
+    let known = known.and_then(|(since, until)| zones.offsets(zone, since, until));
+    known.unwrap_or((-FARTHEST, FARTHEST))
+}
+
+fn div_up(value: i64, by: i64) -> i64 {
+    value.div_euclid(by) + i64::from(value.rem_euclid(by) != 0)
+}
+
+/// Which values may be before a step, where those after it are accepted.
+fn undone(step: Step, of: Kind, after: Span, argument: &Value, zones: &dyn Zones) -> Span {
+    let none = Span::default();
+    match step {
+        Step::Local => in_zone(Place::Session, after, zones, Direction::Local),
+        Step::Instant => in_zone(Place::Session, after, zones, Direction::Instant),
+        Step::LocalIn => Place::of(argument).map_or(none, |place| in_zone(place, after, zones, Direction::Local)),
+        Step::InstantIn => Place::of(argument).map_or(none, |place| in_zone(place, after, zones, Direction::Instant)),
+        Step::Date => Span {
+            from: after.from.and_then(|from| from.checked_mul(DAY)),
+            until: after.until.and_then(|until| until.checked_add(1)?.checked_mul(DAY)?.checked_sub(1)),
+        },
+        Step::Midnight => Span {
+            from: after.from.map(|from| div_up(from, DAY)),
+            until: after.until.map(|until| until.div_euclid(DAY)),
+        },
+        Step::Trunc => match argument {
+            Value::Text(unit) => Unit::named(unit).map_or(none, |unit| unit.before(after)),
+            _ => none,
+        },
+        Step::Bin => match *argument {
+            Value::Interval { months: 0, days, micros } => {
+                let length = i64::from(days).checked_mul(DAY).and_then(|days| days.checked_add(micros));
+                length.filter(|&length| length > 0).map_or(none, |length| after.before(-length, 0))
+            }
+            _ => none,
+        },
+        Step::Round => after.before(-SECOND, SECOND),
+        Step::Plus => shifted(argument, 1, of, after, zones),
+        Step::Minus => shifted(argument, -1, of, after, zones),
+        Step::PlusDays | Step::MinusDays => match *argument {
+            Value::Of(Kind::Days, days) => {
+                let days = if step == Step::PlusDays { days } else { -days };
+                after.before(days, days)
+            }
+            _ => none,
+        },
+        Step::Until | Step::Since => {
+            let Some((low, high)) = units(argument, of, zones) else { return none };
+            let plus = |bound: Option<i64>, other| bound.and_then(|bound| i64::checked_add(other, bound));
+            let minus = |bound: Option<i64>, other| bound.and_then(|bound| i64::checked_sub(other, bound));
+            match step {
+                Step::Since => Span { from: plus(after.from, low), until: plus(after.until, high) },
+                _ => Span { from: minus(after.until, low), until: minus(after.from, high) },
+            }
+        }
+        // A number in binary may be off by the last place.
+        Step::Epoch if of == Kind::Length => after.before(-2, 2),
+        Step::Epoch => after.before(SINCE_1970 - 2, SINCE_1970 + 2),
+        Step::Year => years(after),
+        // Its first day is one of the week around January 1.
+        Step::IsoYear => years(after).before(-4 * DAY, 4 * DAY),
+    }
+}
+
+/// Where a time is converted.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Session,
+    Named(&'a str),
+    /// At this offset.
+    At(i64),
+}
+
+impl<'a> Place<'a> {
+    fn of(value: &'a Value) -> Option<Self> {
+        match value {
+            Value::Text(name) => Some(Self::Named(name)),
+            Value::Interval { months: 0, days: 0, micros } if micros.unsigned_abs() <= LONGEST.unsigned_abs() => {
+                Some(Self::At(*micros))
+            }
+            _ => None,
+        }
+    }
+
+    fn offsets(self, around: i64, zones: &dyn Zones) -> (i64, i64) {
+        match self {
+            Self::Session => offsets(Zone::Session, around, zones),
+            Self::Named(name) => offsets(Zone::Named(name), around, zones),
+            Self::At(offset) => (offset, offset),
+        }
+    }
+}
+
+/// Which way a time is converted.
+#[derive(Clone, Copy, PartialEq)]
+enum Direction {
+    Local,
+    Instant,
+}
+
+fn in_zone(place: Place<'_>, after: Span, zones: &dyn Zones, direction: Direction) -> Span {
+    let by = |bound: i64, is_from: bool| {
+        let (least, most) = place.offsets(bound, zones);
+        match (direction, is_from) {
+            (Direction::Local, true) => bound.checked_sub(most),
+            (Direction::Local, false) => bound.checked_sub(least),
+            (Direction::Instant, true) => bound.checked_add(least),
+            (Direction::Instant, false) => bound.checked_add(most),
+        }
+    };
+    Span { from: after.from.and_then(|bound| by(bound, true)), until: after.until.and_then(|bound| by(bound, false)) }
+}
+
+/// Before an interval was added, or taken.
+fn shifted(interval: &Value, sign: i64, of: Kind, after: Span, zones: &dyn Zones) -> Span {
+    let Value::Interval { months, days, micros } = *interval else { return Span::default() };
+    let (months, days) = (i64::from(months) * sign, i64::from(days) * sign);
+    let Some(micros) = micros.checked_mul(sign) else { return Span::default() };
+    let is_long = |number: i64, most: i64| number.unsigned_abs() > most.unsigned_abs();
+    if is_long(months, 1_200_000) || is_long(days, LONGEST / DAY) || is_long(micros, LONGEST) {
+        return Span::default();
+    }
+    // 400 years are 4,800 months, of 146,097 days.
+    let of_months = months * 146_097 * (DAY / 4800);
+    let local = |span: Span, least, most| {
+        if of == Kind::Local {
+            return span.before(least, most);
+        }
+        let span = in_zone(Place::Session, span, zones, Direction::Instant);
+        in_zone(Place::Session, span.before(least, most), zones, Direction::Local)
+    };
+    // The time is added last.
+    let mut span = after.before(micros, micros);
+    if days != 0 {
+        span = local(span, days * DAY, days * DAY);
+    }
+    if months != 0 {
+        // So many months are never farther from their share of 400 years.
+        span = local(span, of_months - 6 * DAY, of_months + 6 * DAY);
+    }
+    span
+}
+
+/// A unit of `date_trunc()`.
+#[derive(Clone, Copy)]
+enum Unit {
+    /// Of this length. The first one begins so long after 2000-01-01.
+    Fixed(i64, i64),
+    /// Of so many months, from January of the year 1 on.
+    Months(i64),
+    /// At most so long.
+    AtMost(i64),
+}
+
+impl Unit {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().trim_end_matches('s') {
+            "microsecond" => Self::Fixed(1, 0),
+            "millisecond" => Self::Fixed(1000, 0),
+            "second" => Self::Fixed(SECOND, 0),
+            "minute" => Self::Fixed(60 * SECOND, 0),
+            "hour" => Self::Fixed(HOUR, 0),
+            "day" => Self::Fixed(DAY, 0),
+            "week" => Self::Fixed(7 * DAY, 2 * DAY),
+            "month" => Self::Months(1),
+            "quarter" => Self::Months(3),
+            "year" => Self::Months(12),
+            "decade" => Self::AtMost(3653 * DAY),
+            "century" => Self::AtMost(36_525 * DAY),
+            "millennium" => Self::AtMost(365_250 * DAY),
+            _ => return None,
+        })
+    }
+
+    /// The beginning of the unit that a time is in, or earlier.
+    fn floor(self, time: i64) -> i64 {
+        match self {
+            Self::Fixed(length, first) => time.checked_sub(first).map_or(time, |it| time - it.rem_euclid(length)),
+            Self::Months(count) => {
+                let (year, month) = month_of(time.div_euclid(DAY));
+                let number = year * 12 + month - 1;
+                let number = number - number.rem_euclid(count);
+                first_day(number.div_euclid(12), number.rem_euclid(12) + 1) * DAY
+            }
+            Self::AtMost(_) => time,
+        }
+    }
+
+    /// How long it is, at most.
+    const fn longest(self) -> i64 {
+        match self {
+            Self::Fixed(length, _) | Self::AtMost(length) => length,
+            Self::Months(1) => 31 * DAY,
+            Self::Months(3) => 92 * DAY,
+            Self::Months(_) => 366 * DAY,
+        }
+    }
+
+    /// What may be before its beginning was taken.
+    fn before(self, after: Span) -> Span {
+        let until = after.until.and_then(|until| self.floor(until).checked_add(self.longest() - 1));
+        Span { from: after.from, until }
+    }
+}
+
+/// The year and the month of a day since 2000-01-01.
+fn month_of(day: i64) -> (i64, i64) {
+    // Years that begin in March, from March of the year 0 on, so that a leap day is the last one.
+    let day = day + 730_425;
+    let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let (year, month) = (year + era * 400, month + 3);
+    if month > 12 { (year + 1, month - 12) } else { (year, month) }
+}
+
+/// The first day of a month, since 2000-01-01.
+fn first_day(year: i64, month: i64) -> i64 {
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (153 * month + 2) / 5 - 730_425
+}
+
+/// The local times of years, which are numbers.
+fn years(after: Span) -> Span {
+    // There is no year 0; years before Christ are left alone.
+    let first = |year: i64| (1..200_000).contains(&year).then(|| first_day(year, 1) * DAY);
+    Span {
+        from: after.from.and_then(|from| first(div_up(from, SECOND))),
+        until: after.until.and_then(|until| first(until.div_euclid(SECOND) + 1)).map(|until| until - 1),
+    }
+}

@@ -1,0 +1,52 @@
+//! Something that is tried, and undone.
+
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys;
+use pgrx::pg_sys::panic::CaughtError;
+use pgrx::prelude::*;
+use std::panic::AssertUnwindSafe;
+use std::ptr;
+
+/// An error that ended what was tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptError {
+    /// Its SQLSTATE.
+    pub code: PgSqlErrorCode,
+    /// Its message.
+    pub message: String,
+    /// Its detail.
+    pub detail: Option<String>,
+}
+
+/// Runs this in a subtransaction, which is rolled back whatever came of it. A cancel ends the statement, as it always does.
+pub fn undone<T>(work: impl FnOnce() -> T) -> Result<T, AttemptError> {
+    // SAFETY: what a subtransaction changes in this process beside what its end puts back are these two, which are set back below.
+    let (context, owner) = unsafe {
+        let kept = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
+        pg_sys::BeginInternalSubTransaction(ptr::null());
+        pg_sys::MemoryContextSwitchTo(kept.0);
+        kept
+    };
+    let ended = |caught: CaughtError| {
+        let failure = match &caught {
+            CaughtError::PostgresError(report) | CaughtError::ErrorReport(report) => AttemptError {
+                code: report.sql_error_code(),
+                message: report.message().to_owned(),
+                detail: report.detail().map(str::to_owned),
+            },
+            CaughtError::RustPanic { .. } => caught.rethrow(),
+        };
+        if failure.code == PgSqlErrorCode::ERRCODE_QUERY_CANCELED {
+            caught.rethrow();
+        }
+        Err(failure)
+    };
+    let result = PgTryBuilder::new(AssertUnwindSafe(|| Ok(work()))).catch_others(ended).execute();
+    // SAFETY: ends the subtransaction that was begun above, and no other: what `work` began, it has ended, or the error has.
+    unsafe {
+        pg_sys::RollbackAndReleaseCurrentSubTransaction();
+        pg_sys::MemoryContextSwitchTo(context);
+        pg_sys::CurrentResourceOwner = owner;
+    }
+    result
+}

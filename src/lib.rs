@@ -49,7 +49,9 @@ extension_sql_file!("../sql/parts/status.sql", requires = ["database"]);
 extension_sql_file!("../sql/parts/text.sql", requires = ["status"]);
 extension_sql_file!("../sql/parts/time.sql", requires = ["text"]);
 extension_sql_file!("../sql/parts/partitions.sql", requires = ["time"]);
-extension_sql_file!("../sql/parts/bounds.sql", requires = ["partitions"]);
+extension_sql_file!("../sql/parts/privileges.sql", requires = ["partitions"]);
+extension_sql_file!("../sql/parts/default_rows.sql", requires = ["privileges"]);
+extension_sql_file!("../sql/parts/bounds.sql", requires = ["default_rows"]);
 extension_sql_file!("../sql/parts/leases.sql", requires = ["bounds"]);
 extension_sql_file!("../sql/parts/moving.sql", requires = ["leases"]);
 extension_sql_file!("../sql/parts/preflight.sql", requires = ["moving"]);
@@ -67,7 +69,7 @@ pub extern "C-unwind" fn _PG_init() {
     planner::init();
     generator::explain::init();
     if preloading {
-        postgres::time::tsc::init();
+        postgres::time::counter::init();
         shared::init();
         generator::keeper::init();
         registry_process::init();

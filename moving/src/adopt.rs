@@ -2,8 +2,8 @@
 
 use crate::record::{self, Memo};
 use crate::{
-    Before, Column, Facts, ForeignKey, MovePlan, MoveStep, Oid, Source, Values, Width, literal, sequences, views,
-    writers,
+    Before, Column, Facts, ForeignKey, MovePlan, MoveStep, Oid, Source, Values, Waiver, Width, functions, literal,
+    partitioned, sequences, views, waiver, writers,
 };
 
 /// How columns are to get snowflake IDs.
@@ -16,6 +16,8 @@ pub struct Adoption {
     pub markers: Vec<String>,
     /// Whether views that stand in the way are dropped and created again.
     pub recreate_views: bool,
+    /// What is waived of what may stand in the way.
+    pub waived: Vec<Waiver>,
 }
 
 /// Whether a column has IDs, and all that refer to it are as wide.
@@ -46,6 +48,11 @@ pub fn adopt_all(all: &Facts, keys: &[Facts], wish: &Adoption) -> MovePlan {
     find_obstacles(&mut plan, all, &widened, wish);
     open.iter().for_each(|(key, _)| check_values(&mut plan, key, wish.first_id));
     open.iter().for_each(|(key, _)| writers::check(&mut plan, key));
+    open.iter().for_each(|(key, _)| partitioned::check(&mut plan, key, wish));
+    open.iter().for_each(|(key, _)| waiver::check(&mut plan, key, &wish.waived));
+    if !widened.is_empty() {
+        functions::check(&mut plan, all, &wish.waived);
+    }
     let recreates = wish.recreate_views && !widened.is_empty();
     if recreates {
         views::find_obstacles(&mut plan, all);
@@ -76,6 +83,9 @@ pub fn adopt_all(all: &Facts, keys: &[Facts], wish: &Adoption) -> MovePlan {
     }
     if recreates {
         plan.steps.extend(views::fillings(all));
+    }
+    if !widened.is_empty() {
+        functions::renew(&mut plan, all);
     }
     for (key, _) in &open {
         plan.notes.extend(notes_of_key(key, wish.first_id));
@@ -472,19 +482,19 @@ fn notes(facts: &Facts, changed: &[Oid], widened: &[&Column], has_sequences: boo
             facts.publications.join(", ")
         ));
     }
-    if !facts.mentions.is_empty() && !widened.is_empty() {
-        notes.push(format!(
-            "look for variables and arguments of type integer in functions whose source names one of the tables: {}",
-            facts.mentions.join(", ")
-        ));
+    if !widened.is_empty() {
+        notes.extend(functions::notes(facts));
     }
     if !widened.is_empty() {
         let tables: Vec<String> = changed.iter().map(|&oid| facts.name(oid).to_owned()).collect();
-        notes.push(
+        let open = match facts.sessions {
+            0 => String::new(),
+            number => format!("; other sessions open in this database now: {number}"),
+        };
+        notes.push(format!(
             "sessions that have prepared a statement which returns a widened column get \"cached plan must not change result type\" \
-             until it is prepared again: some clients do that by themselves, others must connect again"
-                .to_owned(),
-        );
+             until it is prepared again: some clients do that by themselves, others must connect again{open}"
+        ));
         notes.push(format!("statistics of widened columns are gone: ANALYZE {} afterwards", tables.join(", ")));
     }
     if has_sequences {

@@ -1,5 +1,7 @@
 //! What the catalogue says of a column that holds IDs, and of all columns that must hold the same.
 
+use crate::functions::Function;
+use crate::partitioned::PartitionedByKey;
 use crate::sequences::Sequence;
 use crate::views::View;
 use crate::writers::Writer;
@@ -144,18 +146,26 @@ pub struct Facts {
     pub values: Option<Values>,
     /// The function that makes IDs, as a statement writes it: `public.snowflake_next()`.
     pub next: String,
-    /// Functions whose source has the name of one of the tables.
-    pub mentions: Vec<String>,
+    /// Functions that run for a row of one of the tables, or name one.
+    pub functions: Vec<Function>,
+    /// Those of the tables that are partitioned by the key.
+    pub partitioned: Vec<PartitionedByKey>,
     /// The views that depend on the columns that become wider, also by way of other views.
     pub views: Vec<View>,
     /// The CHECK constraints on these columns, each with its name and expression.
     pub checks: Vec<String>,
     /// Constraints of the columns' domains that no new ID passes: `public.small: CHECK (VALUE < 10)`.
     pub refused_by: Vec<String>,
+    /// Expressions that cast one of the columns to a smaller type: `index public.i casts id to integer: (id)::integer`.
+    pub casts: Vec<String>,
+    /// CHECK constraints on one of the columns alone that no new ID passes: `t_id_check: (id < 10)`.
+    pub refused_by_checks: Vec<String>,
     /// Statements that give what PostgreSQL makes again by itself, when a column's type changes, what it then leaves out.
     pub left_out: Vec<String>,
     /// Publications that one of the tables is in.
     pub publications: Vec<String>,
+    /// How many other sessions are open in the database.
+    pub sessions: u64,
 }
 
 /// Adds what is not there yet.
@@ -187,10 +197,12 @@ impl Facts {
             add(&mut all.columns, &key.columns, |it| (it.relation, it.number));
             add(&mut all.foreign_keys, &key.foreign_keys, |it| (it.from, it.name.clone()));
             add(&mut all.views, &key.views, |it| it.oid);
+            add(&mut all.functions, &key.functions, |it| it.oid);
             for (texts, more) in [
-                (&mut all.mentions, &key.mentions),
                 (&mut all.checks, &key.checks),
                 (&mut all.refused_by, &key.refused_by),
+                (&mut all.casts, &key.casts),
+                (&mut all.refused_by_checks, &key.refused_by_checks),
                 (&mut all.left_out, &key.left_out),
                 (&mut all.publications, &key.publications),
             ] {
@@ -240,7 +252,7 @@ impl Facts {
     }
 
     /// The table that is to get IDs, or to lose them; `None` where there is none, which cannot be.
-    pub(crate) fn table(&self) -> Option<&Relation> {
+    pub fn table(&self) -> Option<&Relation> {
         self.relation(self.key().relation)
     }
 
@@ -257,7 +269,8 @@ impl Facts {
         relations.filter(|relation| Some(relation.owner.oid) != owner).collect()
     }
 
-    pub(crate) fn relation(&self, oid: Oid) -> Option<&Relation> {
+    /// What is known of a table.
+    pub fn relation(&self, oid: Oid) -> Option<&Relation> {
         self.relations.iter().find(|relation| relation.oid == oid)
     }
 

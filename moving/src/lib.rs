@@ -8,19 +8,25 @@
 
 mod adopt;
 mod facts;
+mod functions;
+mod partitioned;
 mod plan;
 mod record;
 mod release;
 mod sequences;
 pub mod target;
 mod views;
+mod waiver;
 mod writers;
 
 pub use adopt::{Adoption, adopt, adopt_all, is_done};
 pub use facts::{Column, Facts, ForeignKey, Oid, Relation, Role, Source, Values, Width};
+pub use functions::Function;
+pub use partitioned::PartitionedByKey;
 pub use plan::{Actor, MovePlan, MoveStep, literal};
 pub use record::Before;
 pub use release::{Release, ReleaseError, begins_at, put_back, release};
 pub use sequences::{LastValue, Options, Sequence};
 pub use views::View;
+pub use waiver::Waiver;
 pub use writers::{Writer, shut_out};

@@ -31,7 +31,7 @@ pub enum Actor {
     Caller,
     /// The owner of the table: PostgreSQL may run functions of his.
     Owner,
-    /// The owner of a view.
+    /// The owner of a view, or of a function.
     Role(Oid),
 }
 
@@ -67,10 +67,14 @@ pub struct MovePlan {
     pub not_owned: Vec<String>,
     /// The tables to lock before the facts are read on which the statements depend, in this order.
     pub locks: Vec<Oid>,
+    /// The functions to lock with these, as statements change them.
+    pub functions: Vec<Oid>,
     /// The statements, in order.
     pub steps: Vec<MoveStep>,
     /// What one should know beside.
     pub notes: Vec<String>,
+    /// Whether something stands in the way and is waived.
+    pub has_waived: bool,
 }
 
 impl MovePlan {

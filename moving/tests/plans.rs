@@ -1,14 +1,18 @@
 //! Plans of made-up tables: which statements there are, in which order, and what they lock and rewrite.
 
 use snowflake_moving::{
-    Actor, Adoption, Column, Facts, ForeignKey, LastValue, MovePlan, Oid, Options, Relation, Release, ReleaseError,
-    Role, Sequence, Source, Values, View, Width, Writer, begins_at, is_done, literal, put_back, release,
+    Actor, Adoption, Column, Facts, ForeignKey, Function, LastValue, MovePlan, Oid, Options, PartitionedByKey,
+    Relation, Release, ReleaseError, Role, Sequence, Source, Values, View, Waiver, Width, Writer, begins_at, is_done,
+    literal, put_back, release,
 };
 
 const FIRST: i64 = 1 << 60;
 
 fn adopt(facts: &Facts, first_id: i64) -> MovePlan {
-    snowflake_moving::adopt(facts, &Adoption { first_id, markers: vec!["m".to_owned()], recreate_views: false })
+    snowflake_moving::adopt(
+        facts,
+        &Adoption { first_id, markers: vec!["m".to_owned()], recreate_views: false, waived: Vec::new() },
+    )
 }
 
 fn relation(oid: u32, name: &str) -> Relation {
@@ -95,12 +99,16 @@ fn serial(width: Width, other: Width) -> Facts {
         foreign_keys: vec![foreign_key("u_t_id_fkey", (1, "t_id"), (2, "id"))],
         source: Source::Default("nextval('s'::regclass)".to_owned()),
         sequences: vec![sequence("s")],
+        sessions: 0,
         writers: Vec::new(),
         values: Some(Values { lowest: 1, highest: 9 }),
         next: "public.snowflake_next()".to_owned(),
-        mentions: Vec::new(),
+        functions: Vec::new(),
+        partitioned: Vec::new(),
         checks: Vec::new(),
         refused_by: Vec::new(),
+        casts: Vec::new(),
+        refused_by_checks: Vec::new(),
         left_out: Vec::new(),
         publications: Vec::new(),
         views: Vec::new(),
@@ -621,7 +629,10 @@ fn with_views(views: Vec<View>) -> Facts {
 }
 
 fn recreating(facts: &Facts) -> MovePlan {
-    snowflake_moving::adopt(facts, &Adoption { first_id: FIRST, markers: vec!["m".to_owned()], recreate_views: true })
+    snowflake_moving::adopt(
+        facts,
+        &Adoption { first_id: FIRST, markers: vec!["m".to_owned()], recreate_views: true, waived: Vec::new() },
+    )
 }
 
 #[test]
@@ -696,7 +707,7 @@ fn statements_are_run_as_the_owners_of_tables_and_views() {
     facts.views[0].is_populated = true;
     let plan = snowflake_moving::adopt(
         &facts,
-        &Adoption { recreate_views: true, first_id: FIRST, markers: vec![String::new()] },
+        &Adoption { recreate_views: true, first_id: FIRST, markers: vec![String::new()], waived: Vec::new() },
     );
     let others: Vec<_> = plan.steps.iter().filter(|step| step.actor != Actor::Owner).collect();
     let shown: Vec<_> = others.iter().map(|step| (&*step.statement, step.actor, step.fills_view)).collect();
@@ -723,7 +734,7 @@ fn views_are_filled_when_all_of_them_are_there() {
     facts.views.iter_mut().for_each(|view| (view.is_materialized, view.is_populated) = (true, true));
     let plan = snowflake_moving::adopt(
         &facts,
-        &Adoption { recreate_views: true, first_id: FIRST, markers: vec![String::new()] },
+        &Adoption { recreate_views: true, first_id: FIRST, markers: vec![String::new()], waived: Vec::new() },
     );
     let created: Vec<_> =
         statements(&plan).into_iter().filter(|it| it.contains("v1") && !it.contains("DROP")).collect();
@@ -806,7 +817,7 @@ fn two() -> [Facts; 2] {
 
 fn adopt_all(keys: &[Facts]) -> MovePlan {
     let markers = vec!["m".to_owned(); keys.len()];
-    let wish = Adoption { first_id: FIRST, markers, recreate_views: false };
+    let wish = Adoption { first_id: FIRST, markers, recreate_views: false, waived: Vec::new() };
     snowflake_moving::adopt_all(&Facts::of_all(keys).unwrap(), keys, &wish)
 }
 
@@ -911,7 +922,7 @@ fn who_inserts_and_cannot_any_more_is_in_the_way() {
     };
     let plan = snowflake_moving::adopt(
         &facts,
-        &Adoption { first_id: FIRST, markers: vec!["m".to_owned()], recreate_views: false },
+        &Adoption { first_id: FIRST, markers: vec!["m".to_owned()], recreate_views: false, waived: Vec::new() },
     );
     assert_eq!(plan.obstacles.len(), 1);
     assert!(
@@ -919,4 +930,47 @@ fn who_inserts_and_cannot_any_more_is_in_the_way() {
         "{:?}",
         plan.obstacles
     );
+}
+
+/// What breaks INSERTs is in the way, and becomes a note where it is waived by its name.
+#[test]
+fn what_the_catalogue_shows_to_break_inserts_can_be_waived() {
+    let function = Function {
+        oid: Oid(9),
+        name: "f()".to_owned(),
+        callers: vec!["trigger w on table t".to_owned()],
+        source: "DECLARE v integer; BEGIN v := NEW.id; END".to_owned(),
+        is_plpgsql: true,
+        renewal: None,
+        owner: Oid(10),
+    };
+    let partitioned = PartitionedByKey { table: Oid(2), bounds: vec!["FOR VALUES FROM (1) TO (10)".to_owned()] };
+    let facts = Facts {
+        casts: vec!["index i casts id to integer: (id)::integer".to_owned()],
+        refused_by_checks: vec!["few: (id < 10)".to_owned()],
+        functions: vec![function],
+        partitioned: vec![partitioned],
+        ..serial(Width::Eight, Width::Four)
+    };
+    let adopt = |waived: &[Waiver]| {
+        snowflake_moving::adopt(
+            &facts,
+            &Adoption {
+                first_id: FIRST,
+                markers: vec!["m".to_owned()],
+                recreate_views: false,
+                waived: waived.to_vec(),
+            },
+        )
+    };
+    let plan = adopt(&[]);
+    assert_eq!((plan.obstacles.len(), plan.hints.len(), plan.has_waived), (4, 4, false), "{plan:#?}");
+    for waiver in Waiver::ALL {
+        let way = format!("pg_snowflake.waive = '{}'", waiver.name());
+        assert_eq!(plan.obstacles.iter().filter(|it| it.contains(&way)).count(), 1, "{plan:#?}");
+        let plan = adopt(&[waiver]);
+        assert!(plan.has_waived && !plan.obstacles.iter().any(|it| it.contains(&way)), "{plan:#?}");
+        assert_eq!((plan.obstacles.len(), plan.notes.iter().filter(|it| it.starts_with("waived: ")).count()), (3, 1));
+    }
+    assert!(adopt(&Waiver::ALL).obstacles.is_empty());
 }

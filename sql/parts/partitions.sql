@@ -17,11 +17,12 @@ CREATE FUNCTION snowflake_maintain_partitions(
     ahead interval,
     retention interval DEFAULT NULL,
     expired text DEFAULT 'detach',
-    dry_run boolean DEFAULT false
+    dry_run boolean DEFAULT false,
+    default_rows text DEFAULT 'refuse'
 ) RETURNS TABLE (partition text, action text, since timestamptz, until timestamptz, statement text, note text)
     LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 ROWS 4
     AS 'MODULE_PATHNAME', 'snowflake_maintain_partitions';
-COMMENT ON FUNCTION snowflake_maintain_partitions(regclass, interval, interval, interval, text, boolean) IS
+COMMENT ON FUNCTION snowflake_maintain_partitions(regclass, interval, interval, interval, text, boolean, text) IS
     'for a job: creates the missing partitions of the time ahead, and detaches or drops those that are older than the retention';
 
 -- For pg_partman from 5.2 on, for a partition key of type text that holds IDs in decimal form.

@@ -60,7 +60,9 @@ CREATE FUNCTION snowflake_segments(all_servers boolean DEFAULT true) RETURNS TAB
     held bigint,
     range_size bigint,
     per_second double precision,
-    lasts interval
+    lasts interval,
+    conflicts bigint,
+    waits bigint
 )
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED COST 10000 ROWS 100
     AS 'MODULE_PATHNAME', 'snowflake_segments';

@@ -5,7 +5,7 @@ use crate::postgres::wording::{duration, preload_line};
 use crate::settings;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::PgSqlErrorCode::*;
-use snowflake_core::{FieldError, Layout, Micros, UnixMicros};
+use snowflake_core::{FieldError, Layout, Micros, UnixMicros, WorkerBits};
 
 /// Why no ID is made.
 #[derive(Clone, Debug)]
@@ -15,7 +15,12 @@ pub enum GeneratorError {
     /// This function needs a primary, and the server is a standby, or still recovering.
     InRecovery(&'static str),
     /// The configuration names no worker.
-    NoWorker(FieldError),
+    NoWorker {
+        /// What it does not name.
+        missing: FieldError,
+        /// The worker that the server had before, which may be another's by now.
+        previous: Option<WorkerBits>,
+    },
     /// The clock is too far behind the last ID.
     ClockBehind {
         /// By how much.
@@ -40,7 +45,7 @@ impl GeneratorError {
         match self {
             Self::NotPreloaded => not_preloaded(),
             Self::InRecovery(function) => in_recovery(function),
-            Self::NoWorker(missing) => no_worker(&missing, layout),
+            Self::NoWorker { missing, previous } => no_worker(&missing, previous, layout),
             Self::ClockBehind { behind, waited } => clock_behind(behind, waited),
             Self::ClockStopped { waited } => error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "the clock stands still")
                 .set_detail(format!("The call waited {} for the next tick of the layout.", duration(waited)))
@@ -65,15 +70,26 @@ fn in_recovery(function: &str) -> ErrorReport {
     })
 }
 
-fn no_worker(missing: &FieldError, layout: &Layout) -> ErrorReport {
+fn no_worker(missing: &FieldError, previous: Option<WorkerBits>, layout: &Layout) -> ErrorReport {
     let (FieldError::Missing(field) | FieldError::NoSuchField(field) | FieldError::TooHigh { field, .. }) = *missing;
+    let had = previous.and_then(|bits| layout.field(i64::try_from(bits.0).ok()?, field).ok()?);
+    let given_away = had.map(|had| format!(" Number {had}, which this server had, may be another's by now."));
+    // Not the number that was just handed over.
+    let example = match had {
+        Some(1) if layout.max(field) == 1 => 0,
+        Some(1) => 2,
+        _ => 1,
+    };
     let message = format!("pg_snowflake.{field}_id is not set");
     error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
         .set_detail(format!(
-            "Every server that makes IDs needs a {field} ID from 0 to {}, different from all others'.",
-            layout.max(field)
+            "Every server that makes IDs needs a {field} ID from 0 to {}, different from all others'.{}",
+            layout.max(field),
+            given_away.unwrap_or_default()
         ))
-        .set_hint(format!("For example: ALTER SYSTEM SET pg_snowflake.{field}_id = 1; SELECT pg_reload_conf();"))
+        .set_hint(format!(
+            "For example: ALTER SYSTEM SET pg_snowflake.{field}_id = {example}; SELECT pg_reload_conf();"
+        ))
 }
 
 fn clock_behind(behind: Micros, waited: Micros) -> ErrorReport {

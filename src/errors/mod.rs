@@ -6,7 +6,7 @@ pub mod moving;
 pub mod partitions;
 pub mod preflight;
 pub mod record;
-mod report;
+pub mod report;
 pub mod reservation;
 pub mod segments;
 pub mod values;
@@ -97,6 +97,17 @@ impl Error {
     #[cold]
     #[inline(never)]
     pub fn raise_in(self, layout: &Layout) -> ! {
+        self.shown(layout).report(PgLogLevel::ERROR);
+        unreachable!("reporting an ERROR does not return")
+    }
+
+    /// Warns of it, and goes on.
+    pub fn warn(self) {
+        self.shown(settings::layout()).report(PgLogLevel::WARNING);
+    }
+
+    /// The report, in the encoding of the database.
+    fn shown(self, layout: &Layout) -> ErrorReport {
         let mut report = self.report(layout);
         if let Some(detail) = report.detail().map(encoding::shown) {
             report = report.set_detail(detail);
@@ -104,8 +115,7 @@ impl Error {
         if let Some(hint) = report.hint().map(encoding::shown) {
             report = report.set_hint(hint);
         }
-        report.report(PgLogLevel::ERROR);
-        unreachable!("reporting an ERROR does not return")
+        report
     }
 
     /// Its message and its hint, for a row of a result.

@@ -56,6 +56,9 @@ pub enum MovingError {
     },
     /// The default of this column calls another function than was meant.
     OtherDefault(String),
+    /// Rows of this table could not be written any more, as this message and detail say. The move is made all the same where something was
+    /// waived.
+    Unwritable(String, String, Option<String>, bool),
     /// The transaction is not READ COMMITTED.
     Isolation,
     /// A query of the extension's own failed.
@@ -82,6 +85,7 @@ impl MovingError {
             Self::ViewChanged(view) => view_changed(&view),
             Self::ViewRebound { view, before, now } => view_rebound(&view, before, now),
             Self::OtherDefault(column) => other_default(&column),
+            Self::Unwritable(table, problem, detail, is_made) => unwritable(&table, &problem, detail, is_made),
             Self::Isolation => isolation(),
             Self::Query(problem) => {
                 error(ERRCODE_INTERNAL_ERROR, "could not read what there is to move").set_detail(problem)
@@ -244,6 +248,17 @@ fn other_default(column: &str) -> ErrorReport {
     error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
         .set_detail("The name snowflake_next(), with the schema of the extension, means a function that is not the extension's.")
         .set_hint("Nothing was changed. Find out who created that function.")
+}
+
+fn unwritable(table: &str, problem: &str, detail: Option<String>, is_made: bool) -> ErrorReport {
+    let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
+    error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &format!("rows of table {table} could not be written any more"))
+        .set_detail(format!("A row was tried, which could be written before: {problem}{detail}"))
+        .set_hint(if is_made {
+            "The table is moved all the same, as pg_snowflake.waive says. Mend what failed."
+        } else {
+            "Nothing was changed. Mend what failed, or SET pg_snowflake.probe = off to move the table without a try."
+        })
 }
 
 // The table or the column.

@@ -7,6 +7,7 @@ use crate::postgres::wording::duration;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::PgSqlErrorCode::*;
 use pgrx::prelude::*;
+use snowflake_core::pieces::upkeep::MAX_AHEAD;
 use snowflake_core::pieces::{Edge, MAX_PIECES, PieceLengthError, PiecesError};
 use snowflake_core::quote::shortened;
 use snowflake_core::{Layout, NotAnId};
@@ -52,6 +53,8 @@ pub enum PartitionError {
     NegativeSpan(&'static str, String),
     /// This is no word for what happens to old partitions.
     Expired(String),
+    /// A word for what to do with rows of the default partition that means nothing.
+    DefaultRowsWord(String),
     /// The time from the first `timestamptz`, the present, to the second is not cut into such pieces.
     Ahead(i64, i64, PiecesError),
     /// A partition that lies in the time ahead has a bound that is no time.
@@ -82,12 +85,6 @@ pub struct DefaultRows {
     pub id: i64,
     /// The default partition's name.
     pub name: String,
-    /// The default partition, with the schema and quoted as in a statement.
-    pub quoted: String,
-    /// The column of the IDs, quoted.
-    pub column: String,
-    /// All IDs that are to be in partitions after the call.
-    pub all: Range<i64>,
 }
 
 impl PartitionError {
@@ -107,6 +104,7 @@ impl PartitionError {
             Self::NothingToMaintain(argument) => null(argument, NOTHING_TO_MAINTAIN_HINT),
             Self::NegativeSpan(argument, interval) => negative_span(argument, &interval),
             Self::Expired(word) => bad_expired(&word),
+            Self::DefaultRowsWord(word) => bad_default_rows(&word),
             Self::Ahead(now, until, problem) => bad_ahead(now, until, problem, layout),
             Self::NoTime(partition) => no_time(&partition, layout),
             Self::HasDefault(table) => has_default(&table),
@@ -158,6 +156,12 @@ fn bad_expired(word: &str) -> ErrorReport {
         .set_hint("Detached partitions stay as tables; dropped ones are gone with their rows.")
 }
 
+fn bad_default_rows(word: &str) -> ErrorReport {
+    let message = format!("default_rows must be \"refuse\" or \"move\", not \"{}\"", shortened(word));
+    error(ERRCODE_INVALID_PARAMETER_VALUE, &message)
+        .set_hint("Rows of the default partition are in the way of partitions for them; \"move\" puts them there.")
+}
+
 fn bad_range(since: i64, until: i64, problem: PiecesError, layout: &Layout) -> ErrorReport {
     let [from, to] = [since, until].map(timestamptz::display);
     let whole = format!("The range is from {from} to before {to}.");
@@ -192,7 +196,9 @@ fn bad_ahead(now: i64, until: i64, problem: PiecesError, layout: &Layout) -> Err
     match problem {
         PiecesError::SinceOutOfRange => report.set_hint("That is what the server's clock says. Set it right."),
         PiecesError::UntilOutOfRange => report.set_hint("Give a shorter ahead."),
-        PiecesError::TooMany(_) => report.set_hint("Give a longer every, or a shorter ahead."),
+        PiecesError::TooMany(_) => report
+            .set_detail(format!("No more than {MAX_AHEAD} partitions of the time ahead are looked for."))
+            .set_hint("Give a longer every, or a shorter ahead."),
         _ => report,
     }
 }
@@ -289,7 +295,7 @@ fn no_time(Partition { parent, name, ids }: &Partition, layout: &Layout) -> Erro
 }
 
 fn default_rows(rows: &DefaultRows, layout: &Layout) -> ErrorReport {
-    let DefaultRows { wanted, id, name, quoted, column, all } = rows;
+    let DefaultRows { wanted, id, name } = rows;
     let parent = &wanted.parent;
     let message = format!("default partition \"{name}\" has rows of a partition that is to be made");
     error(ERRCODE_CHECK_VIOLATION, &message)
@@ -299,11 +305,9 @@ fn default_rows(rows: &DefaultRows, layout: &Layout) -> ErrorReport {
             range(&wanted.ids, layout)
         ))
         .set_hint(format!(
-            "Move such rows, for example in one transaction: ALTER TABLE {parent} DETACH PARTITION {quoted}; then \
-             this call again; then WITH moved AS (DELETE FROM {quoted} WHERE {column} >= {} AND {column} < {} \
-             RETURNING *) INSERT INTO {parent} SELECT * FROM moved; then ALTER TABLE {parent} ATTACH PARTITION \
-             {quoted} DEFAULT;",
-            all.start, all.end
+            "This makes the partitions of such rows, and moves the rows there: CALL \
+             snowflake_partition_default_rows('{}', every => ...); then make this call again.",
+            parent.replace('\'', "''")
         ))
 }
 

@@ -26,7 +26,10 @@ pub fn times(layout: &Layout) -> String {
     )
 }
 
+/// What is said where nothing is known.
+pub const NO_ANSWER: &str = "The registry has not answered yet.";
+
 /// What is known of the registry's trouble.
 pub fn or_no_answer(trouble: Option<String>) -> String {
-    trouble.unwrap_or_else(|| "The registry has not answered yet.".to_owned())
+    trouble.unwrap_or_else(|| NO_ANSWER.to_owned())
 }

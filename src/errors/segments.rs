@@ -9,6 +9,36 @@ use snowflake_core::Micros;
 use snowflake_core::quote::shortened;
 use snowflake_core::segment::Tag;
 
+/// Servers ask for ranges of a tag all the time, as its largest range is too small, and collide.
+#[derive(Clone, Copy, Debug)]
+pub struct Collisions {
+    /// How often that happened to this server.
+    pub conflicts: u64,
+    /// The largest range.
+    pub largest: u64,
+    /// One that is large enough.
+    pub enough: u64,
+}
+
+impl Collisions {
+    /// What happens, as a sentence.
+    pub fn cause(&self) -> String {
+        format!(
+            "Servers ask for its ranges at the same time, and {} times another was faster than this one: its largest_range, {}, is too \
+             small for the rate.",
+            self.conflicts, self.largest
+        )
+    }
+
+    /// What to do.
+    pub fn remedy(&self) -> String {
+        format!(
+            "Drop it and create it again with largest_range => {} or more: it goes on above what was used.",
+            self.enough
+        )
+    }
+}
+
 /// Why a number is not taken, or a tag not changed.
 #[derive(Clone, Debug)]
 pub enum SegmentError {
@@ -58,6 +88,8 @@ pub enum SegmentError {
         tag: Tag,
         /// What is known of the cause.
         trouble: Option<String>,
+        /// Where servers collide on the tag.
+        collisions: Option<Collisions>,
         /// How long the call waited.
         waited: Micros,
     },
@@ -111,7 +143,7 @@ impl SegmentError {
             )
             .set_detail(format!("Its last number is {last}.")),
             Self::Full { tag } => full(&tag),
-            Self::NoNumbers { tag, trouble, waited } => no_numbers(&tag, trouble, waited),
+            Self::NoNumbers { tag, trouble, collisions, waited } => no_numbers(&tag, trouble, collisions, waited),
             Self::NotAnswered { tag, is_unknown, trouble } => not_answered(&tag, is_unknown, trouble),
             Self::Stopping => error(ERRCODE_ADMIN_SHUTDOWN, "this server is being stopped, and takes no more numbers")
                 .set_detail("It has given its numbers back to the registry."),
@@ -131,15 +163,20 @@ fn full(tag: &Tag) -> ErrorReport {
         .set_hint("Raise pg_snowflake.max_segments, and restart the server.")
 }
 
-fn no_numbers(tag: &Tag, trouble: Option<String>, waited: Micros) -> ErrorReport {
+fn no_numbers(tag: &Tag, trouble: Option<String>, collisions: Option<Collisions>, waited: Micros) -> ErrorReport {
+    let remedy = collisions.filter(|_| trouble.is_none()).map(|collisions| collisions.remedy());
+    let cause = trouble.or_else(|| collisions.map(|collisions| collisions.cause()));
     error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &format!("this server has no numbers of segment \"{tag}\""))
         .set_detail(format!(
             "{} The call waited {} (pg_snowflake.max_wait is {}).",
-            or_no_answer(trouble),
+            or_no_answer(cause),
             duration(waited),
             duration(settings::max_wait())
         ))
-        .set_hint("See snowflake_status() and snowflake_segments(), and the server's log.")
+        .set_hint(
+            remedy
+                .unwrap_or_else(|| "See snowflake_status() and snowflake_segments(), and the server's log.".to_owned()),
+        )
 }
 
 fn not_answered(tag: &Tag, is_unknown: bool, trouble: Option<String>) -> ErrorReport {

@@ -10,8 +10,12 @@
 //! session's time zone, and without an error.
 
 use super::range::{max_id, max_id_before};
+use crate::postgres::given::Given;
 use crate::postgres::time::timestamptz::{from_date, from_timestamp, to_unix};
+use crate::postgres::value::{self, KnownZones};
+use pgrx::pg_sys::FunctionCallInfo;
 use snowflake_core::Layout;
+use snowflake_core::inverse::{Span, Value, Way};
 use std::convert::identity;
 
 export!(
@@ -29,6 +33,8 @@ export!(
     snowflake_max_id_before_timestamp_in_wrapper as snowflake_max_id_before_timestamp_in,
     snowflake_max_id_before_date_wrapper as snowflake_max_id_before_date,
     snowflake_max_id_before_date_in_wrapper as snowflake_max_id_before_date_in,
+    snowflake_earliest_wrapper as snowflake_earliest,
+    snowflake_latest_wrapper as snowflake_latest,
 );
 
 /// The lowest ID of the layout whose time is at or after a `timestamptz`. NULL where there is none, as the highest
@@ -45,4 +51,27 @@ of_both_layouts! {
     snowflake_max_id_of_date, snowflake_max_id_of_date_in: max_id(from_date(i32)) -> i64;
     snowflake_max_id_before_timestamp, snowflake_max_id_before_timestamp_in: max_id_before(from_timestamp(i64)) -> i64;
     snowflake_max_id_before_date, snowflake_max_id_before_date_in: max_id_before(from_date(i32)) -> i64;
+}
+
+/// The times that a condition accepts, by its way, what it compares with, and the arguments of the steps; `None` where that is NULL, and so is what
+/// the condition returns.
+fn accepted(way: Option<Given>, call: FunctionCallInfo) -> Option<Span> {
+    let Ok(way) = way?.read().parse::<Way>() else { return Some(Span::default()) };
+    let mut values = value::arguments(call).into_iter().skip(1);
+    let compared = values.next()?;
+    if compared.iter().all(|value| *value == Value::Null) {
+        return None;
+    }
+    let arguments: Vec<Value> = values.map(|mut argument| argument.pop().unwrap_or(Value::Null)).collect();
+    Some(way.span(&compared, &arguments, &KnownZones))
+}
+
+#[pgrx::pg_extern(sql = "")]
+fn snowflake_earliest(way: Option<Given>, call: FunctionCallInfo) -> Option<i64> {
+    accepted(way, call).map(|span| span.from.unwrap_or(i64::MIN))
+}
+
+#[pgrx::pg_extern(sql = "")]
+fn snowflake_latest(way: Option<Given>, call: FunctionCallInfo) -> Option<i64> {
+    accepted(way, call).map(|span| span.until.unwrap_or(i64::MAX))
 }

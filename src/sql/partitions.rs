@@ -37,9 +37,11 @@ rows! {
         retention: Option<Interval>,
         expired: Option<Given>,
         dry_run: Option<bool>,
+        default_rows: Option<Given>,
     ) {
         let layout = record::layout();
-        let wish = Upkeep { parent, every, ahead, retention, expired, dry_run: dry_run.unwrap_or(false) };
+        let dry_run = dry_run.unwrap_or(false);
+        let wish = Upkeep { parent, every, ahead, retention, expired, default_rows, dry_run };
         let steps = done(layout, upkeep::maintain(layout, &wish)).unwrap_or_report();
         steps.into_iter().map(move |step| (layout, step))
     }

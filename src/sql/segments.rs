@@ -214,6 +214,8 @@ rows! {
         range_size: Option<i64> = holder.map(|holder| shown(holder.size).unwrap_or(i64::MAX));
         per_second: Option<f64> = holder.and_then(Holder::per_second);
         lasts: Option<Interval> = holder.and_then(Holder::lasts);
+        conflicts: Option<i64> = holder.and_then(|holder| shown(holder.counts?.0));
+        waits: Option<i64> = holder.and_then(|holder| shown(holder.counts?.1));
     }
 }
 
@@ -234,6 +236,8 @@ struct Holder {
     held: Held,
     size: u64,
     used: Use,
+    /// Conflicts and waits; `None` for other servers.
+    counts: Option<(u64, u64)>,
 }
 
 impl Holder {
@@ -267,6 +271,7 @@ fn listed(all_servers: bool) -> Result<Vec<SegmentRow>, Error> {
         held,
         size: state.size,
         used: Use { count: state.used.0, length: state.used.1 },
+        counts: Some((state.conflicts, state.waits)),
     };
     let mut own: BTreeMap<Tag, (SlotState, Held)> =
         own.into_iter().map(|(tag, state, held)| (tag, (state, held))).collect();
@@ -286,6 +291,7 @@ fn listed(all_servers: bool) -> Result<Vec<SegmentRow>, Error> {
                 held: holding.held(),
                 size: holding.size(),
                 used: holding.used,
+                counts: None,
             }));
         }
         let row = |holder| SegmentRow { tag: segment.tag.clone(), standing, record, holder };

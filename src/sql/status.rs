@@ -3,7 +3,7 @@
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
 use crate::postgres::encoding;
-use crate::postgres::time::{clock, timestamptz};
+use crate::postgres::time::{clock, counter, timestamptz};
 use crate::registry_process::lease;
 use crate::server::believed;
 use crate::settings;
@@ -29,7 +29,7 @@ rows! {
         layout: String = at.layout.to_string();
         epoch: i64 = timestamptz::to_datum(at.layout.epoch());
         layout_end: i64 = timestamptz::to_datum(at.layout.end());
-        clock_source: &'static str = if settings::uses_tsc() { "tsc" } else { "system" };
+        clock_source: &'static str = if settings::uses_counter() { counter::NAME } else { "system" };
         last_time: Option<i64> = at.last.map(timestamptz::to_datum);
         lead: Option<Interval> = at.last.map(|last| Interval::from_micros((last.0 - at.believed.0).max(0)));
         reserved_until: Option<i64> = at.reserved.map(|held| timestamptz::to_datum(held.reserved.until));
@@ -48,7 +48,7 @@ rows! {
         registry: Option<String> = settings::registry::without_password().map(|url| encoding::shown(&url));
         lease: Option<&'static str> = lease::is_used().then(|| at.state_of_lease());
         granted_until: Option<i64> = at.published.end.map(timestamptz::to_datum);
-        registry_error: Option<String> = registry_error().map(|error| encoding::shown(&error));
+        registry_error: Option<String> = lease::all_trouble().into_iter().flatten().next().map(|trouble| encoding::shown(&trouble));
     }
 }
 
@@ -103,9 +103,4 @@ impl Snapshot {
             Some(_) => "current",
         }
     }
-}
-
-/// Why the last request to the registry failed.
-fn registry_error() -> Option<String> {
-    Some(shared::lease_news().error.to_string()).filter(|error| !error.is_empty())
 }

@@ -7,6 +7,7 @@ pub use words::Finding;
 
 use crate::errors::Error;
 use crate::postgres::time::{clock, timestamptz};
+use crate::registry_process::lease;
 use crate::tables::moving::{self, Key};
 use crate::{record, settings, shared};
 use pgrx::prelude::*;
@@ -99,6 +100,11 @@ fn server(wanted: &Requirements, leases: bool) -> Vec<Finding> {
     let has_registry = settings::registry::is_set();
     if leases && !has_registry {
         rows.push(words::no_registry());
+    }
+    if leases && shared::exists() {
+        let [lease, segments] = lease::all_trouble();
+        rows.extend(lease.map(|trouble| words::kept_from_lease(lease::for_caller(trouble))));
+        rows.extend(segments.map(|trouble| words::kept_from_numbers(lease::for_caller(trouble))));
     }
     match (placed, has_registry) {
         (Err(FieldError::Missing(_)), true) if worker.is_some() => rows.push(words::unused_worker(layout)),

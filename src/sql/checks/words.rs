@@ -343,6 +343,26 @@ pub fn no_registry() -> Finding {
     )
 }
 
+/// Something keeps the server from its lease.
+pub fn kept_from_lease(trouble: String) -> Finding {
+    row(
+        "server",
+        Verdict::Problem,
+        format!("this server gets no lease of a worker ID now, or cannot renew it: {trouble}"),
+        "See the server's log, which says what to do, and snowflake_status().",
+    )
+}
+
+/// Something keeps the server from numbers of segments.
+pub fn kept_from_numbers(trouble: String) -> Finding {
+    row(
+        "server",
+        Verdict::Warning,
+        format!("this server gets no numbers of a segment, or not as fast as they are used: {trouble}"),
+        "See the server's log, which says what to do, and snowflake_segments().",
+    )
+}
+
 /// The worker is not used, as the datacenter is missing.
 pub fn unused_worker(layout: &Layout) -> Finding {
     row(

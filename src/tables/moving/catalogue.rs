@@ -6,26 +6,32 @@ use super::rows::{
     Result, Unread, composed, flag, known_flag, maybe_text, oid, oids, places, rows, text, texts, width,
 };
 use crate::generator;
+use crate::postgres::subtransaction::undone;
 use crate::postgres::{own, restricted};
 use pgrx::prelude::*;
 use pgrx::spi::{SpiClient, SpiHeapTupleData};
 use snowflake_moving::target::{Candidate, Table, TableKind};
 use snowflake_moving::{
-    Column, Facts, ForeignKey, LastValue, Oid, Options, Relation, Role, Sequence, Source, Values, Width, Writer,
+    Column, Facts, ForeignKey, Function, LastValue, Oid, Options, PartitionedByKey, Relation, Role, Sequence, Source,
+    Values, Width, Writer,
 };
 
 const CALL: &str = include_str!("catalogue/call.sql");
+const CASTS: &str = include_str!("catalogue/casts.sql");
 const CHECKS: &str = include_str!("catalogue/checks.sql");
 const CLOSED_TO: &str = include_str!("catalogue/closed_to.sql");
 const COLUMNS: &str = include_str!("catalogue/columns.sql");
 const DOMAIN_CHECKS: &str = include_str!("catalogue/domain_checks.sql");
 const FOREIGN_KEYS: &str = include_str!("catalogue/foreign_keys.sql");
+const FUNCTIONS: &str = include_str!("catalogue/functions.sql");
+const KEY_CHECKS: &str = include_str!("catalogue/key_checks.sql");
 const LEFT_OUT: &str = include_str!("catalogue/left_out.sql");
-const MENTIONS: &str = include_str!("catalogue/mentions.sql");
+const PARTITIONED: &str = include_str!("catalogue/partitioned.sql");
 const PUBLICATIONS: &str = include_str!("catalogue/publications.sql");
 const REACHED: &str = include_str!("catalogue/reached.sql");
 const RELATIONS: &str = include_str!("catalogue/relations.sql");
 const SEQUENCES: &str = include_str!("catalogue/sequences.sql");
+const SESSIONS: &str = include_str!("catalogue/sessions.sql");
 const TABLE: &str = include_str!("catalogue/table.sql");
 const WRITERS: &str = include_str!("catalogue/writers.sql");
 
@@ -41,6 +47,8 @@ pub struct Chosen {
     pub table: pg_sys::Oid,
     /// Its number.
     pub number: i16,
+    /// Its name, not quoted.
+    pub name: String,
     /// Where its values come from.
     pub source: Source,
     /// Whether it is NOT NULL.
@@ -96,6 +104,7 @@ pub fn choice(client: &SpiClient, table: pg_sys::Oid) -> Result<Option<Choice>> 
         columns.push(Chosen {
             table,
             number: row.get(1)?.unwrap_or_default(),
+            name: text(row, 2)?,
             source: match expression {
                 _ if is_identity => Source::Identity { is_always: flag(row, 13)? },
                 _ if makes_ids => Source::Snowflake,
@@ -123,8 +132,13 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
     let columns = reached(client, chosen, function)?;
     let mut tables: Vec<pg_sys::Oid> = columns.iter().map(|column| column.relation.0.into()).collect();
     let foreign_keys = foreign_keys(client, &tables)?;
-    let mentions = rows(client, MENTIONS, &[tables.clone().into()], |row| text(row, 1))?;
+    let functions = functions(client, &tables)?;
+    let partitioned = rows(client, PARTITIONED, &places(&columns.iter().collect::<Vec<_>>()), |row| {
+        Ok(PartitionedByKey { table: oid(row, 1)?, bounds: texts(row, 2)? })
+    })?;
+    let casts = rows(client, CASTS, &places(&columns.iter().collect::<Vec<_>>()), |row| text(row, 1))?;
     let publications = rows(client, PUBLICATIONS, &[tables.clone().into()], |row| text(row, 1))?;
+    let sessions = client.select(SESSIONS, Some(1), &[])?.first().get::<i64>(1)?.unwrap_or_default().unsigned_abs();
     let checks = checks(client, &tables, &columns)?;
     tables.extend(foreign_keys.iter().flat_map(|key| [key.from, key.to]).map(|oid| pg_sys::Oid::from(oid.0)));
     let relations = relations(client, tables)?;
@@ -133,7 +147,7 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
     let widened: Vec<&Column> = columns.iter().filter(|column| column.width != Some(Width::Eight)).collect();
     let left_out = rows(client, LEFT_OUT, &places(&widened), |row| text(row, 1))?;
     let source = chosen.source.clone();
-    let (values, views, refused_by) = (None, Vec::new(), Vec::new());
+    let (values, views, refused_by, refused_by_checks) = (None, Vec::new(), Vec::new(), Vec::new());
     let facts = Facts {
         relations,
         columns,
@@ -143,11 +157,15 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
         sequences,
         values,
         next,
-        mentions,
+        functions,
+        partitioned,
         publications,
+        sessions,
         views,
         checks,
         refused_by,
+        casts,
+        refused_by_checks,
         left_out,
     };
     facts.whole().ok_or(Unread::Gone)
@@ -183,6 +201,21 @@ fn foreign_keys(client: &SpiClient, tables: &[pg_sys::Oid]) -> Result<Vec<Foreig
             comment: maybe_text(row, 7)?,
             is_disabled: flag(row, 8)?,
             included: texts(row, 9)?,
+        })
+    })
+}
+
+/// What runs for a row of the tables, or names one of them.
+fn functions(client: &SpiClient, tables: &[pg_sys::Oid]) -> Result<Vec<Function>> {
+    rows(client, FUNCTIONS, &[tables.to_vec().into()], |row| {
+        Ok(Function {
+            oid: oid(row, 1)?,
+            name: text(row, 2)?,
+            callers: texts(row, 3)?,
+            source: text(row, 4)?,
+            is_plpgsql: flag(row, 5)?,
+            renewal: maybe_text(row, 6)?,
+            owner: oid(row, 7)?,
         })
     })
 }
@@ -303,6 +336,28 @@ pub fn refused_by(client: &SpiClient, facts: &Facts, value: i64) -> Result<Vec<S
             refused_by.push(name);
         }
     }
+    Ok(refused_by)
+}
+
+/// CHECK constraints on one of the columns alone that a value does not pass. They may call anything, and fail.
+pub fn refused_by_checks(client: &SpiClient, facts: &Facts, value: i64) -> Result<Vec<String>> {
+    let owner = facts.table().map(|table| table.owner.oid);
+    let is_of_owner = |column: &&Column| facts.relation(column.relation).map(|relation| relation.owner.oid) == owner;
+    let columns: Vec<&Column> = facts.columns.iter().filter(is_of_owner).collect();
+    let checks = rows(client, KEY_CHECKS, &places(&columns), |row| Ok((text(row, 1)?, text(row, 2)?, text(row, 3)?)))?;
+    let mut refused_by = Vec::new();
+    for (name, expression, column) in checks {
+        // One that lets some pass, as by a remainder, is left to the row that is tried, as is one that calls functions of others.
+        let query = format!(
+            "SELECT bool_and(({expression}) IS FALSE) FROM (SELECT $1::pg_catalog.int8 + n AS {column} FROM generate_series(0, 15) n) v"
+        );
+        let check = format!("{name}: {expression}");
+        match undone(|| rows(client, &query, &[value.into()], |row| flag(row, 1))) {
+            Ok(is_refused) => refused_by.extend((is_refused? == [true]).then_some(check)),
+            Err(failure) => refused_by.push(format!("{check}, which fails for it: {}", failure.message)),
+        }
+    }
+    refused_by.dedup();
     Ok(refused_by)
 }
 

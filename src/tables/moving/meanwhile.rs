@@ -5,10 +5,9 @@
 use super::rows::Unread;
 use crate::errors::Error;
 use crate::errors::moving::MovingError;
-use crate::postgres::encoding;
+use crate::postgres::{catalog, encoding};
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
-use std::ffi::CStr;
 use std::panic::AssertUnwindSafe;
 
 /// How often the catalogue is read again. Somebody who drops and creates without a pause is to be told of.
@@ -80,6 +79,12 @@ pub fn lock(table: pg_sys::Oid, mode: u32) {
     unsafe { pg_sys::LockRelationOid(table, mode as pg_sys::LOCKMODE) };
 }
 
+/// Waits for others who move tables with this function: a row of the catalogue can be changed by one transaction only.
+pub fn lock_function(function: pg_sys::Oid) {
+    // SAFETY: any number may stand for the function. The end of the transaction releases the lock.
+    unsafe { pg_sys::LockDatabaseObject(pg_sys::ProcedureRelationId, function, 0, pg_sys::AccessExclusiveLock as i32) };
+}
+
 /// Sees to it that a name stands for a table, and stays it until the end of the transaction.
 ///
 /// # Errors
@@ -96,13 +101,6 @@ pub fn hold(table: pg_sys::Oid, known: &str) -> Result<(), Error> {
 
 /// The name of a relation as a statement writes it, if there is such a relation.
 pub fn name(table: pg_sys::Oid) -> Option<String> {
-    // SAFETY: look-ups, which return NULL where there is nothing, and else what is NUL-terminated.
-    unsafe {
-        let name = pg_sys::get_rel_name(table);
-        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(table));
-        if name.is_null() || schema.is_null() {
-            return None;
-        }
-        Some(encoding::read_name(CStr::from_ptr(pg_sys::quote_qualified_identifier(schema, name))))
-    }
+    let (schema, name) = catalog::qualified_name(table)?;
+    catalog::quoted_name(&schema, &name).map(|name| encoding::read_name(&name))
 }

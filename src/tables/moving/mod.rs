@@ -5,6 +5,7 @@
 
 pub mod catalogue;
 mod meanwhile;
+mod probe;
 mod recorded;
 mod rows;
 mod views;
@@ -75,7 +76,7 @@ pub struct Done {
 pub struct Changed {
     /// Its table.
     pub table: pg_sys::Oid,
-    /// Its name, as a statement writes it.
+    /// Its name, not quoted.
     pub column: String,
     /// The highest value from before.
     pub highest: Option<i64>,
@@ -88,6 +89,8 @@ struct Drawn {
     all: Facts,
     /// Of each.
     keys: Vec<Facts>,
+    /// The names of the columns, not quoted.
+    columns: Vec<String>,
     first: Option<i64>,
 }
 
@@ -186,6 +189,10 @@ fn change(client: &mut SpiClient, wish: &Wish) -> Result<Done, Error> {
     };
     let drawn = draw(client, wish, first)?;
     check(wish, &drawn)?;
+    let probes = match wish.way {
+        Way::In { .. } => probe::before(client, owner_of(wish)?, &drawn.keys)?,
+        Way::Out { .. } => Vec::new(),
+    };
     let (prepared, fill_views) = drawn.plan.steps.iter().partition::<Vec<_>, _>(|step| !step.fills_view);
     let owner = owner_of(wish)?;
     run(client, owner, &prepared)?;
@@ -193,12 +200,13 @@ fn change(client: &mut SpiClient, wish: &Wish) -> Result<Done, Error> {
         check_views(client, &drawn.all)?;
     }
     run(client, owner, &fill_views)?;
+    probe::after(client, &probes, drawn.plan.has_waived)?;
     let mut keys = Vec::new();
-    for (wanted, facts) in wish.tables.iter().zip(&drawn.keys) {
+    for ((wanted, facts), column) in wish.tables.iter().zip(&drawn.keys).zip(drawn.columns) {
         check_default(client, wanted, wish.way, facts)?;
         if matches!(wish.way, Way::Out { .. }) || !is_done(facts) {
             let highest = facts.values.map(|values| values.highest);
-            keys.push(Changed { table: wanted.table, column: facts.key().name.clone(), highest });
+            keys.push(Changed { table: wanted.table, column, highest });
         }
     }
     Ok(Done { first: drawn.first, at, keys })
@@ -265,6 +273,7 @@ fn lock(client: &SpiClient, wish: &Wish) -> Result<(), Error> {
             return Err(MovingError::NotOwner(plan.not_owned).into());
         }
         if plan.locks.iter().all(|table| held.contains(table)) {
+            plan.functions.iter().for_each(|function| meanwhile::lock_function(function.0.into()));
             return Ok(());
         }
         for table in plan.locks {
@@ -307,6 +316,8 @@ fn add_values(client: &SpiClient, table: pg_sys::Oid, way: Way, facts: &mut Fact
         if matches!(way, Way::In { .. }) {
             let refused_by = owner(table)?.run(|| look(|| catalogue::refused_by(client, facts, first)));
             facts.refused_by = refused_by.map_err(unread)?;
+            let refused_by = owner(table)?.run(|| look(|| catalogue::refused_by_checks(client, facts, first)));
+            facts.refused_by_checks = refused_by.map_err(unread)?;
         }
     }
     Ok(())
@@ -358,7 +369,8 @@ fn draw_from(client: &SpiClient, wish: &Wish, chosen: &[Chosen], keys: Vec<Facts
     let (plan, first) = match wish.way {
         Way::In { .. } if all.next.is_empty() => return Err(RecordError::NotCreated.into()),
         Way::In { recreate_views } => {
-            let wish = Adoption { first_id: first, markers: new_markers(chosen)?, recreate_views };
+            let wish =
+                Adoption { first_id: first, markers: new_markers(chosen)?, recreate_views, waived: settings::waived() };
             (adopt_all(&all, &keys, &wish), Some(first))
         }
         Way::Out { start, identity } => draw_release(client, wish.tables[0].table, &chosen[0], &all, start, identity)?,
@@ -366,7 +378,8 @@ fn draw_from(client: &SpiClient, wish: &Wish, chosen: &[Chosen], keys: Vec<Facts
     if matches!(wish.way, Way::In { .. }) && plan.steps.is_empty() {
         return Err(MovingError::AlreadyAdopted(keys.iter().map(column_name).collect()).into());
     }
-    Ok(Drawn { plan, all, keys, first })
+    let columns = chosen.iter().map(|chosen| chosen.name.clone()).collect();
+    Ok(Drawn { plan, all, keys, columns, first })
 }
 
 /// Free names for sequences, one for each column.

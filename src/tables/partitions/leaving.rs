@@ -112,7 +112,9 @@ pub fn look(
         Ok(Some(Old { schema, name, ids, action: "keep", statement: None, note: Some(note), is_obstructed }))
     };
     if age == Age::Untold {
-        return stays(schema, name, ids, "its bounds do not say how old its rows are".to_owned(), false);
+        // Of one from MINVALUE, nobody thinks that it stays for ever.
+        let is_first = ids.start == Edge::Lowest;
+        return stays(schema, name, ids, "its bounds do not say how old its rows are".to_owned(), is_first);
     }
     let is_drop = leaving == Leaving::Drop;
     let found = table.owner.run(|| {

@@ -3,6 +3,7 @@
 //! which [`table`] knows; [`upkeep`] does so for the time ahead, and lets old partitions go. A partition gets the owner and the privileges of its table: what it carries, such as indexes with
 //! expressions, is that owner's code.
 
+mod default_rows;
 mod failure;
 mod key;
 mod leaving;

@@ -4,56 +4,46 @@ use crate::postgres::encoding::{self, Text};
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 
-/// The statements that give a partition ($2) the privileges that its table ($1) has, its row-level security and its replica identity.
-/// Runs with a `search_path` of `pg_catalog`, as the owner of both.
-const PRIVILEGES: &str = "
-    WITH both_tables AS (
-        SELECT p.oid::regclass::text AS name, p.relowner AS owner, t.relrowsecurity AS has_policies,
-            t.relforcerowsecurity AS is_forced, t.relreplident AS identity,
-            coalesce(t.relacl, acldefault('r', t.relowner)) AS wanted, coalesce(p.relacl, acldefault('r', p.relowner)) AS has
-        FROM pg_class t, pg_class p WHERE t.oid = $1 AND p.oid = $2
-    ), differing AS (
-        SELECT * FROM both_tables WHERE NOT (wanted @> has AND has @> wanted)
-    )
-    SELECT statement FROM (
-        SELECT 1 AS step, 0 AS place, grantee::text, format('REVOKE ALL ON TABLE %s FROM %s', name,
-            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END) AS statement
-        FROM differing, LATERAL (SELECT DISTINCT grantee FROM aclexplode(has)) AS granted
-        UNION ALL
-        SELECT 2, 0, grantee::text, format('GRANT %s ON TABLE %s TO %s%s',
-            string_agg(DISTINCT privilege_type, ', ' ORDER BY privilege_type), name,
-            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END,
-            CASE WHEN is_grantable AND grantee <> owner THEN ' WITH GRANT OPTION' END)
-        FROM differing, aclexplode(wanted) GROUP BY name, owner, grantee, is_grantable
-        UNION ALL
-        SELECT 3, attnum, grantee::text, format('GRANT %s ON TABLE %s TO %s%s',
-            string_agg(DISTINCT format('%s (%I)', privilege_type, attname), ', '), name,
-            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END,
-            CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END)
-        FROM both_tables, pg_attribute, aclexplode(attacl) WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped
-        GROUP BY name, attnum, grantee, is_grantable
-        UNION ALL
-        SELECT 4, 0, '', format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', name) FROM both_tables WHERE has_policies
-        UNION ALL
-        SELECT 5, 0, '', format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', name) FROM both_tables WHERE is_forced
-        UNION ALL
-        SELECT 6, 0, '', format('ALTER TABLE %s REPLICA IDENTITY %s', name, CASE identity WHEN 'f' THEN 'FULL' ELSE 'NOTHING' END)
-        FROM both_tables WHERE identity IN ('f', 'n')
-        UNION ALL
-        SELECT 6, 0, '', format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', name, i.relname)
-        FROM both_tables, pg_index p, pg_inherits, pg_index c, pg_class i
-        WHERE identity = 'i' AND p.indrelid = $1 AND p.indisreplident AND inhparent = p.indexrelid AND c.indexrelid = inhrelid
-            AND c.indrelid = $2 AND i.oid = inhrelid
-    ) statements ORDER BY step, place, grantee";
+/// The part of the install script with the query for the statements that give a partition ($2) the privileges that its table ($1) has, its
+/// row-level security and its replica identity. It runs with a `search_path` of `pg_catalog`, as the owner of both. Its function is not
+/// called, as the database may have the objects of an earlier version.
+const PART: &str = include_str!("../../../sql/parts/privileges.sql");
 
-/// Gives a new partition what CREATE TABLE does not, and its table has. The replica identity: where it is not the primary key,
+fn query() -> &'static str {
+    PART.split("$$").nth(1).unwrap_or_default()
+}
+
+/// Whether a partition has privileges of its own, which are those that ALTER DEFAULT PRIVILEGES gives.
+const HAS_OWN: &str = "SELECT relacl IS NOT NULL FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) $1";
+
+/// Gives new partitions of a table what CREATE TABLE does not, and the table has. The replica identity: where it is not the primary key,
 /// subscribers would miss changes, or UPDATE fail. And the privileges, with row-level security: whoever may read the table by a policy must
 /// not read more of it by its partitions. These have no policies, so only their owner reads them by themselves.
-pub fn inherit(client: &mut SpiClient, parent: pg_sys::Oid, partition: pg_sys::Oid) -> Result<(), spi::Error> {
-    let statements = client.select(PRIVILEGES, None, &[parent.into(), partition.into()])?;
-    let statements: Vec<Text> = statements.map(|row| row.get(1)).collect::<Result<Option<_>, _>>()?.unwrap_or_default();
-    for statement in statements {
-        client.update(&*encoding::statement(&statement.0), None, &[])?;
+#[derive(Default)]
+pub struct Heritage {
+    /// Whether a partition without privileges of its own is as the table is: then so are all others.
+    is_plain: bool,
+}
+
+impl Heritage {
+    /// Gives them to one of the partitions.
+    pub fn pass_on(
+        &mut self,
+        client: &mut SpiClient,
+        parent: pg_sys::Oid,
+        partition: pg_sys::Oid,
+    ) -> Result<(), spi::Error> {
+        let has_own = client.select(HAS_OWN, Some(1), &[partition.into()])?.first().get_one::<bool>()? != Some(false);
+        if self.is_plain && !has_own {
+            return Ok(());
+        }
+        let statements = client.select(query(), None, &[parent.into(), partition.into()])?;
+        let statements: Vec<Text> =
+            statements.map(|row| row.get(1)).collect::<Result<Option<_>, _>>()?.unwrap_or_default();
+        self.is_plain |= statements.is_empty() && !has_own;
+        for statement in statements {
+            client.update(&*encoding::statement(&statement.0), None, &[])?;
+        }
+        Ok(())
     }
-    Ok(())
 }

@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::key::RangeKey;
 use super::names::{c_string, identifier, quoted, shown};
-use super::privileges;
+use super::privileges::Heritage;
 use crate::errors::partitions::{DefaultRows, Partition, PartitionError};
 use crate::postgres::catalog;
 use crate::postgres::open_relation::OpenRelation;
@@ -83,10 +83,11 @@ impl Table {
         // The lock that CREATE TABLE would take, so that no row comes in after the check.
         self.check_default(client, key, wanted, &missing, pg_sys::AccessExclusiveLock)?;
         let mut created = Vec::with_capacity(missing.len());
+        let mut heritage = Heritage::default();
         for piece in missing {
             client.update(&*self.statement(&wanted[piece]), None, &[])?;
             let partition = self.find(&wanted[piece]).unwrap_or(pg_sys::InvalidOid);
-            privileges::inherit(client, key.table(), partition)?;
+            heritage.pass_on(client, key.table(), partition)?;
             created.push(partition);
         }
         Ok(created)
@@ -182,14 +183,11 @@ impl Table {
             let ids = wanted[run[0]].ids.start..wanted[run[run.len() - 1]].ids.end;
             let Some(id) = lowest_in(client, &default, &ids, key.column())? else { continue };
             let piece = run.iter().map(|&piece| &wanted[piece]).find(|piece| piece.ids.contains(&id));
-            let (schema, name) = catalog::qualified_name(default.oid()).unwrap_or_default();
+            let name = catalog::relation_name(default.oid()).unwrap_or_default();
             return Err(PartitionError::DefaultRows(Box::new(DefaultRows {
                 wanted: self.wanted(piece.unwrap_or(&wanted[run[0]])),
                 id,
                 name: shown(&name),
-                quoted: shown(&quoted(&schema, &name)),
-                column: shown(key.column()),
-                all: wanted[0].ids.start..wanted[wanted.len() - 1].ids.end,
             }))
             .into());
         }

@@ -2,6 +2,7 @@
 //! [`snowflake_core::pieces::upkeep`] says which these are. All is done in the caller's transaction, behind the lock of the
 //! table, which is the first: two jobs do not meet in another order, and the second finds nothing left to do.
 
+use super::default_rows::{self, Moved};
 use super::failure::Failure;
 use super::key::RangeKey;
 use super::leaving::{self, Leaving};
@@ -21,7 +22,7 @@ use pgrx::datum::Interval;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::pieces::upkeep::{Age, UpkeepError, age, ahead};
-use snowflake_core::pieces::{Edge, Piece, PieceLength, Span};
+use snowflake_core::pieces::{Edge, MAX_PIECES, Piece, PieceLength, Span};
 use snowflake_core::{Layout, Micros, UnixMicros};
 use std::ffi::{CStr, CString};
 use std::ops::Range;
@@ -42,6 +43,8 @@ pub struct Upkeep<'a> {
     pub retention: Option<Interval>,
     /// What happens to partitions that are older.
     pub expired: Option<Given<'a>>,
+    /// What happens to rows in the default partition.
+    pub default_rows: Option<Given<'a>>,
     /// Whether nothing is to be done.
     pub dry_run: bool,
 }
@@ -66,6 +69,7 @@ struct Schedule {
     ahead: Span,
     retention: Option<Span>,
     leaving: Leaving,
+    moves_default_rows: bool,
 }
 
 /// What there is to do.
@@ -73,6 +77,8 @@ struct UpkeepPlan {
     table: Table,
     /// The pieces that get a partition.
     pieces: Vec<Piece>,
+    /// Those that get one by the next calls.
+    later: Vec<Piece>,
     /// Those that go, and those that are old and stay.
     old: Vec<leaving::Old>,
 }
@@ -101,23 +107,36 @@ fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Re
     }
     let terms = understood(wish)?;
     let key = RangeKey::of(client, parent)?;
+    let (schema, name) = catalog::qualified_name(parent).unwrap_or_default();
+    let mut done = Vec::new();
+    if let Some(every) = wish.every.filter(|_| terms.moves_default_rows) {
+        let moved = || default_rows::moved(client, &schema, parent, every, wish.dry_run);
+        let moved = refusing_to_wait(layout, &name, moved)?;
+        done.extend(moved.into_iter().map(|Moved { partition, ids, statements, note }| UpkeepStep {
+            partition,
+            action: "move",
+            ids,
+            statement: statements,
+            note: Some(note),
+        }));
+    }
 
     // First with a weak lock that is released at once: usually there is nothing to do.
     let plan = draw(client, layout, &key, &terms, pg_sys::AccessShareLock)?;
-    if wish.dry_run {
+    if wish.dry_run && !terms.moves_default_rows {
         plan.check(client, &key)?;
     }
     if wish.dry_run || plan.is_idle() {
         plan.warn();
-        return Ok(plan.steps());
+        done.extend(plan.steps());
+        return Ok(done);
     }
-    let name = catalog::relation_name(parent).unwrap_or_default();
-    PgTryBuilder::new(AssertUnwindSafe(|| {
+    refusing_to_wait(layout, &name, || {
         // As strong as the locks that the statements take, so that no other session is in between.
         let plan = draw(client, layout, &key, &terms, pg_sys::AccessExclusiveLock)?;
         plan.warn();
-        let steps = plan.steps();
-        let UpkeepPlan { table, pieces, old } = plan;
+        done.extend(plan.steps());
+        let UpkeepPlan { table, pieces, old, .. } = plan;
         if !pieces.is_empty() {
             table.check_may_create()?;
             let all = (0..pieces.len()).collect();
@@ -126,12 +145,17 @@ fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Re
         for statement in old.iter().filter(|old| old.is_carried_out()).filter_map(|old| old.statement.as_ref()) {
             table.owner.run(|| client.update(&**statement, None, &[]))?;
         }
-        Ok(steps)
-    }))
-    .catch_when(PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE, |_| {
-        Error::from(PartitionError::NotLocked(shown(&name))).raise_in(layout)
+        Ok(done)
     })
-    .execute()
+}
+
+/// Does something that locks this table; where it does not get the lock in time, the error says what that means for a job.
+fn refusing_to_wait<T>(layout: &Layout, name: &CStr, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    PgTryBuilder::new(AssertUnwindSafe(work))
+        .catch_when(PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE, |_| {
+            Error::from(PartitionError::NotLocked(shown(name))).raise_in(layout)
+        })
+        .execute()
 }
 
 fn understood(wish: &Upkeep<'_>) -> Result<Schedule, PartitionError> {
@@ -144,7 +168,13 @@ fn understood(wish: &Upkeep<'_>) -> Result<Schedule, PartitionError> {
     let retention = wish.retention.map(|retention| span(retention, "retention")).transpose()?;
     let leaving = wish.expired.ok_or(PartitionError::NothingToMaintain("expired"))?.read();
     let leaving = Leaving::named(&leaving).ok_or_else(|| PartitionError::Expired(leaving.into_owned()))?;
-    Ok(Schedule { every, ahead, retention, leaving })
+    let default_rows = wish.default_rows.ok_or(PartitionError::NothingToMaintain("default_rows"))?.read();
+    let moves_default_rows = match &*default_rows {
+        "refuse" => false,
+        "move" => true,
+        _ => return Err(PartitionError::DefaultRowsWord(default_rows.into_owned())),
+    };
+    Ok(Schedule { every, ahead, retention, leaving, moves_default_rows })
 }
 
 /// The time from which on partitions are needed, the time before which IDs may have been made, and the time that has certainly passed.
@@ -171,13 +201,14 @@ fn draw(
     let (now, latest, passed) = times();
     let until = terms.ahead.later(latest);
     let bounds: Vec<Range<Edge>> = table.bounds().cloned().collect();
-    let pieces = ahead(layout, terms.every, &bounds, now, until).map_err(|error| match error {
+    let mut pieces = ahead(layout, terms.every, &bounds, now, until).map_err(|error| match error {
         UpkeepError::Pieces(problem) => {
             let [now, until] = [now, until].map(timestamptz::to_datum);
             PartitionError::Ahead(now, until, problem)
         }
         UpkeepError::NoTime(partition) => PartitionError::NoTime(Box::new(table.existing(partition))),
     })?;
+    let later = pieces.split_off(pieces.len().min(most(client, key.table())?));
     // Checks that their names are free.
     table.missing(&pieces)?;
     let mut old = Vec::new();
@@ -193,7 +224,19 @@ fn draw(
             }
         }
     }
-    Ok(UpkeepPlan { table, pieces, old })
+    Ok(UpkeepPlan { table, pieces, later, old })
+}
+
+/// How many partitions of a table one call makes: no more than three quarters of the server's locks are for, as each takes one lock for
+/// itself, two for its TOAST table, and one for each of its indexes.
+fn most(client: &SpiClient, table: pg_sys::Oid) -> Result<usize, spi::Error> {
+    let indexes = "SELECT count(*) FROM pg_catalog.pg_index WHERE indrelid OPERATOR(pg_catalog.=) $1";
+    let indexes = client.select(indexes, Some(1), &[table.into()])?.first().get_one::<i64>()?.unwrap_or_default();
+    // SAFETY: variables of this process, which do not change.
+    let locks =
+        unsafe { i64::from(pg_sys::max_locks_per_xact) * i64::from(pg_sys::MaxBackends + pg_sys::max_prepared_xacts) };
+    let most = (locks / 4 * 3 / (3 + indexes)).clamp(1, MAX_PIECES as i64);
+    Ok(usize::try_from(most).unwrap_or(1))
 }
 
 impl UpkeepPlan {
@@ -222,7 +265,18 @@ impl UpkeepPlan {
             statement: old.statement.as_ref().map(text),
             note: old.note.clone().map(Text),
         });
-        created.chain(old).collect()
+        let later = self.later.first().zip(self.later.last()).map(|(first, last)| UpkeepStep {
+            partition: text(&self.table.quoted_name_of(first)),
+            action: "later",
+            ids: Edge::Id(first.ids.start)..Edge::Id(last.ids.end),
+            statement: None,
+            note: Some(Text(format!(
+                "{} more partitions are made by the next calls, as one call can lock {}",
+                self.later.len(),
+                self.pieces.len()
+            ))),
+        });
+        created.chain(later).chain(old).collect()
     }
 
     /// Says which partitions are ours and old, and stay.

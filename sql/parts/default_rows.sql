@@ -1,0 +1,328 @@
+-- Partitions for the rows of a default partition. In PL/pgSQL, as a procedure with a SET clause or of another role's rights could not commit.
+
+CREATE FUNCTION _snowflake.first_id_at(at timestamptz) RETURNS bigint
+    LANGUAGE sql STABLE
+    RETURN snowflake_min_id(at);
+COMMENT ON FUNCTION _snowflake.first_id_at(timestamptz) IS
+    'part of snowflake_partition_default_rows(): snowflake_min_id(), wherever it is';
+
+CREATE FUNCTION _snowflake.time_of_id(id bigint) RETURNS timestamptz
+    LANGUAGE sql STABLE
+    RETURN snowflake_timestamp(id);
+COMMENT ON FUNCTION _snowflake.time_of_id(bigint) IS
+    'part of snowflake_partition_default_rows(): snowflake_timestamp(), wherever it is';
+
+-- What stands in the way of moving rows out of a default partition: the call ends. All code that moving runs must be the caller's own.
+CREATE FUNCTION _snowflake.check_default_partition(parent regclass, rest regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    c record;
+BEGIN
+    SELECT format('%I.%I', n.nspname, t.relname) AS quoted, t.relowner::regrole AS owner INTO c
+        FROM pg_class AS t JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        WHERE t.oid IN (SELECT parent UNION SELECT relid FROM pg_partition_ancestors(parent)
+            UNION SELECT relid FROM pg_partition_tree(rest))
+        AND pg_get_userbyid(t.relowner) <> current_user ORDER BY t.oid = parent DESC, t.oid LIMIT 1;
+    IF FOUND THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('table %s belongs to role %s, and the caller is role %I', c.quoted, c.owner, current_user),
+            DETAIL = 'Code of the table, such as expressions of its indexes, would run as the caller.',
+            HINT = format('Have role %1$s call this. If you trust that role''s code with your rights, SET ROLE %1$s does as well. The table, '
+                'those that it is a partition of, and its default partition need one owner.', c.owner);
+    END IF;
+    SELECT format('%I.%I', n.nspname, t.relname) AS quoted, t.relkind INTO c
+        FROM pg_partition_tree(rest) AS tree JOIN pg_class AS t ON t.oid = tree.relid JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        WHERE t.relkind NOT IN ('r', 'p') OR EXISTS (SELECT FROM pg_rewrite WHERE ev_class = t.oid) ORDER BY t.oid LIMIT 1;
+    IF FOUND THEN
+        RAISE wrong_object_type USING MESSAGE = format('rows of %s cannot be moved', c.quoted),
+            DETAIL = CASE c.relkind WHEN 'f' THEN 'It is a foreign table: rows would be in no transaction while they are moved.'
+                ELSE 'It has rules, which would run for each row that is moved.' END,
+            HINT = 'Move its rows yourself, or detach it.';
+    END IF;
+    SELECT format('%I.%I', n.nspname, t.relname) AS quoted, k.conname, pg_get_constraintdef(k.oid) AS definition INTO c
+        FROM pg_constraint AS k JOIN pg_class AS t ON t.oid = k.conrelid JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        WHERE k.contype = 'f' AND k.conparentid = 0 AND k.confrelid IN (SELECT parent UNION
+            SELECT relid FROM pg_partition_ancestors(parent) UNION SELECT relid FROM pg_partition_tree(rest))
+        ORDER BY k.oid LIMIT 1;
+    IF FOUND THEN
+        RAISE dependent_objects_still_exist USING
+            MESSAGE = format('rows to which foreign key "%s" of table %s refers cannot be moved', c.conname, c.quoted),
+            DETAIL = 'To PostgreSQL, a row that is moved is one that is deleted, and another one.',
+            HINT = format('Drop the foreign key, and add it again afterwards: ALTER TABLE %1$s DROP CONSTRAINT %2$I; and '
+                'ALTER TABLE %1$s ADD CONSTRAINT %2$I %3$s;', c.quoted, c.conname, c.definition);
+    END IF;
+END $$;
+COMMENT ON FUNCTION _snowflake.check_default_partition(regclass, regclass) IS
+    'part of snowflake_partition_default_rows(): refuses to move rows of a default partition where that cannot be done';
+
+-- The statements that disable the triggers of a table and its partitions that fire for an event, a bit of pg_trigger.tgtype, or enable them
+-- as they are now; or the same for what these triggers are on a partition that is not there yet. But for those of foreign keys.
+CREATE FUNCTION _snowflake.triggers(tbl regclass, event integer, partition text, OUT off text[], OUT as_now text[])
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+    SELECT coalesce(array_agg(format('ALTER TABLE %s DISABLE TRIGGER %I', name, tgname) ORDER BY oid), '{}'),
+        coalesce(array_agg(format('ALTER TABLE %s ENABLE %sTRIGGER %I', name,
+            CASE tgenabled WHEN 'A' THEN 'ALWAYS ' WHEN 'R' THEN 'REPLICA ' END, tgname) ORDER BY oid), '{}')
+    FROM (
+        SELECT g.*, coalesce(partition, format('%I.%I', n.nspname, c.relname)) AS name
+        FROM pg_trigger AS g JOIN pg_class AS c ON c.oid = g.tgrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & event <> 0
+            AND CASE WHEN partition IS NULL THEN g.tgrelid IN (SELECT relid FROM pg_partition_tree(tbl))
+                ELSE g.tgrelid = tbl AND g.tgtype & 1 = 1 END
+    ) AS firing
+    $$;
+COMMENT ON FUNCTION _snowflake.triggers(regclass, integer, text) IS
+    'part of snowflake_partition_default_rows(): statements that disable triggers, and enable them again';
+
+-- Whether a default partition can become the partition itself, as nothing of it would be missed on the new, empty one: it is a table like
+-- any that CREATE TABLE ... PARTITION OF makes, and nothing depends on it.
+CREATE FUNCTION _snowflake.is_plain_partition(parent regclass, rest regclass) RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+    SELECT r.relkind = 'r' AND r.reloptions IS NULL AND r.reltablespace = t.reltablespace AND r.relpersistence = t.relpersistence
+        AND r.relacl IS NOT DISTINCT FROM t.relacl AND (r.relrowsecurity, r.relforcerowsecurity, r.relreplident)
+            = (t.relrowsecurity, t.relforcerowsecurity, t.relreplident) AND NOT t.relrowsecurity
+        AND r.relreplident <> 'i' AND r.reloftype = 0
+        AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid IN (rest, parent) AND attacl IS NOT NULL)
+        AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = rest AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = indexrelid))
+        AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = rest AND NOT tgisinternal AND (tgparentid = 0
+            OR tgenabled <> (SELECT p.tgenabled FROM pg_trigger AS p WHERE p.oid = pg_trigger.tgparentid)))
+        AND NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = rest AND contype IN ('c', 'f') AND conislocal)
+        AND NOT EXISTS (SELECT FROM pg_publication_rel WHERE prrelid = rest)
+        AND NOT EXISTS (SELECT FROM pg_statistic_ext WHERE stxrelid = rest)
+        AND NOT EXISTS (SELECT FROM pg_description WHERE objoid = rest AND classoid = 'pg_class'::regclass)
+        AND NOT EXISTS (SELECT FROM pg_seclabel WHERE objoid = rest AND classoid = 'pg_class'::regclass)
+        AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = rest
+            AND d.deptype = 'n' AND d.classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass, 'pg_class'::regclass, 'pg_policy'::regclass))
+    FROM pg_class AS r, pg_class AS t WHERE r.oid = rest AND t.oid = parent
+    $$;
+COMMENT ON FUNCTION _snowflake.is_plain_partition(regclass, regclass) IS
+    'part of snowflake_partition_default_rows(): whether a default partition is as CREATE TABLE ... PARTITION OF makes it';
+
+-- Makes one partition, for the lowest ID in the default partition from an ID on, and moves the rows of its time into it; or, in a dry run,
+-- says what it would do. What it returns is NULL where there is no such row.
+CREATE FUNCTION _snowflake.partition_default_rows(
+    parent regclass, every interval, dry_run boolean, since bigint,
+    OUT made text, OUT moved bigint, OUT lower bigint, OUT until bigint, OUT statements text[]
+)
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET row_security = off
+    AS $$
+DECLARE
+    example CONSTANT text := 'For example: CALL snowflake_partition_default_rows(''orders'', every => ''1 day'');';
+    months CONSTANT integer := extract(year FROM every) * 12 + extract(month FROM every);
+    length CONSTANT numeric := extract(epoch FROM make_interval(days => extract(day FROM every)::integer)
+        + make_interval(secs => extract(hour FROM every)::integer * 3600 + extract(minute FROM every)::integer * 60
+            + extract(second FROM every)::double precision));
+    t record;
+    d record;
+    cols text;
+    id bigint;
+    highest bigint;
+    others boolean;
+    at timestamp;
+    start timestamp;
+    "end" timestamp;
+    after bigint;
+    before bigint;
+    name text;
+    quoted text;
+    condition text;
+    deleting record;
+    inserting record;
+    statement text;
+    changed bigint;
+BEGIN
+    IF parent IS NULL OR every IS NULL OR dry_run IS NULL THEN
+        RAISE null_value_not_allowed USING
+            MESSAGE = format('%s must not be NULL', CASE WHEN parent IS NULL THEN 'parent' WHEN every IS NULL THEN 'every' ELSE 'dry_run' END),
+            HINT = example;
+    END IF;
+    SELECT c.relname, n.nspname, c.relowner, c.relnamespace, c.relpersistence, format('%I.%I', n.nspname, c.relname) AS quoted,
+            (SELECT a.attname FROM pg_partitioned_table AS p JOIN pg_opclass AS o ON o.oid = p.partclass[0] AND o.opcdefault
+                JOIN pg_attribute AS a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
+                JOIN pg_type AS y ON y.oid = a.atttypid
+                WHERE p.partrelid = c.oid AND p.partattrs[0] > 0 AND p.partstrat = 'r' AND p.partnatts = 1
+                AND ('bigint'::regtype IN (y.oid, y.typbasetype) OR y.oid = (SELECT x.oid FROM pg_type AS x
+                    JOIN pg_depend AS m ON m.classid = 'pg_type'::regclass AND m.objid = x.oid AND m.deptype = 'e'
+                    JOIN pg_extension AS e ON m.refclassid = 'pg_extension'::regclass AND e.oid = m.refobjid
+                    WHERE x.typname = 'snowflake_id' AND e.extname = 'pg_snowflake'))) AS col
+        INTO t FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = parent;
+    IF NOT FOUND THEN
+        RAISE undefined_table USING MESSAGE = format('there is no table with OID %s', parent::oid), HINT = example;
+    ELSIF NOT pg_has_role(t.relowner, 'USAGE') THEN
+        RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', t.relname),
+            HINT = 'Only its owner can give a table partitions.';
+    ELSIF t.col IS NULL THEN
+        RAISE wrong_object_type USING
+            MESSAGE = format('table "%s" is not partitioned by a range of a bigint column', t.relname),
+            DETAIL = coalesce('Its partition key is ' || nullif(pg_get_partkeydef(parent), '') || '.', 'It is not partitioned.'),
+            HINT = 'Create the table with PARTITION BY RANGE (id), where id is the bigint column of its IDs.';
+    ELSIF months < 0 OR length < 0 OR (months > 0) = (length > 0) OR months = 0 AND length <> floor(length) THEN
+        RAISE invalid_parameter_value USING MESSAGE = 'every must be one or more months, or one or more whole seconds',
+            DETAIL = format('It is "%s".', every), HINT = 'Use a step such as ''1 month'', ''1 day'' or ''6 hours''.';
+    END IF;
+
+    -- First without a lock: there may be no such rows.
+    FOR pass IN 1..2 LOOP
+        SELECT c.oid::regclass AS tbl, c.relname, n.nspname, format('%I.%I', n.nspname, c.relname) AS quoted INTO d
+            FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            WHERE inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT';
+        IF NOT FOUND THEN
+            RETURN;
+        END IF;
+        PERFORM _snowflake.check_default_partition(parent, d.tbl);
+        EXECUTE format('SELECT %1$I::bigint FROM %2$s WHERE %1$I >= $1 ORDER BY %1$I LIMIT 1', t.col, d.quoted) INTO id USING since;
+        IF id IS NULL THEN
+            EXECUTE format('SELECT count(*) FROM %2$s WHERE %1$I::bigint < 0 OR %1$I IS NULL', t.col, d.quoted) INTO changed;
+            IF changed > 0 THEN
+                RAISE NOTICE 'rows that stay in the default partition: %', changed
+                    USING DETAIL = format('Their "%s" is negative or NULL, so it is no ID and has no time.', t.col);
+            END IF;
+            RETURN;
+        END IF;
+        EXIT WHEN dry_run OR pass = 2;
+        -- As strong as the locks of CREATE TABLE ... PARTITION OF, and in its order.
+        EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', t.quoted);
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', d.quoted);
+        IF to_regclass(t.quoted) IS DISTINCT FROM parent OR to_regclass(d.quoted) IS DISTINCT FROM d.tbl THEN
+            RAISE serialization_failure USING MESSAGE = format('table %s was changed by others meanwhile', t.quoted),
+                DETAIL = 'It, or its default partition, was dropped or renamed while this call waited for it.', HINT = 'Call it again.';
+        END IF;
+    END LOOP;
+
+    -- The piece of time, on the grid of snowflake_maintain_partitions(), and as much of it as has no partition.
+    at := timezone('UTC', _snowflake.time_of_id(id));
+    IF months > 0 THEN
+        start := timestamp '1600-01-01' + make_interval(months => div((extract(year FROM at) - 1600) * 12 + extract(month FROM at) - 1,
+            months)::integer * months);
+    ELSE
+        start := date_bin(every, at, timestamp '1601-01-01');
+    END IF;
+    "end" := start + every;
+    lower := CASE WHEN timezone('UTC', start) <= _snowflake.time_of_id(0) THEN 0 ELSE _snowflake.first_id_at(timezone('UTC', start)) END;
+    until := _snowflake.first_id_at(timezone('UTC', "end"));
+    SELECT max(b[2]::numeric) FILTER (WHERE b[2] <> 'MAXVALUE' AND b[2]::numeric <= id),
+            min(b[1]::numeric) FILTER (WHERE b[1] <> 'MINVALUE' AND b[1]::numeric > id)
+        INTO after, before FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid,
+            regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM [(]''?([^'')]*)''?[)] TO [(]''?([^'')]*)''?[)]') AS b
+        WHERE inhparent = parent AND b IS NOT NULL;
+    IF after > lower THEN
+        lower := after;
+        start := timezone('UTC', _snowflake.time_of_id(lower));
+    END IF;
+    until := least(until, before);
+    name := t.relname || to_char(start, CASE WHEN start = date_trunc('day', start) AND (months > 0 OR mod(length, 86400) = 0)
+        THEN '_YYYYMMDD' ELSE '_YYYYMMDD_HH24MISS' END);
+    quoted := format('%I.%I', t.nspname, name);
+    made := name;
+    IF octet_length(name) > 63 THEN
+        RAISE name_too_long USING MESSAGE = format('the name of partition "%s" would be too long', name),
+            DETAIL = format('It would have %s bytes; PostgreSQL''s names have at most 63.', octet_length(name)),
+            HINT = 'Give the table a shorter name.';
+    ELSIF EXISTS (SELECT FROM pg_class WHERE relname = name AND relnamespace = t.relnamespace) THEN
+        RAISE duplicate_table USING MESSAGE = format('relation "%s" already exists', name),
+            DETAIL = format('It has the name of a partition that is to be made, of IDs from %s to before %s, and is not that partition.',
+                lower, until),
+            HINT = 'Rename it.';
+    END IF;
+
+    -- Where no row would stay, the table need not be written again.
+    EXECUTE format('SELECT EXISTS (SELECT FROM %1$s WHERE %2$I < $1 OR %2$I >= $2 OR %2$I IS NULL)', d.quoted, t.col)
+        INTO others USING lower, until;
+    IF NOT others AND _snowflake.is_plain_partition(parent, d.tbl) THEN
+        statements := ARRAY[
+            format('ALTER TABLE %s DETACH PARTITION %s', t.quoted, d.quoted),
+            format('ALTER TABLE %s RENAME TO %I', d.quoted, name)
+        ];
+        IF d.nspname <> t.nspname THEN
+            statements := statements || format('ALTER TABLE %I.%I SET SCHEMA %I', d.nspname, name, t.nspname);
+        END IF;
+        statements := statements || ARRAY[
+            format('ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)', t.quoted, quoted, lower, until),
+            format('CREATE TABLE %s PARTITION OF %s DEFAULT', d.quoted, t.quoted)
+        ];
+        IF NOT dry_run THEN
+            FOREACH statement IN ARRAY statements LOOP
+                EXECUTE statement;
+            END LOOP;
+            FOR statement IN SELECT s FROM _snowflake.privileges(parent, d.quoted::regclass) AS s LOOP
+                EXECUTE statement;
+            END LOOP;
+        END IF;
+        RETURN;
+    END IF;
+
+    -- The rows are kept aside while there is no place for them: a subscriber of the table's publications sees them go and come.
+    SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) INTO cols FROM pg_attribute
+        WHERE attrelid = parent AND attnum > 0 AND NOT attisdropped AND attgenerated = '';
+    condition := format('%1$I >= %2$s AND %1$I < %3$s', t.col, lower, until);
+    deleting := _snowflake.triggers(d.tbl, 8, NULL);
+    inserting := _snowflake.triggers(parent, 4, quoted);
+    statements := format('CREATE TEMPORARY TABLE snowflake_default_rows AS SELECT %s FROM %s WHERE %s', cols, d.quoted, condition)
+        || deleting.off || format('DELETE FROM %s WHERE %s', d.quoted, condition) || deleting.as_now
+        || format('CREATE %sTABLE %s PARTITION OF %s FOR VALUES FROM (%s) TO (%s)', CASE t.relpersistence WHEN 't' THEN 'TEMPORARY ' END,
+            CASE t.relpersistence WHEN 't' THEN quote_ident(name) ELSE quoted END, t.quoted, lower, until)
+        || inserting.off || format('INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM pg_temp.snowflake_default_rows',
+            quoted, cols, cols) || inserting.as_now || text 'DROP TABLE pg_temp.snowflake_default_rows';
+    IF dry_run THEN
+        EXECUTE format('SELECT count(*) FROM %s WHERE %s', d.quoted, condition) INTO moved;
+        RETURN;
+    END IF;
+    FOREACH statement IN ARRAY statements LOOP
+        EXECUTE statement;
+        GET DIAGNOSTICS changed = ROW_COUNT;
+        IF moved IS NULL THEN
+            moved := changed;
+        ELSIF statement ~ '^(DELETE|INSERT) ' THEN
+            -- ALTER TABLE refuses a table with checks that are put off to the end of the transaction.
+            SET CONSTRAINTS ALL IMMEDIATE;
+            IF changed <> moved THEN
+                RAISE data_exception USING MESSAGE = format('%s rows of %s are to be moved, but %s were', moved, d.quoted, changed),
+                    DETAIL = format('The statement was: %s', statement), HINT = 'Nothing was changed. Call it again.';
+            END IF;
+        END IF;
+    END LOOP;
+    FOR statement IN SELECT s FROM _snowflake.privileges(parent, quoted::regclass) AS s LOOP
+        EXECUTE statement;
+    END LOOP;
+END $$;
+COMMENT ON FUNCTION _snowflake.partition_default_rows(regclass, interval, boolean, bigint) IS
+    'part of snowflake_partition_default_rows(): makes one partition';
+
+-- What stands here is looked up by the caller's search_path, so it has a schema, and no operator.
+CREATE PROCEDURE snowflake_partition_default_rows(parent regclass, every interval, dry_run boolean DEFAULT false)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    made pg_catalog.text;
+    moved bigint;
+    until bigint;
+    statements pg_catalog.text[];
+    statement pg_catalog.text;
+    since bigint := 0;
+BEGIN
+    LOOP
+        -- A partition is a transaction. What waited for the locks must see what was done meanwhile.
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        SELECT s.made, s.moved, s.until, s.statements INTO made, moved, until, statements
+            FROM _snowflake.partition_default_rows(parent, every, dry_run, since) AS s;
+        EXIT WHEN made IS NULL;
+        IF dry_run THEN
+            since := until;
+            FOREACH statement IN ARRAY statements LOOP
+                RAISE INFO '%;', statement;
+            END LOOP;
+        ELSE
+            COMMIT;
+            IF moved IS NULL THEN
+                RAISE NOTICE 'the default partition has become partition "%"', made;
+            ELSE
+                RAISE NOTICE 'partition "%" is made, % rows were moved', made, moved;
+            END IF;
+        END IF;
+    END LOOP;
+END $$;
+COMMENT ON PROCEDURE snowflake_partition_default_rows(regclass, interval, boolean) IS
+    'makes partitions, by ID time, for the rows of a default partition, and moves these there, each partition in a transaction of its own';

@@ -5,6 +5,8 @@
 -- and in _snowflake, where nobody else can create anything. So functions are made and replaced in _snowflake, and at the end moved to
 -- the schema where they are called.
 
+@listed@
+
 DO $pg_snowflake$
 DECLARE
     -- Types of variables are looked up by the caller's search_path, so their names have a schema.
@@ -99,15 +101,15 @@ WITH outside AS (
     SELECT d.classid::regclass, d.objid, coalesce((SELECT s.refobjid FROM pg_shdepend AS s JOIN pg_database AS b ON b.oid = s.dbid
             WHERE b.datname = current_database() AND s.classid = d.classid AND s.objid = d.objid AND s.objsubid = 0
             AND s.deptype = 'o'), 10),
-        EXISTS (SELECT FROM pg_proc WHERE d.classid = 'pg_proc'::regclass AND oid = d.objid AND prokind = 'f')
+        EXISTS (SELECT FROM pg_proc WHERE d.classid = 'pg_proc'::regclass AND oid = d.objid AND prokind IN ('f', 'p'))
             OR EXISTS (SELECT FROM pg_class WHERE d.classid = 'pg_class'::regclass AND oid = d.objid AND relkind = 'S')
     FROM pg_depend AS d JOIN pg_namespace AS n ON n.oid = d.refobjid
     WHERE d.refclassid = 'pg_namespace'::regclass AND n.nspname = '_snowflake' AND d.classid <> 'pg_default_acl'::regclass
     UNION ALL
-    SELECT 'pg_proc'::regclass, oid, proowner, prokind = 'f' AND obj_description(oid, 'pg_proc') IS NOT DISTINCT FROM comment
+    SELECT 'pg_proc'::regclass, oid, proowner, prokind IN ('f', 'p') AND obj_description(oid, 'pg_proc') IS NOT DISTINCT FROM comment
     FROM outside JOIN pg_proc ON oid = f
     UNION ALL
-    SELECT 'pg_type'::regclass, oid, typowner, typtype = 'c' AND obj_description(oid, 'pg_type') IS NOT DISTINCT FROM comment
+    SELECT 'pg_type'::regclass, oid, typowner, typtype IN ('c', 'd') AND obj_description(oid, 'pg_type') IS NOT DISTINCT FROM comment
     FROM outside JOIN pg_type ON oid = t
 ), examined AS (
     SELECT o.*, p.pronamespace, CASE WHEN o.owner <> me THEN format('Of role %I', pg_get_userbyid(o.owner))
@@ -154,7 +156,7 @@ LOOP
     EXECUTE statement;
 END LOOP;
 FOREACH made IN ARRAY earlier LOOP
-    EXECUTE format('ALTER FUNCTION %s SET SCHEMA _snowflake', made);
+    EXECUTE format('ALTER ROUTINE %s SET SCHEMA _snowflake', made);
 END LOOP;
 FOREACH made_type IN ARRAY earlier_types LOOP
     EXECUTE format('ALTER TYPE %s SET SCHEMA _snowflake', made_type);

@@ -57,13 +57,14 @@ DECLARE
     base bigint := pg_catalog.pg_sequence_last_value('_snowflake.base');
     floor bigint := _snowflake.clock();
     number bigint := pg_catalog.nextval('_snowflake.number');
-    place bigint := _snowflake.place(base, number, pg_catalog.pg_sequence_last_value('_snowflake.base'));
+    "end" bigint := pg_catalog.pg_sequence_last_value('_snowflake.end');
     worker bigint := pg_catalog.pg_sequence_last_value('_snowflake.worker');
+    place bigint := _snowflake.place(base, number, pg_catalog.pg_sequence_last_value('_snowflake.base'));
 BEGIN
-    IF _snowflake.is_open(place, floor, pg_catalog.pg_sequence_last_value('_snowflake.end'), worker) THEN
+    IF _snowflake.is_open(place, floor, "end", worker) THEN
         RETURN _snowflake.id(place, worker);
     END IF;
-    RETURN _snowflake.next_slowly(place);
+    RETURN _snowflake.next_slowly(place, "end");
 END $$
 --- snowflake_next_many
     LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE COST 20 ROWS 1000
@@ -72,6 +73,7 @@ DECLARE
     base bigint;
     floor bigint;
     number bigint;
+    "end" bigint;
     place bigint;
     worker bigint;
 BEGIN
@@ -83,12 +85,13 @@ BEGIN
         base := pg_catalog.pg_sequence_last_value('_snowflake.base');
         floor := _snowflake.clock();
         number := pg_catalog.nextval('_snowflake.number');
-        place := _snowflake.place(base, number, pg_catalog.pg_sequence_last_value('_snowflake.base'));
+        "end" := pg_catalog.pg_sequence_last_value('_snowflake.end');
         worker := pg_catalog.pg_sequence_last_value('_snowflake.worker');
-        IF _snowflake.is_open(place, floor, pg_catalog.pg_sequence_last_value('_snowflake.end'), worker) THEN
+        place := _snowflake.place(base, number, pg_catalog.pg_sequence_last_value('_snowflake.base'));
+        IF _snowflake.is_open(place, floor, "end", worker) THEN
             RETURN NEXT _snowflake.id(place, worker);
         ELSE
-            RETURN NEXT _snowflake.next_slowly(place);
+            RETURN NEXT _snowflake.next_slowly(place, "end");
         END IF;
     END LOOP;
 END $$
@@ -115,3 +118,31 @@ END $$
     BEGIN ATOMIC
         SELECT _snowflake.create_partitions(parent, every, since, until, _snowflake.layout());
     END
+--- snowflake_maintain_partitions
+    LANGUAGE sql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 ROWS 4
+    BEGIN ATOMIC
+        SELECT * FROM _snowflake.maintain_partitions(parent, every, ahead, retention, expired, dry_run, default_rows, _snowflake.layout());
+    END
+--- snowflake_preflight
+    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL UNSAFE COST 10000 ROWS 10
+    BEGIN ATOMIC
+        SELECT * FROM _snowflake.preflight(layout, epoch, servers, datacenters, leases, ids_per_second, years, javascript, oldest_row, keys, key_column);
+    END
+--- snowflake_adopt_plan
+    LANGUAGE sql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 10000 ROWS 10
+    BEGIN ATOMIC
+        SELECT * FROM _snowflake.adopt_plan(tbl, col, views);
+    END
+--- snowflake_adopt
+    LANGUAGE sql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 100000 ROWS 1
+    BEGIN ATOMIC
+        SELECT * FROM _snowflake.adopt(tbl, col, views);
+    END
+--- snowflake_release_plan
+    LANGUAGE sql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 10000 ROWS 10
+    BEGIN ATOMIC
+        SELECT * FROM _snowflake.release_plan(tbl, col, start, identity);
+    END
+--- snowflake_release
+    LANGUAGE sql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 100000
+    RETURN _snowflake.release(tbl, col, start, identity)

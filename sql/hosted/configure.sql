@@ -1,15 +1,61 @@
+-- The highest ID of a worker in rows of the caller's tables, in columns that have the default snowflake_next(), and where it is. Tables of other
+-- roles are named: whoever reads a table runs code of its owner, as of indexes.
+CREATE FUNCTION _snowflake.highest_id(worker bigint, l bigint[], OUT id bigint, OUT tbl text, OUT others text)
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET row_security = off
+    AS $$
+DECLARE
+    c record;
+    found bigint;
+BEGIN
+    FOR c IN
+        SELECT DISTINCT format('%I.%I', n.nspname, t.relname) AS quoted, a.attname, pg_get_userbyid(t.relowner) = current_user AS is_own
+        FROM pg_proc AS p JOIN pg_depend AS d ON d.refclassid = 'pg_proc'::regclass AND d.refobjid = p.oid AND d.classid = 'pg_attrdef'::regclass
+            JOIN pg_attrdef AS f ON f.oid = d.objid
+            JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+            JOIN pg_type AS y ON y.oid = a.atttypid,
+            LATERAL (SELECT f.adrelid AS oid UNION SELECT relid FROM pg_partition_tree(f.adrelid)) AS part
+            JOIN pg_class AS t ON t.oid = part.oid JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        WHERE p.proname = 'snowflake_next' AND p.pronargs = 0 AND t.relkind = 'r' AND 'bigint'::regtype IN (y.oid, y.typbasetype)
+            AND p.proowner = (SELECT nspowner FROM pg_namespace WHERE nspname = '_snowflake')
+            AND (t.relpersistence <> 't' OR t.relnamespace = pg_my_temp_schema())
+        ORDER BY 1, 2
+    LOOP
+        IF NOT c.is_own THEN
+            others := concat_ws(', ', others, c.quoted);
+            CONTINUE;
+        END IF;
+        EXECUTE format('SELECT %1$I::bigint FROM ONLY %2$s WHERE %1$I >= 0 AND %1$I <= $1 AND %1$I::bigint & $2 = $3 ORDER BY %1$I DESC LIMIT 1',
+            c.attname, c.quoted) INTO found
+            USING l[5], (l[7] << l[6]::integer) | (l[9] << l[8]::integer), _snowflake.id(0, worker, l);
+        IF found > id OR id IS NULL AND found IS NOT NULL THEN
+            id := found;
+            tbl := c.quoted;
+        END IF;
+    END LOOP;
+END $$;
+
 CREATE FUNCTION snowflake_configure(worker_id integer, datacenter_id integer DEFAULT NULL, layout text DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000 SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    r CONSTANT record := _snowflake.record();
-    l CONSTANT bigint[] := _snowflake.recorded_layout(r.form, r.epoch);
-    wanted CONSTANT bigint[] := coalesce(_snowflake.layout(layout), l, _snowflake.layout('default'));
-    used CONSTANT boolean := pg_sequence_last_value('_snowflake.reservation') IS NOT NULL;
+    given CONSTANT bigint[] := _snowflake.layout(layout);
+    r record;
+    l bigint[];
+    wanted bigint[];
     touch text;
+    placed bigint;
     number bigint;
     lowest bigint;
+    mark record;
+    is_set_back boolean;
+    highest record;
+    floor bigint;
 BEGIN
+    -- Until the transaction ends, no other session opens a tick or configures. What is on record is read after that.
+    PERFORM pg_advisory_xact_lock(1936617062, 1);
+    r := _snowflake.record();
+    l := _snowflake.recorded_layout(r.form, r.epoch);
+    wanted := coalesce(given, l, _snowflake.layout('default'));
     IF wanted[9] = 0 OR wanted[11] = 0 THEN
         RAISE invalid_parameter_value USING MESSAGE = 'IDs cannot be made in this layout',
             DETAIL = format('Field %s is missing.', CASE WHEN wanted[11] = 0 THEN 'sequence' ELSE 'worker' END);
@@ -18,10 +64,8 @@ BEGIN
             DETAIL = 'Its datacenter and worker have more than 31 bits together.', HINT = 'The library makes them.';
     END IF;
     PERFORM _snowflake.place_worker(datacenter_id, worker_id, wanted);
-    -- Until the transaction ends, no other session opens a tick.
-    PERFORM pg_advisory_xact_lock(1936617062, 1);
     IF wanted IS DISTINCT FROM l THEN
-        IF used AND l IS NOT NULL THEN
+        IF l IS NOT NULL AND pg_sequence_last_value('_snowflake.reservation') IS NOT NULL THEN
             RAISE object_not_in_prerequisite_state USING MESSAGE = 'IDs were made in this database already',
                 DETAIL = 'In another layout, new IDs could repeat them, and they would be misread.',
                 HINT = 'Leave out the layout, or give what snowflake_database_layout() says.';
@@ -43,12 +87,31 @@ BEGIN
     IF wanted IS DISTINCT FROM l OR pg_sequence_last_value('_snowflake.base') IS NULL THEN
         PERFORM setval('_snowflake.base', 0), setval('_snowflake.end', 0);
     END IF;
-    PERFORM setval('_snowflake.worker',
-        _snowflake.home() << 31 | coalesce(datacenter_id, 0)::bigint * (wanted[9] + 1) | worker_id);
-    -- The rest of the tick is given up, so that IDs rise, even if the new worker is the lower number.
+    placed := _snowflake.home() << 31 | coalesce(datacenter_id, 0)::bigint * (wanted[9] + 1) | worker_id;
     number := coalesce(pg_sequence_last_value('_snowflake.number'), 0);
     lowest := pg_sequence_last_value('_snowflake.base') + number + 1;
-    PERFORM setval('_snowflake.base', (((lowest >> wanted[12]::integer) + 1) << wanted[12]::integer) - number - 1);
+    -- The sequences may have been set back, and the clock be behind.
+    mark := _snowflake.read_mark();
+    is_set_back := mark.is_set_back OR wanted = l AND lowest < mark.reached;
+    highest := _snowflake.highest_id(placed, wanted);
+    lowest := greatest(lowest, (highest.id >> wanted[3]::integer << wanted[12]::integer) | (highest.id >> wanted[10]::integer & wanted[11]),
+        CASE WHEN wanted = l AND NOT mark.is_set_back THEN mark.reached END);
+    floor := _snowflake.clock(wanted);
+    IF highest.id IS NOT NULL AND ((lowest >> wanted[12]::integer) - (floor >> wanted[12]::integer)) * wanted[1]::numeric > 600000000 THEN
+        RAISE object_not_in_prerequisite_state USING
+            MESSAGE = format('table %s has an ID of this worker that is %s ahead of the clock', highest.tbl,
+                _snowflake.duration(((lowest >> wanted[12]::integer) - (floor >> wanted[12]::integer)) * wanted[1])),
+            DETAIL = format('It is %s. New IDs would be above it, and IDs are at most 600 s ahead.', highest.id),
+            HINT = 'If the clock is wrong, set it right. If this database did not make that number, give it another worker ID.';
+    ELSIF highest.others IS NOT NULL AND is_set_back THEN
+        RAISE WARNING USING MESSAGE = 'tables of other roles were not looked at for IDs above the record',
+            DETAIL = format('They are %s. Reading them would run code of theirs.', highest.others),
+            HINT = 'If the clock is right, nothing needs to be done. If not, with the highest ID of their rows: SELECT '
+                'setval(''_snowflake.end'', 0), setval(''_snowflake.reservation'', (extract(epoch FROM snowflake_timestamp(…)) * 1000)::bigint + 1);';
+    END IF;
+    -- The rest of the tick is given up, so that IDs rise, even if the new worker is the lower number.
+    PERFORM _snowflake.go_on_from(((lowest >> wanted[12]::integer) + 1) << wanted[12]::integer, number);
+    PERFORM setval('_snowflake.worker', placed);
     RETURN _snowflake.notation(wanted);
 END $$;
 REVOKE ALL ON FUNCTION snowflake_configure(integer, integer, text) FROM PUBLIC;

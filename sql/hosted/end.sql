@@ -13,38 +13,41 @@ FOR statement IN
         SELECT 1 AS step, format('REVOKE ALL ON %s %s FROM %s CASCADE', kind, name,
             CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END) AS s
         FROM (
-            SELECT 'FUNCTION' AS kind, oid::regprocedure::text AS name, coalesce(proacl, acldefault('f', proowner)) AS acl
+            SELECT 'ROUTINE' AS kind, oid::regprocedure::text AS name, coalesce(proacl, acldefault('f', proowner)) AS acl
             FROM pg_proc WHERE pronamespace = '_snowflake'::regnamespace AND oid <> ALL (earlier)
             UNION ALL
             SELECT 'SEQUENCE', oid::regclass::text, coalesce(relacl, acldefault('s', relowner))
             FROM pg_class WHERE relnamespace = '_snowflake'::regnamespace AND relkind = 'S' AND oid <> ALL (sequences)
             UNION ALL
             SELECT 'TYPE', oid::regtype::text, coalesce(typacl, acldefault('T', typowner))
-            FROM pg_type WHERE oid = 'snowflake_parts'::regtype AND earlier_types = '{}'
+            FROM pg_type WHERE oid IN ('snowflake_parts'::regtype, 'snowflake_id'::regtype) AND oid <> ALL (earlier_types)
         ) AS made_now, aclexplode(acl) WHERE grantee <> me
         UNION ALL
         SELECT 1, format('REVOKE USAGE, UPDATE ON SEQUENCE %s FROM %s CASCADE', oid::regclass,
             CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END)
         FROM pg_class, aclexplode(relacl) WHERE oid = ANY (sequences) AND grantee <> me
         UNION ALL
-        SELECT 2, format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC', oid::regprocedure)
+        SELECT 2, format('GRANT EXECUTE ON ROUTINE %s TO PUBLIC', oid::regprocedure)
         FROM pg_proc WHERE pronamespace = '_snowflake'::regnamespace AND oid <> ALL (earlier)
         UNION ALL
-        SELECT 2, 'GRANT USAGE ON TYPE snowflake_parts TO PUBLIC' WHERE earlier_types = '{}'
+        SELECT 2, format('GRANT USAGE ON TYPE %s TO PUBLIC', oid::regtype) FROM pg_type
+        WHERE oid IN ('snowflake_parts'::regtype, 'snowflake_id'::regtype) AND oid <> ALL (earlier_types)
     ) AS statements ORDER BY step
 LOOP
     EXECUTE statement;
 END LOOP;
 GRANT ALL ON SCHEMA _snowflake TO CURRENT_USER;
 GRANT ALL ON ALL SEQUENCES IN SCHEMA _snowflake TO CURRENT_USER;
-GRANT ALL ON ALL FUNCTIONS IN SCHEMA _snowflake TO CURRENT_USER;
+GRANT ALL ON ALL ROUTINES IN SCHEMA _snowflake TO CURRENT_USER;
 GRANT ALL ON TYPE snowflake_parts TO CURRENT_USER;
+GRANT ALL ON TYPE snowflake_id TO CURRENT_USER;
 @privileges@
 
 FOR made IN SELECT oid FROM pg_proc WHERE pronamespace = '_snowflake'::regnamespace AND proname LIKE 'snowflake\_%' LOOP
-    EXECUTE format('ALTER FUNCTION %s SET SCHEMA %I', made, target);
+    EXECUTE format('ALTER ROUTINE %s SET SCHEMA %I', made, target);
 END LOOP;
 EXECUTE format('ALTER TYPE snowflake_parts SET SCHEMA %I', target);
+EXECUTE format('ALTER TYPE snowflake_id SET SCHEMA %I', target);
 PERFORM set_config('standard_conforming_strings', strings, true), set_config('plpgsql.extra_errors', errors, true),
     set_config('plpgsql.extra_warnings', warnings, true), set_config('search_path', path, true);
 END $pg_snowflake$;

@@ -162,21 +162,21 @@ BEGIN
         WHEN micros % 1000 = 0 THEN 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"' ELSE 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"' END);
 END $$;
 
--- The instant that an epoch is written as; NULL where it is none.
+-- The instant that an epoch is written as; NULL where it is none. No error is caught: parallel workers cannot begin a subtransaction.
 CREATE FUNCTION _snowflake.read_epoch("text" text) RETURNS bigint
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     read bigint;
 BEGIN
-    IF "text" !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{3}|[.][0-9]{6})?Z$' OR "text" < '1970' COLLATE "C" THEN
+    IF "text" !~ '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{3}|[.][0-9]{6})?Z$'
+        OR "text" < '1970' COLLATE "C" THEN
         RETURN NULL;
     END IF;
-    read := _snowflake.micros(timezone('0'::interval, left("text", -1)::timestamp));
+    -- Where the month has no such day, this is one of the next month.
+    read := _snowflake.micros(timezone('0'::interval, make_date(left("text", 4)::integer, substr("text", 6, 2)::integer, 1)
+        + (substr("text", 9, 2)::integer - 1) + substr(left("text", -1), 12)::time));
     RETURN CASE WHEN _snowflake.written(read) = "text" THEN read END;
-EXCEPTION
-    WHEN data_exception THEN
-        RETURN NULL;
 END $$;
 
 -- The full notation of a layout.
@@ -239,8 +239,8 @@ BEGIN
         problem := format('No built-in layout is named "%s", at character 1', _snowflake.shortened(given));
     ELSE
         LOOP
-            at := at + length(substring(substr(given, at) FROM '^[ \t\n\f\r]*'));
-            word := substring(substr(given, at) FROM '^[^ \t\n\f\r]+');
+            at := at + length(substring(substr(given, at) FROM E'^[ \t\n\f\r]*'));
+            word := substring(substr(given, at) FROM E'^[^ \t\n\f\r]+');
             EXIT WHEN word IS NULL;
             skip := 0;
             IF strpos(word, '=') = 0 THEN

@@ -6,9 +6,16 @@
 -- was the same when the number was drawn; as numbers and bases only rise, a position that was drawn later is higher. There is nothing
 -- to lock for that.
 --
+-- Whoever skips positions, as a dump says that they may be in use, or a worker ID is new, raises the base before the end or the worker is
+-- set. Whoever draws reads these two before the base is read once more. So where the base has not risen, they are from before.
+--
 -- To go on with the clock's tick, the base is raised, by one session at a time, under an advisory lock. The lock belongs to a
 -- subtransaction that is always rolled back, which sequences ignore: it ends with the function, and with every error, cancel and
 -- termination. The same session writes the reservation: positions from `end` on are not given out before it covers them.
+--
+-- And it writes the mark, which no dump can write back: the first position of the tick, in multiples of 64, and what PostgreSQL keeps beside
+-- a sequence's value, log_cnt. That is not 0 after setval() and nextval(), as here, and 0 after a setval() alone, as in a dump. A crash or a
+-- failover leaves 0 as well, and the value 32 higher. What pg_upgrade writes back has the rest of another major version.
 
 CREATE SEQUENCE _snowflake.number AS bigint START 1 NO CYCLE CACHE 1;
 COMMENT ON SEQUENCE _snowflake.number IS
@@ -25,6 +32,10 @@ COMMENT ON SEQUENCE _snowflake."end" IS
 CREATE SEQUENCE _snowflake.worker AS bigint MINVALUE 0 START 0 NO CYCLE;
 COMMENT ON SEQUENCE _snowflake.worker IS
     'internal: OID of the database << 31 | datacenter and worker; see snowflake_configure()';
+
+CREATE SEQUENCE _snowflake.mark AS bigint MINVALUE -1 START 0 NO CYCLE CACHE 1;
+COMMENT ON SEQUENCE _snowflake.mark IS
+    'internal: a position that was reached, by which it is seen that a dump or setval() has set these sequences back';
 
 -- The OID of this database. A copy by CREATE DATABASE has another one, and mostly the restore of a dump; pg_upgrade keeps it.
 CREATE FUNCTION _snowflake.home() RETURNS bigint
@@ -74,7 +85,53 @@ CREATE FUNCTION _snowflake.is_open(place bigint, floor bigint, "end" bigint, wor
     RETURN place >= floor AND place < "end" AND place <= floor + _snowflake.burst(_snowflake.layout())
         AND worker >> 31 = _snowflake.home();
 
--- Ends the call with the errors of the library.
+-- The mark: a position that was reached, NULL where none is on record; whether somebody else wrote it; and whether it is as a crash leaves
+-- it, or pg_upgrade: a dump of that would be taken for a crash when it is restored.
+CREATE FUNCTION _snowflake.read_mark(OUT reached bigint, OUT is_set_back boolean, OUT is_bare boolean)
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    m record;
+BEGIN
+    SELECT last_value, log_cnt, is_called INTO m FROM _snowflake.mark;
+    IF m.is_called THEN
+        reached := m.last_value >> 6 << 6;
+    END IF;
+    is_set_back := m.is_called AND m.log_cnt = 0 AND m.last_value & 63 = _snowflake.major();
+    is_bare := m.is_called AND m.log_cnt = 0 AND NOT is_set_back;
+END $$;
+
+-- The major version, as the rest of the mark.
+CREATE FUNCTION _snowflake.major() RETURNS bigint
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN pg_catalog.current_setting('server_version_num')::bigint / 10000 % 32;
+
+-- Raises the base, so that the next number makes a position; then the mark, so that after a crash it is never above. In one statement, as a
+-- cancel takes effect between statements.
+CREATE FUNCTION _snowflake.go_on_from(place bigint, number bigint) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    PERFORM setval('_snowflake.base', place - number - 1),
+        setval('_snowflake.mark', (place >> 6 << 6) + _snowflake.major() - 1), nextval('_snowflake.mark');
+END $$;
+REVOKE ALL ON FUNCTION _snowflake.go_on_from(bigint, bigint) FROM PUBLIC;
+
+-- Ends the call with the errors of the library, and one more.
+
+CREATE FUNCTION _snowflake.refuse_set_back(place bigint, reached bigint, l bigint[]) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RAISE object_not_in_prerequisite_state USING
+        MESSAGE = 'the record of the IDs of this database was set back',
+        DETAIL = format('A dump that was restored, or setval(), has set sequences in the schema _snowflake: IDs would go on at %s%s. '
+            'What was made since that time is not on record.', _snowflake.instant(l[2] + (place >> l[12]::integer) * l[1], l),
+            CASE WHEN reached > place THEN format(', below %s', _snowflake.instant(l[2] + (reached >> l[12]::integer) * l[1], l)) END),
+        HINT = format('As the owner of the extension''s functions, give the worker ID again: SELECT snowflake_configure(%s); IDs go on above '
+            'those of the rows that it finds.', concat_ws(', ', pg_sequence_last_value('_snowflake.worker') & l[9],
+            CASE WHEN l[7] > 0 THEN (pg_sequence_last_value('_snowflake.worker') & 2147483647) / (l[9] + 1) END));
+END $$;
 
 -- A length of time, as messages write it.
 CREATE FUNCTION _snowflake.duration(micros bigint) RETURNS text
@@ -166,6 +223,7 @@ DECLARE
     first bigint;
     needed bigint;
     until bigint;
+    mark record;
 BEGIN
     BEGIN
         alone := pg_try_advisory_xact_lock(1936617062, 1);
@@ -175,6 +233,10 @@ BEGIN
             covered := _snowflake.end_of(reserved, l);
             number := coalesce(pg_sequence_last_value('_snowflake.number'), 0);
             lowest := coalesce(pg_sequence_last_value('_snowflake.base'), 0) + number + 1;
+            mark := _snowflake.read_mark();
+            IF mark.is_set_back OR lowest < mark.reached THEN
+                PERFORM _snowflake.refuse_set_back(lowest, mark.reached, l);
+            END IF;
             floor := _snowflake.clock(l);
             -- A reservation that is not the one written here came with a dump: IDs up to there may be in use.
             IF covered > "end" AND covered > lowest THEN
@@ -189,14 +251,14 @@ BEGIN
             IF needed >> bits > l[4] THEN
                 PERFORM _snowflake.refuse_end(l);
             END IF;
+            -- From the number that was read above, or the base might not rise.
+            IF first > lowest OR mark.is_bare THEN
+                PERFORM _snowflake.go_on_from(first, number);
+            END IF;
             IF needed >= "end" OR covered <> "end" THEN
                 until := greatest(reserved, ceil((l[2] + (needed >> bits) * l[1] + 1000000) / 1000::numeric)::bigint);
                 -- In one statement, as a cancel takes effect between statements.
                 PERFORM setval('_snowflake.reservation', until), setval('_snowflake.end', _snowflake.end_of(until, l));
-            END IF;
-            -- From the number that was read above, or the base might not rise.
-            IF first > lowest THEN
-                PERFORM setval('_snowflake.base', first - number - 1);
             END IF;
         END IF;
         -- The end of the subtransaction, and of the lock.
@@ -209,8 +271,8 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION _snowflake.open(bigint, bigint[]) FROM PUBLIC;
 
--- An ID, in all but the ordinary case: that of a position which was drawn, or of another one.
-CREATE FUNCTION _snowflake.next_slowly(place bigint) RETURNS bigint
+-- An ID, in all but the ordinary case: that of a position which was drawn, with the end that was read then, or of another one.
+CREATE FUNCTION _snowflake.next_slowly(place bigint, "end" bigint) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
@@ -220,6 +282,8 @@ DECLARE
     number bigint;
     floor bigint;
     worker bigint;
+    mark record;
+    is_opened boolean := false;
     tries integer := 0;
     since timestamptz;
 BEGIN
@@ -239,23 +303,32 @@ BEGIN
                     'Every database that makes IDs needs a worker ID different from all others''.' END,
                 HINT = 'As the owner of the extension''s functions: SELECT snowflake_configure(1);';
         END IF;
-        IF place IS NULL THEN
+        -- A position that is drawn after the mark was read is not below it.
+        mark := _snowflake.read_mark();
+        IF place IS NULL OR place < mark.reached THEN
             base := pg_sequence_last_value('_snowflake.base');
             number := nextval('_snowflake.number');
+            "end" := pg_sequence_last_value('_snowflake.end');
             place := _snowflake.place(base, number, pg_sequence_last_value('_snowflake.base'));
             CONTINUE WHEN place IS NULL;
         END IF;
-        floor := _snowflake.clock(l);
-        IF place >= floor AND place < pg_sequence_last_value('_snowflake.end') THEN
+        IF mark.is_set_back OR place < mark.reached THEN
+            PERFORM _snowflake.refuse_set_back(place, mark.reached, l);
+        END IF;
+        -- What this session has just opened is near enough: a slow one would find the clock beyond it each time.
+        IF NOT is_opened THEN
+            floor := _snowflake.clock(l);
+        END IF;
+        IF place >= floor AND place < "end" AND NOT mark.is_bare THEN
             IF place > floor + _snowflake.burst(l) THEN
                 PERFORM _snowflake.wait_for(place, l);
             END IF;
             RETURN _snowflake.id(place, worker, l);
         END IF;
-        IF place < floor THEN
-            place := NULL;
-        END IF;
-        IF NOT _snowflake.open(coalesce(place, floor), l) THEN
+        is_opened := _snowflake.open(greatest(place, floor), l);
+        -- It may have been skipped.
+        place := NULL;
+        IF NOT is_opened THEN
             tries := tries + 1;
             IF tries > 2 THEN
                 PERFORM pg_sleep(0.0005);
@@ -271,5 +344,14 @@ BEGIN
             END IF;
         END IF;
     END LOOP;
+END $$;
+REVOKE ALL ON FUNCTION _snowflake.next_slowly(bigint, bigint) FROM PUBLIC;
+
+-- For calls of 0.2.0 that are under way when the file is run.
+CREATE FUNCTION _snowflake.next_slowly(place bigint) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN _snowflake.next_slowly(NULL, NULL);
 END $$;
 REVOKE ALL ON FUNCTION _snowflake.next_slowly(bigint) FROM PUBLIC;

@@ -74,6 +74,165 @@ BEGIN
         format(' (%s)', _snowflake.time_of("to"::bigint, l)) ELSE '' END);
 END $$;
 
+-- A table that is to get partitions: the caller's own. The function is named where the transaction must be able to write.
+CREATE FUNCTION _snowflake.own_table(parent regclass, function text) RETURNS record
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    t record;
+BEGIN
+    SELECT c.relname, n.nspname, c.relnamespace, c.relowner, c.relpersistence, format('%I.%I', n.nspname, c.relname) AS quoted
+        INTO t FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = parent;
+    IF NOT FOUND THEN
+        RAISE undefined_table USING MESSAGE = format('there is no table with OID %s', parent::oid),
+            HINT = 'Give the partitioned table, for example ''orders''.';
+    ELSIF NOT pg_has_role(t.relowner, 'USAGE') THEN
+        RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', t.relname),
+            HINT = 'Only its owner can give a table partitions.';
+    ELSIF function IS NOT NULL AND current_setting('transaction_read_only') = 'on' THEN
+        RAISE read_only_sql_transaction USING
+            MESSAGE = CASE WHEN pg_is_in_recovery() AND function LIKE '%maintain%' THEN format('cannot execute %s during recovery', function)
+                ELSE format('cannot execute %s in a read-only transaction', function) END;
+    END IF;
+    PERFORM _snowflake.check_owners(parent);
+    RETURN t;
+END $$;
+
+-- The column by whose ranges a table is partitioned, a bigint.
+CREATE FUNCTION _snowflake.range_key(parent regclass) RETURNS name
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    col name;
+    key_type text;
+    key_def text;
+BEGIN
+    SELECT a.attname INTO col FROM pg_partitioned_table AS d JOIN pg_opclass AS o ON o.oid = d.partclass[0]
+        JOIN pg_attribute AS a ON a.attrelid = d.partrelid AND a.attnum = d.partattrs[0]
+        JOIN pg_type AS y ON y.oid = a.atttypid
+        WHERE d.partrelid = parent AND d.partattrs[0] > 0 AND o.opcdefault AND d.partstrat = 'r' AND d.partnatts = 1
+            AND 'bigint'::regtype IN (y.oid, y.typbasetype);
+    IF NOT FOUND THEN
+        SELECT format_type(a.atttypid, NULL) INTO key_type FROM pg_partitioned_table AS d
+            JOIN pg_opclass AS o ON o.oid = d.partclass[0]
+            JOIN pg_attribute AS a ON a.attrelid = d.partrelid AND a.attnum = d.partattrs[0]
+            WHERE d.partrelid = parent AND d.partattrs[0] > 0 AND o.opcdefault AND d.partstrat = 'r' AND d.partnatts = 1;
+        key_def := pg_get_partkeydef(parent);
+        RAISE wrong_object_type USING
+            MESSAGE = format('table "%s" is not partitioned by a range of a bigint column', (SELECT relname FROM pg_class WHERE oid = parent)),
+            DETAIL = CASE WHEN key_def IS NULL THEN 'It is not partitioned.' WHEN key_type IS NULL
+                THEN format('Its partition key is %s.', key_def)
+                ELSE format('Its partition key is %s, of type %s.', key_def, key_type) END,
+            HINT = 'Create the table with PARTITION BY RANGE (id), where id is the bigint column of its IDs.';
+    END IF;
+    RETURN col;
+END $$;
+
+-- The partitions of a table but for the default one, with their bounds as numbers, and as they are written.
+CREATE FUNCTION _snowflake.partitions_of(parent regclass) RETURNS TABLE (
+    tbl regclass, relname name, nspname name, lower numeric, upper numeric, "from" text, "to" text
+)
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+    SELECT c.oid::regclass, c.relname, n.nspname, CASE b[1] WHEN 'MINVALUE' THEN '-Infinity' ELSE b[1] END::numeric,
+        CASE b[2] WHEN 'MAXVALUE' THEN 'Infinity' ELSE b[2] END::numeric, b[1], b[2]
+    FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace,
+        regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM [(]''?([^'')]*)''?[)] TO [(]''?([^'')]*)''?[)]') AS b
+    WHERE inhparent = parent AND b IS NOT NULL
+    $$;
+
+-- Ends the call if a new partition cannot have its name.
+CREATE FUNCTION _snowflake.check_name(t record, name text, lower bigint, upper bigint, l bigint[]) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF octet_length(name) > 63 THEN
+        RAISE name_too_long USING
+            MESSAGE = format('the name of partition "%s" would be too long', name),
+            DETAIL = format('It would have %s bytes; PostgreSQL''s names have at most 63.', octet_length(name)),
+            HINT = format('Give the table a shorter name, or create its partitions under names of your own: CREATE TABLE ... '
+                'PARTITION OF %s FOR VALUES FROM (%s) TO (%s);', t.quoted, lower, upper);
+    ELSIF EXISTS (SELECT FROM pg_class WHERE relname = check_name.name AND relnamespace = t.relnamespace) THEN
+        RAISE duplicate_table USING MESSAGE = format('relation "%s" already exists', name),
+            DETAIL = format('It has the name of a partition that is to be made, of IDs %s, and is not that partition.',
+                _snowflake.range(lower::text, upper::text, l)),
+            HINT = format('Rename it; or, if it holds the rows of that time, make it the partition: ALTER TABLE %s '
+                'ATTACH PARTITION ... FOR VALUES FROM (%s) TO (%s);', t.quoted, lower, upper);
+    END IF;
+END $$;
+
+CREATE FUNCTION _snowflake.check_may_create(t record) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF t.relpersistence <> 't' AND NOT has_schema_privilege(t.relowner, t.relnamespace, 'CREATE') THEN
+        RAISE insufficient_privilege USING MESSAGE = format('role %I may not create partitions in schema %I',
+                pg_get_userbyid(t.relowner), t.nspname),
+            DETAIL = format('Partitions belong to the owner of their table, %s, and are created as that role.', t.quoted),
+            HINT = format('For example: GRANT CREATE ON SCHEMA %I TO %I;', t.nspname, pg_get_userbyid(t.relowner));
+    END IF;
+END $$;
+
+-- Ends the call if the default partition has rows of new partitions. It is locked, if that is asked for.
+CREATE FUNCTION _snowflake.check_default(
+    parent regclass, t record, col name, names text[], lower bigint[], upper bigint[], l bigint[], locks boolean
+) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    d record;
+    lowest bigint;
+BEGIN
+    SELECT c.oid::regclass AS tbl, c.relname, format('%I.%I', n.nspname, c.relname) AS quoted INTO d
+        FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT';
+    IF NOT FOUND THEN
+        RETURN;
+    ELSIF locks THEN
+        PERFORM _snowflake.lock(d.tbl, d.quoted, parent);
+    END IF;
+    FOR i IN 1..cardinality(names) LOOP
+        EXECUTE format('SELECT min(%1$I) FROM %2$s WHERE %1$I >= $1 AND %1$I < $2', col, d.quoted)
+            INTO lowest USING lower[i], upper[i];
+        CONTINUE WHEN lowest IS NULL;
+        RAISE check_violation USING
+            MESSAGE = format('default partition "%s" has rows of a partition that is to be made', d.relname),
+            DETAIL = format('The first has the ID %s. It belongs to "%s", of IDs %s.', lowest, names[i],
+                _snowflake.range(lower[i]::text, upper[i]::text, l)),
+            HINT = format('This makes the partitions of such rows, and moves the rows there: CALL snowflake_partition_default_rows(%L, '
+                'every => ...); then make this call again.', t.quoted);
+    END LOOP;
+END $$;
+
+-- The statement that makes a partition.
+CREATE FUNCTION _snowflake.partition_statement(t record, name text, lower bigint, upper bigint) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN format('CREATE TABLE %I.%I PARTITION OF %s FOR VALUES FROM (%s) TO (%s)', t.nspname, name, t.quoted, lower, upper);
+END $$;
+
+-- Makes partitions of a table that is locked.
+CREATE FUNCTION _snowflake.make_partitions(
+    parent regclass, t record, col name, names text[], lower bigint[], upper bigint[], l bigint[]
+) RETURNS SETOF regclass
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    made regclass;
+    statement text;
+BEGIN
+    PERFORM _snowflake.check_default(parent, t, col, names, lower, upper, l, true);
+    FOR i IN 1..cardinality(names) LOOP
+        EXECUTE _snowflake.partition_statement(t, names[i], lower[i], upper[i]);
+        made := format('%I.%I', t.nspname, names[i])::regclass;
+        FOR statement IN SELECT s FROM _snowflake.privileges(parent, made) AS s LOOP
+            EXECUTE statement;
+        END LOOP;
+        RETURN NEXT made;
+    END LOOP;
+END $$;
+
 CREATE FUNCTION _snowflake.create_partitions(
     parent regclass, every interval, since timestamptz, until timestamptz, l bigint[]
 ) RETURNS SETOF regclass
@@ -85,8 +244,6 @@ DECLARE
     micros bigint := (extract(hour FROM every) * 3600 + extract(minute FROM every) * 60) * 1000000
         + extract(microseconds FROM every);
     t record;
-    key_type text;
-    key_def text;
     col name;
     shortest numeric;
     first bigint;
@@ -100,47 +257,14 @@ DECLARE
     p record;
     lower bigint;
     upper bigint;
-    lowest bigint;
-    statement text;
     locked boolean := false;
-    made regclass;
 BEGIN
     IF parent IS NULL THEN
         RAISE null_value_not_allowed USING MESSAGE = 'parent must not be NULL',
             HINT = 'For example: SELECT snowflake_create_partitions(''orders'', ''1 month'', ''2026-01-01'', ''2027-01-01'');';
     END IF;
-    SELECT c.relname, n.nspname, c.relnamespace, c.relowner, c.relpersistence, format('%s.%s', quote_ident(n.nspname),
-            quote_ident(c.relname)) AS quoted
-        INTO t FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = parent;
-    IF NOT FOUND THEN
-        RAISE undefined_table USING MESSAGE = format('there is no table with OID %s', parent::oid),
-            HINT = 'Give the partitioned table, for example ''orders''.';
-    ELSIF NOT pg_has_role(t.relowner, 'USAGE') THEN
-        RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', t.relname),
-            HINT = 'Only its owner can give a table partitions.';
-    ELSIF current_setting('transaction_read_only') = 'on' THEN
-        RAISE read_only_sql_transaction USING
-            MESSAGE = 'cannot execute snowflake_create_partitions() in a read-only transaction';
-    END IF;
-    PERFORM _snowflake.check_owners(parent);
-    SELECT a.attname INTO col FROM pg_partitioned_table AS d JOIN pg_opclass AS o ON o.oid = d.partclass[0]
-        JOIN pg_attribute AS a ON a.attrelid = d.partrelid AND a.attnum = d.partattrs[0]
-        JOIN pg_type AS y ON y.oid = a.atttypid
-        WHERE d.partrelid = parent AND d.partattrs[0] > 0 AND o.opcdefault AND d.partstrat = 'r' AND d.partnatts = 1
-            AND 'bigint'::regtype IN (y.oid, y.typbasetype);
-    IF NOT FOUND THEN
-        SELECT format_type(a.atttypid, NULL) INTO key_type FROM pg_partitioned_table AS d
-            JOIN pg_opclass AS o ON o.oid = d.partclass[0]
-            JOIN pg_attribute AS a ON a.attrelid = d.partrelid AND a.attnum = d.partattrs[0]
-            WHERE d.partrelid = parent AND d.partattrs[0] > 0 AND o.opcdefault AND d.partstrat = 'r' AND d.partnatts = 1;
-        key_def := pg_get_partkeydef(parent);
-        RAISE wrong_object_type USING
-            MESSAGE = format('table "%s" is not partitioned by a range of a bigint column', t.relname),
-            DETAIL = CASE WHEN key_def IS NULL THEN 'It is not partitioned.' WHEN key_type IS NULL
-                THEN format('Its partition key is %s.', key_def)
-                ELSE format('Its partition key is %s, of type %s.', key_def, key_type) END,
-            HINT = 'Create the table with PARTITION BY RANGE (id), where id is the bigint column of its IDs.';
-    END IF;
+    t := _snowflake.own_table(parent, 'snowflake_create_partitions()');
+    col := _snowflake.range_key(parent);
     IF every IS NULL OR since IS NULL OR until IS NULL THEN
         RAISE null_value_not_allowed USING MESSAGE = format('%s must not be NULL',
                 CASE WHEN every IS NULL THEN 'every' WHEN since IS NULL THEN 'since' ELSE 'until' END),
@@ -215,13 +339,8 @@ BEGIN
         FOR i IN 1..low LOOP
             lower := starts[i];
             upper := starts[i + 1];
-            SELECT * INTO p FROM (
-                SELECT c.relname, CASE b[1] WHEN 'MINVALUE' THEN '-Infinity' ELSE b[1] END::numeric AS lower,
-                    CASE b[2] WHEN 'MAXVALUE' THEN 'Infinity' ELSE b[2] END::numeric AS upper, b[1] AS "from", b[2] AS "to"
-                FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid,
-                    regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM [(]''?([^'')]*)''?[)] TO [(]''?([^'')]*)''?[)]') AS b
-                WHERE inhparent = parent AND b IS NOT NULL
-            ) AS existing WHERE existing.lower < starts[i + 1] AND starts[i] < existing.upper ORDER BY existing.lower LIMIT 1;
+            SELECT * INTO p FROM _snowflake.partitions_of(parent) AS existing
+                WHERE existing.lower < starts[i + 1] AND starts[i] < existing.upper ORDER BY existing.lower LIMIT 1;
             CONTINUE WHEN FOUND AND p.lower = lower AND p.upper = upper;
             IF FOUND THEN
                 RAISE invalid_object_definition USING
@@ -234,19 +353,7 @@ BEGIN
             missing := missing || i;
         END LOOP;
         FOREACH middle IN ARRAY missing LOOP
-            IF octet_length(names[middle]) > 63 THEN
-                RAISE name_too_long USING
-                    MESSAGE = format('the name of partition "%s" would be too long', names[middle]),
-                    DETAIL = format('It would have %s bytes; PostgreSQL''s names have at most 63.', octet_length(names[middle])),
-                    HINT = format('Give the table a shorter name, or create its partitions under names of your own: CREATE TABLE ... '
-                        'PARTITION OF %s FOR VALUES FROM (%s) TO (%s);', t.quoted, starts[middle], starts[middle + 1]);
-            ELSIF EXISTS (SELECT FROM pg_class WHERE relname = names[middle] AND relnamespace = t.relnamespace) THEN
-                RAISE duplicate_table USING MESSAGE = format('relation "%s" already exists', names[middle]),
-                    DETAIL = format('It has the name of a partition that is to be made, of IDs %s, and is not that partition.',
-                        _snowflake.range(starts[middle]::text, starts[middle + 1]::text, l)),
-                    HINT = format('Rename it; or, if it holds the rows of that time, make it the partition: ALTER TABLE %s '
-                        'ATTACH PARTITION ... FOR VALUES FROM (%s) TO (%s);', t.quoted, starts[middle], starts[middle + 1]);
-            END IF;
+            PERFORM _snowflake.check_name(t, names[middle], starts[middle], starts[middle + 1], l);
         END LOOP;
         EXIT WHEN locked OR missing = '{}';
         -- As strong as the lock of CREATE TABLE ... PARTITION OF. Two sessions that held a weaker one would deadlock.
@@ -255,38 +362,8 @@ BEGIN
     END LOOP;
     IF missing = '{}' THEN
         RETURN;
-    ELSIF t.relpersistence <> 't' AND NOT has_schema_privilege(t.relowner, t.relnamespace, 'CREATE') THEN
-        RAISE insufficient_privilege USING MESSAGE = format('role %I may not create partitions in schema %I',
-                pg_get_userbyid(t.relowner), t.nspname),
-            DETAIL = format('Partitions belong to the owner of their table, %s, and are created as that role.', t.quoted),
-            HINT = format('For example: GRANT CREATE ON SCHEMA %I TO %I;', t.nspname, pg_get_userbyid(t.relowner));
     END IF;
-    SELECT c.oid AS tbl, c.relname, format('%I.%I', n.nspname, c.relname) AS quoted INTO p
-        FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT';
-    IF FOUND THEN
-        PERFORM _snowflake.lock(p.tbl, p.quoted, parent);
-        FOREACH middle IN ARRAY missing LOOP
-            EXECUTE format('SELECT min(%1$I) FROM %2$s WHERE %1$I >= $1 AND %1$I < $2', col, p.quoted)
-                INTO lowest USING starts[middle], starts[middle + 1];
-            CONTINUE WHEN lowest IS NULL;
-            RAISE check_violation USING
-                MESSAGE = format('default partition "%s" has rows of a partition that is to be made', p.relname),
-                DETAIL = format('The first has the ID %s. It belongs to "%s", of IDs %s.', lowest, names[middle],
-                    _snowflake.range(starts[middle]::text, starts[middle + 1]::text, l)),
-                HINT = format('Move such rows, for example in one transaction: ALTER TABLE %1$s DETACH PARTITION %2$s; then this '
-                    'call again; then WITH moved AS (DELETE FROM %2$s WHERE %3$I >= %4$s AND %3$I < %5$s RETURNING *) INSERT INTO '
-                    '%1$s SELECT * FROM moved; then ALTER TABLE %1$s ATTACH PARTITION %2$s DEFAULT;',
-                    t.quoted, p.quoted, col, starts[1], starts[low + 1]);
-        END LOOP;
-    END IF;
-    FOREACH middle IN ARRAY missing LOOP
-        EXECUTE format('CREATE TABLE %I.%I PARTITION OF %s FOR VALUES FROM (%s) TO (%s)', t.nspname, names[middle], t.quoted,
-            starts[middle], starts[middle + 1]);
-        made := format('%I.%I', t.nspname, names[middle])::regclass;
-        FOR statement IN SELECT s FROM _snowflake.privileges(parent, made) AS s LOOP
-            EXECUTE statement;
-        END LOOP;
-        RETURN NEXT made;
-    END LOOP;
+    PERFORM _snowflake.check_may_create(t);
+    RETURN QUERY SELECT _snowflake.make_partitions(parent, t, col, (SELECT array_agg(names[i] ORDER BY i) FROM unnest(missing) AS i),
+        (SELECT array_agg(starts[i] ORDER BY i) FROM unnest(missing) AS i), (SELECT array_agg(starts[i + 1] ORDER BY i) FROM unnest(missing) AS i), l);
 END $$;

@@ -1,0 +1,511 @@
+-- Keys that are bigint already, from a sequence or an identity to snowflake IDs, and back: the crate moving in PL/pgSQL, as far as no column
+-- becomes wider. What is on record is written as the library writes it, so each can lead the other's columns back.
+
+-- The options of a sequence, without its type.
+CREATE FUNCTION _snowflake.sequence_clauses(sequence regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+    SELECT format('START WITH %s INCREMENT BY %s %s %s CACHE %s%s', seqstart, seqincrement,
+        CASE WHEN seqmin = CASE WHEN seqincrement > 0 THEN 1 ELSE lowest END THEN 'NO MINVALUE' ELSE format('MINVALUE %s', seqmin) END,
+        CASE WHEN seqmax = CASE WHEN seqincrement > 0 THEN highest ELSE -1 END THEN 'NO MAXVALUE' ELSE format('MAXVALUE %s', seqmax) END,
+        seqcache, CASE WHEN seqcycle THEN ' CYCLE' ELSE '' END)
+    FROM pg_sequence, LATERAL (SELECT CASE seqtypid WHEN 'smallint'::regtype THEN -32768 WHEN 'integer'::regtype THEN -2147483648
+        ELSE (-9223372036854775808)::bigint END AS lowest, CASE seqtypid WHEN 'smallint'::regtype THEN 32767 WHEN 'integer'::regtype
+        THEN 2147483647 ELSE 9223372036854775807 END AS highest) AS limits
+    WHERE seqrelid = sequence
+    $$;
+
+-- Statements that give a sequence which is made again its privileges.
+CREATE FUNCTION _snowflake.sequence_grants(sequence regclass, quoted text) RETURNS SETOF text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+    SELECT format('GRANT %s ON SEQUENCE %s TO %s%s', string_agg(g.privilege_type, ', ' ORDER BY g.privilege_type), quoted,
+        CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' END)
+    FROM pg_class AS c, aclexplode(c.relacl) AS g WHERE c.oid = sequence AND g.grantee <> c.relowner
+    GROUP BY g.grantee, g.is_grantable ORDER BY 1
+    $$;
+
+-- A name that no relation of a schema has.
+CREATE FUNCTION _snowflake.free_name(schema oid, wanted text) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    base text := wanted;
+    name text;
+BEGIN
+    WHILE octet_length(base) > 58 LOOP
+        base := left(base, -1);
+    END LOOP;
+    name := base;
+    FOR i IN 1..10000 LOOP
+        EXIT WHEN NOT EXISTS (SELECT FROM pg_class WHERE relname = name AND relnamespace = schema);
+        name := base || i;
+    END LOOP;
+    RETURN name;
+END $$;
+
+-- Checks what both ways need, and takes the locks.
+CREATE FUNCTION _snowflake.check_moving(k record, locks boolean) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    c record;
+BEGIN
+    FOR c IN SELECT format('%I.%I', n.nspname, t.relname) AS quoted, pg_get_userbyid(t.relowner) AS owner, f AS tbl, t.relkind
+        FROM _snowflake.family_of(k.tbl) AS f JOIN pg_class AS t ON t.oid = f JOIN pg_namespace AS n ON n.oid = t.relnamespace ORDER BY t.oid LOOP
+        IF NOT pg_has_role(c.owner, 'USAGE') THEN
+            RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', c.quoted),
+                DETAIL = 'These would have to change: the table itself, its partitions and the tables that inherit from it, and tables with '
+                    'foreign keys that refer to it.';
+        ELSIF c.owner <> current_user THEN
+            RAISE insufficient_privilege USING
+                MESSAGE = format('table %s belongs to role %I, and the caller is role %I', c.quoted, c.owner, current_user),
+                DETAIL = 'Code of the table, such as expressions of its indexes, would run as the caller: the extension in SQL cannot run it '
+                    'as the owner alone, as the library does.',
+                HINT = format('Have role %1$I call this in a session of its own. If you trust that role''s code with your rights, SET ROLE '
+                    '%1$I does as well.', c.owner);
+        END IF;
+    END LOOP;
+    IF NOT locks THEN
+        RETURN;
+    ELSIF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE active_sql_transaction USING MESSAGE = 'a table can be moved in a READ COMMITTED transaction only',
+            DETAIL = 'In others, the snapshot does not show what was committed before the tables were locked.',
+            HINT = 'BEGIN ISOLATION LEVEL READ COMMITTED;';
+    END IF;
+    EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', (SELECT string_agg(format('ONLY %I.%I', n.nspname, t.relname), ', ' ORDER BY t.oid)
+        FROM _snowflake.family_of(k.tbl) AS f JOIN pg_class AS t ON t.oid = f JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        WHERE t.relkind IN ('r', 'p')));
+    IF to_regclass(k.quoted) IS DISTINCT FROM k.tbl::regclass THEN
+        RAISE serialization_failure USING MESSAGE = format('others changed %s meanwhile', k.quoted),
+            DETAIL = 'It was dropped or renamed while this call waited for it.', HINT = 'Nothing was changed by this call. Call it again.';
+    END IF;
+END $$;
+
+-- The sequence that belongs to a column, with what is on record there.
+CREATE FUNCTION _snowflake.sequence_of(k record) RETURNS record
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    s record;
+BEGIN
+    SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS quoted, q.seqtypid, q.seqmin, q.seqmax, q.seqincrement, o.comment,
+            CASE WHEN o.said ~ '^(GENERATED (ALWAYS|BY DEFAULT) AS IDENTITY$|no default$|DEFAULT )' THEN o.said END AS memo,
+            o.is_marker, o.users_comment,
+            EXISTS (SELECT FROM pg_depend AS x WHERE x.refclassid = 'pg_class'::regclass AND x.refobjid = c.oid AND x.deptype = 'n'
+                AND x.classid = 'pg_attrdef'::regclass AND NOT EXISTS (SELECT FROM pg_attrdef AS f WHERE f.oid = x.objid
+                    AND f.adrelid IN (SELECT _snowflake.family_of(k.tbl)) AND f.adnum = k.attnum)) AS is_shared
+        INTO s FROM pg_depend AS d JOIN pg_class AS c ON c.oid = d.objid AND c.relkind = 'S' JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            JOIN pg_sequence AS q ON q.seqrelid = c.oid,
+            LATERAL (SELECT obj_description(c.oid, 'pg_class') AS comment, substring(obj_description(c.oid, 'pg_class')
+                FROM E'(?:^|\n)[[]snowflake_adopt: ([^\n]*)[]]$') AS line) AS r,
+            LATERAL (SELECT r.comment, r.line LIKE '%; snowflake_release() drops this sequence' AS is_marker,
+                replace(r.line, '; snowflake_release() drops this sequence', '') AS said,
+                nullif(regexp_replace(r.comment, E'(^|\n)[[]snowflake_adopt: [^\n]*[]]$', ''), '') AS users_comment) AS o
+        WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = k.tbl AND d.refobjsubid = k.attnum
+            AND d.deptype IN ('a', 'i') ORDER BY o.said IS NULL, c.oid LIMIT 1;
+    RETURN s;
+END $$;
+
+-- What snowflake_adopt() does: obstacles, statements in their order, notes.
+CREATE FUNCTION _snowflake.adopt_steps(k record) RETURNS TABLE (kind text, statement text, locks text, note text)
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    c record;
+    s record;
+    v record;
+    alter_column CONSTANT text := format('ALTER TABLE %s ALTER COLUMN %I', k.quoted, k.attname);
+    next bigint;
+    marker text;
+    p record;
+BEGIN
+    kind := 'obstacle';
+    IF NOT k.is_bigint THEN
+        note := format('column %s is %s, and the extension in SQL gives IDs to bigint columns only', k.whole, k.type_name);
+        RETURN NEXT;
+        -- What stages would have to drop.
+        FOR note IN SELECT DISTINCT format('%s depends on column %s', pg_describe_object(d.classid, d.objid, d.objsubid), k.whole)
+            FROM pg_depend AS d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = k.tbl AND d.refobjsubid = k.attnum AND d.deptype = 'n'
+                AND d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_proc'::regclass) LOOP
+            RETURN NEXT;
+        END LOOP;
+    END IF;
+    FOR c IN
+        SELECT DISTINCT format('%I.%I.%I', n.nspname, t.relname, a.attname) AS whole, format_type(a.atttypid, NULL) AS type_name
+        FROM pg_constraint AS f JOIN pg_class AS t ON t.oid = f.conrelid JOIN pg_namespace AS n ON n.oid = t.relnamespace,
+            unnest(f.conkey, f.confkey) AS pair (here, there) JOIN pg_attribute AS a ON a.attnum = here JOIN pg_type AS y ON y.oid = a.atttypid
+        WHERE f.contype = 'f' AND f.confrelid = k.tbl AND a.attrelid = f.conrelid AND there = k.attnum AND 'bigint'::regtype NOT IN (y.oid, y.typbasetype)
+    LOOP
+        note := format('column %s, which refers to it, is %s, and is to be bigint first', c.whole, c.type_name);
+        RETURN NEXT;
+    END LOOP;
+    note := _snowflake.shut_out(k.tbl, k.quoted);
+    IF note IS NOT NULL THEN
+        RETURN NEXT;
+    END IF;
+    FOR c IN SELECT format('%I.%I', n.nspname, t.relname) AS quoted, pg_get_expr(d.adbin, d.adrelid) AS expression, a.attidentity
+        FROM _snowflake.family_of(k.tbl) AS f JOIN pg_class AS t ON t.oid = f JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        JOIN pg_attribute AS a ON a.attrelid = f AND a.attname = k.attname LEFT JOIN pg_attrdef AS d ON d.adrelid = f AND d.adnum = a.attnum
+        WHERE f <> k.tbl::regclass AND (t.relkind NOT IN ('r', 'p') OR d.adbin IS NOT NULL AND pg_get_expr(d.adbin, d.adrelid) IS DISTINCT FROM k.expression)
+    LOOP
+        note := format('%s is a foreign table, or has a default of its own for the column', c.quoted);
+        RETURN NEXT;
+    END LOOP;
+    v := _snowflake.values_of(k);
+    next := _snowflake.lowest(clock_timestamp(), _snowflake.layout());
+    IF v.highest >= next THEN
+        note := format('column %s has the value %s, and the next ID would be %s, which is not above it', k.whole, v.highest, next);
+        RETURN NEXT;
+    END IF;
+    IF k.relkind = 'p' AND EXISTS (SELECT FROM pg_partitioned_table AS d WHERE d.partrelid = k.tbl AND d.partstrat = 'r' AND d.partattrs[0] = k.attnum)
+        AND NOT EXISTS (SELECT FROM pg_inherits JOIN pg_class AS t ON t.oid = inhrelid,
+            regexp_match(pg_get_expr(t.relpartbound, t.oid), 'FROM [(]''?([^'',)]*)''?.* TO [(]''?([^'',)]*)') AS b
+            WHERE inhparent = k.tbl AND (pg_get_expr(t.relpartbound, t.oid) = 'DEFAULT' OR
+                CASE b[1] WHEN 'MINVALUE' THEN '-Infinity' ELSE b[1] END::numeric <= next AND CASE b[2] WHEN 'MAXVALUE' THEN 'Infinity' ELSE b[2] END::numeric > next)) THEN
+        note := format('table %s is partitioned by the column, and has no partition for new IDs, from %s on', k.quoted, next);
+        RETURN NEXT;
+    END IF;
+
+    kind := 'statement';
+    SELECT string_agg(format('%I.%I', n.nspname, t.relname), ', ' ORDER BY t.oid) INTO locks
+        FROM _snowflake.family_of(k.tbl) AS f JOIN pg_class AS t ON t.oid = f JOIN pg_namespace AS n ON n.oid = t.relnamespace;
+    statement := format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', locks);
+    note := 'takes all locks first, in the order of the tables'' OIDs';
+    RETURN NEXT;
+    s := _snowflake.sequence_of(k);
+    IF k.attidentity <> '' THEN
+        statement := alter_column || ' DROP IDENTITY';
+        note := 'the identity''s sequence goes with it, and is made again';
+        RETURN NEXT;
+        EXECUTE format('SELECT last_value, is_called FROM %s', s.quoted) INTO p;
+        locks := NULL;
+        statement := format('CREATE SEQUENCE %s AS %s %s', s.quoted, format_type(s.seqtypid, NULL), _snowflake.sequence_clauses(s.oid));
+        note := 'as it was';
+        RETURN NEXT;
+        statement := format('SELECT pg_catalog.setval(%L::pg_catalog.regclass, %s, %s)', s.quoted, p.last_value, p.is_called::text);
+        note := 'goes on where it was';
+        RETURN NEXT;
+        note := NULL;
+        statement := format('ALTER SEQUENCE %s OWNED BY %s', s.quoted, k.whole);
+        locks := s.quoted;
+        RETURN NEXT;
+        locks := NULL;
+        FOR statement IN SELECT g FROM _snowflake.sequence_grants(s.oid, s.quoted) AS g LOOP
+            RETURN NEXT;
+        END LOOP;
+        locks := k.quoted;
+    END IF;
+    statement := format('%s SET DEFAULT %s', alter_column, _snowflake.next_function()::text);
+    note := CASE WHEN k.attidentity <> '' THEN NULL WHEN k.expression IS NULL THEN 'the column had no default'
+        ELSE format('the default was %s', k.expression) END;
+    RETURN NEXT;
+    locks := NULL;
+    note := 'for snowflake_release()';
+    IF k.attidentity <> '' THEN
+        statement := format('COMMENT ON SEQUENCE %s IS %L', s.quoted, concat_ws(E'\n', s.comment, format('[snowflake_adopt: GENERATED %s AS IDENTITY]',
+            CASE k.attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END)));
+        RETURN NEXT;
+    ELSIF s.oid IS NULL OR k.expression IS DISTINCT FROM format('nextval(%L::regclass)', s.quoted) THEN
+        marker := format('%I.%I', k.nspname, _snowflake.free_name(k.relnamespace, format('%s_%s_before_snowflake', k.relname, k.attname)));
+        statement := format('CREATE SEQUENCE %s', marker);
+        note := 'for the way back: its comment says what was before, and it goes with the column';
+        RETURN NEXT;
+        note := NULL;
+        statement := format('ALTER SEQUENCE %s OWNED BY %s', marker, k.whole);
+        locks := marker;
+        RETURN NEXT;
+        locks := NULL;
+        note := 'for snowflake_release()';
+        statement := format('COMMENT ON SEQUENCE %s IS %L', marker, format('[snowflake_adopt: %s; snowflake_release() drops this sequence]',
+            CASE WHEN k.expression IS NULL THEN 'no default' ELSE format('DEFAULT %s', k.expression) END));
+        RETURN NEXT;
+    END IF;
+
+    kind := 'note';
+    statement := NULL;
+    IF s.oid IS NOT NULL THEN
+        note := format('sequence %s stays, for the way back: clients that ask it by themselves, as Hibernate''s SEQUENCE does, still get small numbers', s.quoted);
+        RETURN NEXT;
+    END IF;
+    note := CASE WHEN v.highest IS NULL THEN format('%s has no values yet', k.whole)
+        ELSE format('%s has values from %s to %s, which stay. They have no true times: new IDs are at or above first_id, which snowflake_adopt() '
+            'returns, and which is at least %s', k.whole, v.lowest, v.highest, next) END;
+    RETURN NEXT;
+    IF v.lowest < 0 THEN
+        note := format('negative values of %s are no IDs: functions such as snowflake_timestamp() refuse them', k.whole);
+        RETURN NEXT;
+    END IF;
+    IF k.attidentity = 'a' THEN
+        note := format('from now on, clients may give values of their own for %s, which GENERATED ALWAYS refused', k.whole);
+        RETURN NEXT;
+    END IF;
+    note := 'no row is tried: the extension in SQL does not do that';
+    RETURN NEXT;
+    note := 'lastval() and currval() know nothing of IDs: clients must use INSERT ... RETURNING';
+    RETURN NEXT;
+END $$;
+
+-- What snowflake_release() does.
+CREATE FUNCTION _snowflake.release_steps(k record, start bigint, identity boolean)
+    RETURNS TABLE (kind text, statement text, locks text, note text, begins bigint)
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    alter_column CONSTANT text := format('ALTER TABLE %s ALTER COLUMN %I', k.quoted, k.attname);
+    s record;
+    v record;
+    p record;
+    fresh text;
+    taken boolean;
+    to_identity boolean;
+    is_new boolean;
+    statements text[] := '{}';
+    writers text;
+BEGIN
+    s := _snowflake.sequence_of(k);
+    v := _snowflake.values_of(k);
+    to_identity := coalesce(identity, false) OR s.memo LIKE 'GENERATED%' AND s.memo IS NOT NULL;
+    is_new := s.oid IS NULL OR s.is_marker AND (start IS NOT NULL OR to_identity);
+    IF to_identity AND NOT k.attnotnull THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('column %s may be NULL, and an identity may not', k.whole),
+            HINT = 'Set it NOT NULL first, or leave identity out.';
+    ELSIF to_identity AND k.relkind = 'r' AND (SELECT count(*) FROM _snowflake.family_of(k.tbl)) > 1 THEN
+        RAISE feature_not_supported USING MESSAGE = format('tables inherit column %s, and would not inherit an identity', k.whole),
+            HINT = 'Leave identity out: they inherit the default.';
+    END IF;
+    IF start IS NULL AND s.is_marker AND NOT to_identity THEN
+        begins := NULL;
+    ELSE
+        IF start IS NULL AND v.highest = 9223372036854775807 THEN
+            RAISE sequence_generator_limit_exceeded USING MESSAGE = format('no bigint is above the highest value of column %s', k.whole),
+                HINT = 'Give a start in a range of values that no row has.';
+        END IF;
+        begins := coalesce(start, greatest(v.highest + 1, 1), 1);
+        IF NOT is_new AND s.is_shared THEN
+            EXECUTE format('SELECT CASE WHEN is_called THEN last_value + $1 ELSE last_value END AS next FROM %s', s.quoted) INTO p USING s.seqincrement;
+            begins := greatest(coalesce(start, p.next), p.next);
+        END IF;
+        EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE %I = $1)', k.quoted, k.attname) INTO taken USING begins;
+        IF taken THEN
+            RAISE invalid_parameter_value USING MESSAGE = format('a row has the value %s in column %s', begins, k.whole),
+                HINT = 'Give a start that no row has, or leave it out for the value after the highest.';
+        END IF;
+    END IF;
+
+    kind := 'statement';
+    SELECT string_agg(format('%I.%I', n.nspname, t.relname), ', ' ORDER BY t.oid) INTO locks
+        FROM _snowflake.family_of(k.tbl) AS f JOIN pg_class AS t ON t.oid = f JOIN pg_namespace AS n ON n.oid = t.relnamespace;
+    statement := format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', locks);
+    note := 'takes all locks first, in the order of the tables'' OIDs';
+    RETURN NEXT;
+    note := NULL;
+    fresh := CASE WHEN is_new THEN format('%I.%I', k.nspname, _snowflake.free_name(k.relnamespace, format('%s_%s_seq', k.relname, k.attname)))
+        ELSE s.quoted END;
+    IF to_identity THEN
+        statements := statements || (alter_column || ' DROP DEFAULT');
+        IF s.oid IS NOT NULL THEN
+            statements := statements || format('DROP SEQUENCE %s', s.quoted);
+        END IF;
+        statements := statements || format('%s ADD GENERATED %s AS IDENTITY (SEQUENCE NAME %s%s)', alter_column,
+                CASE WHEN s.memo LIKE 'GENERATED ALWAYS%' AND s.memo IS NOT NULL THEN 'ALWAYS' ELSE 'BY DEFAULT' END, fresh,
+                CASE WHEN NOT is_new THEN ' ' || _snowflake.sequence_clauses(s.oid) WHEN begins < 1 THEN format(' MINVALUE %s', begins) END)
+            || format('ALTER SEQUENCE %s RESTART WITH %s', fresh, begins);
+        IF NOT is_new THEN
+            statements := statements || ARRAY(SELECT g FROM _snowflake.sequence_grants(s.oid, s.quoted) AS g);
+            IF s.users_comment IS NOT NULL THEN
+                statements := statements || format('COMMENT ON SEQUENCE %s IS %L', s.quoted, s.users_comment);
+            END IF;
+        END IF;
+    ELSIF begins IS NULL THEN
+        statements := statements || CASE s.memo WHEN 'no default' THEN alter_column || ' DROP DEFAULT'
+                ELSE format('%s SET DEFAULT %s', alter_column, substr(s.memo, 9)) END
+            || format('DROP SEQUENCE %s', s.quoted);
+    ELSE
+        IF is_new THEN
+            statements := statements || format('CREATE SEQUENCE %s AS bigint MINVALUE %s START WITH %s', fresh, least(begins, 1), begins)
+                || format('ALTER SEQUENCE %s OWNED BY %s', fresh, k.whole);
+        ELSE
+            statements := statements || format('ALTER SEQUENCE %s%s%s RESTART WITH %s', fresh,
+                CASE WHEN begins > s.seqmax THEN ' AS bigint' END,
+                CASE WHEN begins < s.seqmin THEN format(' MINVALUE %s', begins) WHEN begins > s.seqmax AND s.seqtypid = 'bigint'::regtype THEN ' NO MAXVALUE' END,
+                begins);
+            IF s.memo IS NOT NULL THEN
+                statements := statements || format('COMMENT ON SEQUENCE %s IS %s', fresh, quote_nullable(s.users_comment));
+            END IF;
+        END IF;
+        statements := statements || format('%s SET DEFAULT pg_catalog.nextval(%L::pg_catalog.regclass)', alter_column, fresh);
+        IF s.oid IS NOT NULL AND is_new THEN
+            statements := statements || format('DROP SEQUENCE %s', s.quoted);
+        END IF;
+        SELECT string_agg(DISTINCT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, ', ') INTO writers
+            FROM pg_class AS c, aclexplode(c.relacl) AS g WHERE c.oid = k.tbl AND g.privilege_type = 'INSERT' AND g.grantee <> c.relowner
+                AND (is_new OR g.grantee = 0 OR NOT has_sequence_privilege(g.grantee, s.oid, 'USAGE'));
+        IF writers IS NOT NULL THEN
+            statements := statements || format('GRANT USAGE ON SEQUENCE %s TO %s', fresh, writers);
+        END IF;
+    END IF;
+    FOREACH statement IN ARRAY statements LOOP
+        locks := CASE WHEN statement LIKE 'ALTER TABLE%' THEN k.quoted WHEN statement LIKE 'ALTER SEQUENCE%' THEN fresh END;
+        RETURN NEXT;
+    END LOOP;
+    kind := 'note';
+    statement := NULL;
+    locks := NULL;
+    note := format('rows keep their IDs, and column %s stays bigint', k.whole);
+    RETURN NEXT;
+END $$;
+
+-- The plans, as rows.
+CREATE FUNCTION _snowflake.adopt_plan(tbl regclass, col name, views text)
+    RETURNS TABLE (step integer, kind text, statement text, locks text, rewrites text, bytes bigint, note text)
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    k record;
+    s record;
+    number integer := 0;
+BEGIN
+    PERFORM _snowflake.check_views(views);
+    k := _snowflake.key_of(tbl, col);
+    PERFORM _snowflake.check_moving(k, false);
+    PERFORM _snowflake.refuse_adopted(k);
+    FOR s IN SELECT * FROM _snowflake.adopt_steps(k) LOOP
+        number := number + (s.kind = 'statement')::integer;
+        step := CASE s.kind WHEN 'statement' THEN number END;
+        kind := s.kind;
+        statement := s.statement || ';';
+        locks := s.locks;
+        note := s.note;
+        RETURN NEXT;
+    END LOOP;
+END $$;
+
+CREATE FUNCTION _snowflake.check_views(views text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF views IS NULL THEN
+        RAISE null_value_not_allowed USING MESSAGE = 'views must not be NULL',
+            HINT = 'For example: SELECT * FROM snowflake_adopt_plan(''orders'');';
+    ELSIF views NOT IN ('refuse', 'recreate') THEN
+        RAISE invalid_parameter_value USING MESSAGE = format('views cannot be "%s"', _snowflake.shortened(views)),
+            HINT = 'Use "refuse", or "recreate" to have views dropped and created again.';
+    END IF;
+END $$;
+
+CREATE FUNCTION _snowflake.refuse_adopted(k record) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF k.makes_ids AND k.is_bigint THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('column %s makes snowflake IDs already', k.whole),
+            DETAIL = 'Its default is snowflake_next(), and all columns that refer to it are bigint.';
+    END IF;
+END $$;
+
+CREATE FUNCTION _snowflake.adopt(tbl regclass, col name, views text) RETURNS TABLE (first_id bigint, adopted_at timestamptz, highest_before bigint)
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    l CONSTANT bigint[] := _snowflake.layout();
+    k record;
+    s record;
+    v record;
+    obstacles text;
+    statements text[];
+    statement text;
+    id bigint;
+BEGIN
+    PERFORM _snowflake.check_views(views);
+    k := _snowflake.key_of(tbl, col);
+    PERFORM _snowflake.check_moving(k, true);
+    -- What others have changed before the lock was granted.
+    k := _snowflake.key_of(tbl, k.attname);
+    PERFORM _snowflake.check_moving(k, true);
+    PERFORM _snowflake.refuse_adopted(k);
+    SELECT string_agg(a.note, E'.\n') FILTER (WHERE a.kind = 'obstacle'), array_agg(a.statement) FILTER (WHERE a.kind = 'statement')
+        INTO obstacles, statements FROM _snowflake.adopt_steps(k) AS a;
+    IF obstacles IS NOT NULL THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('column %s cannot get snowflake IDs yet', k.whole),
+            DETAIL = obstacles || '.',
+            HINT = 'Nothing was changed.' || CASE WHEN obstacles ~ 'bigint columns only|is to be bigint first' THEN
+                ' Columns become bigint in stages, by examples/moving-in/staged.sql, which needs no library; or by the library''s '
+                'snowflake_adopt().' ELSE '' END;
+    END IF;
+    v := _snowflake.values_of(k);
+    -- Drawn behind the lock: whatever is made after it is above.
+    EXECUTE format('SELECT %s', _snowflake.next_function()::text) INTO id;
+    IF id <= v.highest THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('column %s cannot get snowflake IDs yet', k.whole),
+            DETAIL = format('It has the value %s, and the next ID is %s, which is not above it.', v.highest, id), HINT = 'Nothing was changed.';
+    END IF;
+    FOREACH statement IN ARRAY statements LOOP
+        EXECUTE statement;
+    END LOOP;
+    k := _snowflake.key_of(tbl, k.attname);
+    IF NOT k.makes_ids THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('the default of column %s would call another function', k.whole),
+            HINT = 'Nothing was changed. Find out who created that function.';
+    END IF;
+    first_id := id >> l[3]::integer << l[3]::integer;
+    adopted_at := _snowflake.time_of(first_id, l);
+    highest_before := v.highest;
+    RETURN NEXT;
+END $$;
+
+CREATE FUNCTION _snowflake.release_plan(tbl regclass, col name, start bigint, identity boolean)
+    RETURNS TABLE (step integer, kind text, statement text, locks text, rewrites text, bytes bigint, note text)
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    k record;
+    s record;
+    number integer := 0;
+BEGIN
+    k := _snowflake.released_key(tbl, col);
+    PERFORM _snowflake.check_moving(k, false);
+    FOR s IN SELECT * FROM _snowflake.release_steps(k, start, identity) LOOP
+        number := number + (s.kind = 'statement')::integer;
+        step := CASE s.kind WHEN 'statement' THEN number END;
+        kind := s.kind;
+        statement := s.statement || ';';
+        locks := s.locks;
+        note := s.note;
+        RETURN NEXT;
+    END LOOP;
+END $$;
+
+-- The column that is to be led back.
+CREATE FUNCTION _snowflake.released_key(tbl regclass, col name) RETURNS record
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    k record := _snowflake.key_of(tbl, col);
+BEGIN
+    IF NOT k.makes_ids THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('the default of column %s is not snowflake_next()', k.whole);
+    END IF;
+    RETURN k;
+END $$;
+
+CREATE FUNCTION _snowflake.release(tbl regclass, col name, start bigint, identity boolean) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    k record;
+    statements text[];
+    statement text;
+    begins bigint;
+BEGIN
+    k := _snowflake.released_key(tbl, col);
+    PERFORM _snowflake.check_moving(k, true);
+    k := _snowflake.released_key(tbl, k.attname);
+    PERFORM _snowflake.check_moving(k, true);
+    SELECT array_agg(a.statement) FILTER (WHERE a.kind = 'statement'), min(a.begins) INTO statements, begins
+        FROM _snowflake.release_steps(k, start, identity) AS a;
+    FOREACH statement IN ARRAY statements LOOP
+        EXECUTE statement;
+    END LOOP;
+    RETURN begins;
+END $$;

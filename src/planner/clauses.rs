@@ -1,6 +1,7 @@
 //! What the planner has matched with a twin of an index, as conditions that the index itself can evaluate: what is compared with the time
 //! becomes bounds of the ID.
 
+use super::derived::Derived;
 use super::functions::IdTime;
 use super::nodes::{At, Expr, List};
 use super::operators::{self, Accepts};
@@ -16,14 +17,21 @@ pub struct TimeColumn<'p> {
     pub at: usize,
     /// The time.
     pub time: IdTime<'p>,
+    /// What is made of the time, where the column is that.
+    pub derived: Option<Derived<'p>>,
     /// The conditions of the twin, with what became of them for the index.
     resolved: RefCell<Vec<(OfIndex<'p>, Option<OfIndex<'p>>)>>,
 }
 
 impl<'p> TimeColumn<'p> {
     /// The column of this number.
-    pub const fn new(at: usize, time: IdTime<'p>) -> Self {
-        Self { at, time, resolved: RefCell::new(Vec::new()) }
+    pub const fn new(at: usize, time: IdTime<'p>, derived: Option<Derived<'p>>) -> Self {
+        Self { at, time, derived, resolved: RefCell::new(Vec::new()) }
+    }
+
+    /// What the column is.
+    pub fn expression(&self) -> Expr<'p> {
+        self.derived.as_ref().map_or(self.time.call, |derived| derived.expression)
     }
 
     /// The number that one of the twin's columns has in the index: one less, where it comes after the time. It must not be the time.
@@ -66,7 +74,12 @@ pub fn of_index<'p>(
         });
         // The index may read more than the twin would.
         let is_of_id = clause.column() as usize == twin.at + 1;
-        is_as_described &= !is_of_id && resolved.is_some_and(|resolved| resolved.is_lossy() == clause.is_lossy());
+        // What is made of a time is compared with one value, or read for a range of all.
+        let is_range = twin.derived.is_some()
+            && clause.column() as usize == twin.at
+            && first_condition(clause).is_some_and(|condition| condition.cast::<pg_sys::OpExpr>().is_some());
+        is_as_described &=
+            !is_of_id && resolved.is_some_and(|resolved| is_range || resolved.is_lossy() == clause.is_lossy());
         new.extend(resolved);
     }
     Resolved { clauses: without_implied(&new).into_iter().collect(), is_as_described }
@@ -102,13 +115,20 @@ fn resolve<'p>(
 ) -> Option<OfIndex<'p>> {
     let column = clause.column() as usize;
     if column == twin.at {
-        let Bounds { conditions, is_exact } = of_time(planner, &twin.time, first_condition(clause)?)?;
+        let condition = first_condition(clause)?;
+        let Bounds { conditions, is_exact } = match &twin.derived {
+            Some(derived) => of_derived(planner, derived, &twin.time, condition)?,
+            None => of_time(planner, &twin.time, condition)?,
+        };
         let new = clause.of_columns(index, twin.at, std::iter::empty())?;
         set_conditions(planner, new, &conditions, !is_exact);
         return Some(new);
     }
     let columns: Vec<usize> = clause.columns().iter().map(|column| column as usize).collect();
     if let Some(place) = columns.iter().position(|&column| column == twin.at) {
+        if twin.derived.is_some() {
+            return None;
+        }
         return row_until_time(planner, index, twin, clause, &columns, place);
     }
     clause.of_columns(index, twin.own(column), columns.into_iter().map(|column| twin.own(column)))
@@ -142,6 +162,24 @@ fn of_time<'p>(planner: Planner<'p>, time: &IdTime<'p>, condition: Expr<'p>) -> 
         return compared(accepts.or_equal(), rows.right().get(0)?, other_type, false);
     }
     of_times(planner, time, condition.cast::<pg_sys::ScalarArrayOpExpr>()?)
+}
+
+/// What follows for the ID from a condition that is matched with what is made of its time, which it has on its left side.
+fn of_derived<'p>(
+    planner: Planner<'p>,
+    derived: &Derived<'p>,
+    time: &IdTime<'p>,
+    condition: Expr<'p>,
+) -> Option<Bounds<'p>> {
+    let (operator, arguments) = if let Some(comparison) = condition.cast::<pg_sys::OpExpr>() {
+        (comparison.opno(), comparison.args())
+    } else {
+        let list = condition.cast::<pg_sys::ScalarArrayOpExpr>().filter(|list| list.is_any())?;
+        (list.opno(), list.args())
+    };
+    let accepts = operators::compares(operator.to_u32())?;
+    let conditions = derived.bounds(planner, accepts, time, arguments.get(1)?)?;
+    Some(Bounds { conditions, is_exact: false })
 }
 
 /// What follows from a comparison with one of several times, which are constants: one range that has all of them.
@@ -217,6 +255,12 @@ fn row_until_time<'p>(
 fn set_conditions<'p>(planner: Planner<'p>, clause: OfIndex<'p>, conditions: &[Expr<'p>], is_lossy: bool) {
     clause.set_quals(conditions.iter().map(|&one| versions::restriction(planner, one)).collect());
     clause.set_lossy(clause.is_lossy() || is_lossy);
+    // A scan by a bitmap does not evaluate what belongs to a class of equal expressions that the index has a condition of.
+    if is_lossy && clause.restriction().class().is_some() {
+        let restriction = clause.restriction().duplicate();
+        restriction.set_class(None);
+        clause.set_restriction(restriction);
+    }
 }
 
 /// What PostgreSQL has made of a condition for the index: with the column on the left side. It makes one from each.

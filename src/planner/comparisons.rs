@@ -9,6 +9,7 @@
 //! Where they are added to the conditions of a query, or take their place, this happens when views are inlined and constants are folded, and before
 //! the planner distributes the conditions to the tables. Outer joins, EXISTS, and UPDATE and DELETE have nothing special then.
 
+use super::derived::{self, Derived};
 use super::functions::{self, IdTime};
 use super::nodes::{At, Expr, List, list};
 use super::operators::{self, Accepts};
@@ -46,6 +47,8 @@ pub struct Rewriter<'a, 'p> {
     time_of: &'a dyn Fn(Expr<'p>) -> Option<IdTime<'p>>,
     /// Whether an equality with the time of another table is rewritten, too. A hash or merge join needs it as it is.
     of_joins: bool,
+    /// Whether conditions are added by which more rows may pass, and the conditions stay.
+    is_wide: bool,
     /// Whether the query has a condition `id IS NOT NULL`, once that was looked for.
     excludes_nulls: OnceCell<bool>,
 }
@@ -74,12 +77,17 @@ pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>, which: Use) -> Vec<Expr
 impl<'a, 'p> Rewriter<'a, 'p> {
     /// Of a query whose expressions are preprocessed.
     pub fn new(planner: Planner<'p>, time_of: &'a dyn Fn(Expr<'p>) -> Option<IdTime<'p>>) -> Self {
-        Self { planner, time_of, of_joins: false, excludes_nulls: OnceCell::new() }
+        Self { planner, time_of, of_joins: false, is_wide: true, excludes_nulls: OnceCell::new() }
     }
 
     /// One that rewrites conditions of joins by equal times, too.
     pub fn of_joins(planner: Planner<'p>, time_of: &'a dyn Fn(Expr<'p>) -> Option<IdTime<'p>>) -> Self {
         Self { of_joins: true, ..Self::new(planner, time_of) }
+    }
+
+    /// One that leaves conditions alone that do not say the same of the ID.
+    pub fn exact(planner: Planner<'p>, time_of: &'a dyn Fn(Expr<'p>) -> Option<IdTime<'p>>) -> Self {
+        Self { is_wide: false, ..Self::new(planner, time_of) }
     }
 
     /// Adds what follows from conditions on a table alone, to a part of the join tree.
@@ -119,7 +127,8 @@ impl<'a, 'p> Rewriter<'a, 'p> {
         list(&all)
     }
 
-    /// What follows for IDs from a condition of the query, which stays as it is. The condition follows from that, too.
+    /// What follows for IDs from a condition of the query, which stays as it is. The condition follows from that, too, unless it
+    /// [is wide](Self::is_wider).
     pub fn implied(&self, condition: Expr<'p>) -> Vec<Expr<'p>> {
         let own = condition.copy();
         match self.rewritten(list(&[own]), Place::List) {
@@ -127,6 +136,11 @@ impl<'a, 'p> Rewriter<'a, 'p> {
             None if own.cast::<pg_sys::BoolExpr>().is_some() && !own.says(condition) => vec![own],
             None => Vec::new(),
         }
+    }
+
+    /// Whether more rows may pass what follows from a condition.
+    pub fn is_wider(&self, condition: Expr<'p>) -> bool {
+        condition.cast().is_some_and(|operation| self.wide_bounds(operation).is_some())
     }
 
     /// Of a part of the join tree. Conditions are lists, whose elements are combined by AND.
@@ -169,7 +183,12 @@ impl<'a, 'p> Rewriter<'a, 'p> {
                     new.extend(&bounds);
                     made.extend(bounds);
                 }
-                None => new.push(condition),
+                None => {
+                    new.push(condition);
+                    let wide = condition.cast().and_then(|operation| self.wide_bounds(operation)).unwrap_or_default();
+                    new.extend(&wide);
+                    made.extend(wide);
+                }
             }
         }
         Some(list(&bounds::without_implied(&new, &made)))
@@ -204,7 +223,11 @@ impl<'a, 'p> Rewriter<'a, 'p> {
         }
         let of_null = || self.of_null(alternative.cast()?);
         let of_bounds = alternative.cast().and_then(|operation| self.bounds(operation, Place::Alternative));
-        match of_bounds.or_else(of_null) {
+        let wide = || {
+            let wide = self.wide_bounds(alternative.cast()?)?;
+            Some([alternative].into_iter().chain(wide).collect())
+        };
+        match of_bounds.or_else(of_null).or_else(wide) {
             None => vec![alternative],
             Some(bounds) => match bounds[..] {
                 [only] => vec![only],
@@ -255,6 +278,22 @@ impl<'a, 'p> Rewriter<'a, 'p> {
     }
 }
 
+impl<'p> Rewriter<'_, 'p> {
+    /// Comparisons of the ID that follow from one of what is made of its time, which must stay.
+    fn wide_bounds(&self, operation: At<'p, pg_sys::OpExpr>) -> Option<Vec<Expr<'p>>> {
+        if !self.is_wide || !derived::is_candidate(operation) {
+            return None;
+        }
+        let is_time = |node| (self.time_of)(node).is_some_and(|time| is_column(time.id));
+        derived::comparisons(operation.node()).find_map(|(accepts, side, other)| {
+            let derived = Derived::read(self.planner, side, &is_time)?;
+            let is_join = !self.of_joins && accepts == Accepts::Equal && of_different_tables(self.planner, side, other);
+            let time = (self.time_of)(derived.time).filter(|time| !is_join && time.may_be_bounded())?;
+            derived.bounds(self.planner, accepts, &time, other)
+        })
+    }
+}
+
 /// Whether two expressions are of different tables.
 fn of_different_tables<'p>(planner: Planner<'p>, left: Expr<'p>, right: Expr<'p>) -> bool {
     let (left, right) = (planner.tables_of(left), planner.tables_of(right));
@@ -280,6 +319,7 @@ fn is_candidate_within(node: Expr<'_>) -> bool {
     }
     node.cast::<pg_sys::OpExpr>().is_some_and(|operation| {
         operators::of_times(operation.opno().to_u32()).is_some() && operation.args().iter().any(functions::may_be_ours)
+            || derived::is_candidate(operation)
     })
 }
 

@@ -18,7 +18,7 @@ pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>, others_add_paths: bool)
         return;
     }
     let of_table = |expression| rising::time_of(planner, expression, table.number());
-    let rewriter = Rewriter::new(planner, &of_table);
+    let rewriter = Rewriter::exact(planner, &of_table);
     let (mut all, mut made, mut is_changed) = (Vec::new(), Vec::new(), false);
     for restriction in wholes::own_conditions(planner, table).iter() {
         let condition = restriction.clause();

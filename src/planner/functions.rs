@@ -3,6 +3,7 @@
 use super::nodes::{Expr, List, made};
 use super::state::Planner;
 use super::versions::CacheNumber;
+use crate::postgres::catalog;
 use crate::postgres::own::symbol;
 use crate::record;
 use pgrx::prelude::*;
@@ -95,18 +96,25 @@ impl<'p> IdTime<'p> {
         }
         let name = self.named.map(|(name, _)| name.copy());
         let arguments: List<_> = [time].into_iter().chain(name).collect();
-        // SAFETY: this makes a new node. The function was found by the types of these arguments, and returns a `bigint`.
-        Some(unsafe {
-            made(pg_sys::makeFuncExpr(
-                function,
-                pg_sys::INT8OID,
-                arguments.as_ptr(),
-                pg_sys::InvalidOid,
-                self.collation,
-                pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
-            ))
-        })
+        Some(call(function, pg_sys::INT8OID, arguments, self.collation))
     }
+}
+
+/// The call of a function that takes these arguments, and returns a value of this type.
+fn call<'p>(
+    function: pg_sys::Oid,
+    returns: pg_sys::Oid,
+    arguments: List<'p, pg_sys::Node>,
+    collation: pg_sys::Oid,
+) -> Expr<'p> {
+    let (none, form) = (pg_sys::InvalidOid, pg_sys::CoercionForm::COERCE_EXPLICIT_CALL);
+    // SAFETY: this makes a new node.
+    unsafe { made(pg_sys::makeFuncExpr(function, returns, arguments.as_ptr(), none, collation, form)) }
+}
+
+/// The schema `_snowflake`, if there is one.
+fn internal_schema() -> pg_sys::Oid {
+    catalog::schema_named(c"_snowflake").unwrap_or(pg_sys::InvalidOid)
 }
 
 /// Whether an expression is the call of a function that is not PostgreSQL's own.
@@ -129,11 +137,30 @@ pub fn read(node: Expr<'_>) -> Option<(IdTime<'_>, Field)> {
     Some((IdTime { call: node, id, named, function: call.funcid(), collation: call.collation() }, accessor.field))
 }
 
+/// The call of `_snowflake.earliest()`, or `latest()`, with these arguments: the way as text, and values; `None` where there is no such function,
+/// or the user may not call it.
+pub fn call_of_times<'p>(is_earliest: bool, arguments: List<'p, pg_sys::Node>) -> Option<Expr<'p>> {
+    let find = || {
+        let name = if is_earliest { c"earliest" } else { c"latest" };
+        let is_ours = |it: String| it.strip_prefix("snowflake_").is_some_and(|it| it.as_bytes() == name.to_bytes());
+        let found = find(internal_schema(), name, &[pg_sys::TEXTOID, pg_sys::ANYOID]);
+        found.filter(|&function| symbol(function).is_some_and(is_ours))
+    };
+    let function = remembered(|all| &mut all.of_times, is_earliest, find).filter(|&function| may_call(function))?;
+    Some(call(function, pg_sys::TIMESTAMPTZOID, arguments, pg_sys::DEFAULT_COLLATION_OID))
+}
+
+/// The call of a function of PostgreSQL's own, by its OID, of one argument that it takes.
+pub fn call_of_one<'p>(function: u32, argument: Expr<'p>, returns: pg_sys::Oid) -> Expr<'p> {
+    call(function.into(), returns, [argument].into_iter().collect(), pg_sys::InvalidOid)
+}
+
 /// The findings in the catalog: the look-ups take as long as the rest of a query's planning.
 #[derive(Default)]
 struct Found {
     accessors: HashMap<pg_sys::Oid, Option<Accessor>>,
     bounds: HashMap<(pg_sys::Oid, Bound, pg_sys::Oid), Option<pg_sys::Oid>>,
+    of_times: HashMap<bool, Option<pg_sys::Oid>>,
 }
 
 thread_local! {
@@ -206,13 +233,9 @@ fn look_up_bound(time: &IdTime<'_>, bound: Bound, time_type: pg_sys::Oid) -> Opt
         (Bound::Before, _) => (true, c"max_id_before"),
         (Bound::At, _) => (true, c"max_id"),
     };
-    // SAFETY: look-ups in the catalog, by a name and by an OID.
-    let schema = unsafe {
-        if is_internal {
-            pg_sys::get_namespace_oid(c"_snowflake".as_ptr(), true)
-        } else {
-            pg_sys::get_func_namespace(time.function)
-        }
+    let schema = match is_internal {
+        true => internal_schema(),
+        false => catalog::schema_of_function(time.function),
     };
     let types = [time_type, pg_sys::TEXTOID];
     let count = if time.named.is_some() { 2 } else { 1 };

@@ -85,7 +85,7 @@ pub fn alternatives<'p>(planner: Planner<'p>, condition: Expr<'p>, table: u32) -
     let (time, times) = (sides.next()?, sides.next()?);
     let is_list = comparison.is_any() && comparison.opno().to_u32() == EQUAL_TIMES;
     if !is_list || rising::time_of(planner, time, table).is_none() {
-        return None;
+        return alternatives_of_derived(planner, comparison, time, times, table);
     }
     let times = elements_of(planner, times)?;
     if times.is_empty() || times.len() > LONGEST {
@@ -93,6 +93,28 @@ pub fn alternatives<'p>(planner: Planner<'p>, condition: Expr<'p>, table: u32) -
     }
     let equal = |other| operators::of_instants(Accepts::Equal).of(time.copy(), other);
     times.into_iter().map(equal).collect()
+}
+
+/// The same for what is made of a time: each is a range of IDs of its own.
+fn alternatives_of_derived<'p>(
+    planner: Planner<'p>,
+    comparison: At<'p, ScalarArrayOpExpr>,
+    made_of_time: Expr<'p>,
+    values: Expr<'p>,
+    table: u32,
+) -> Option<Vec<Expr<'p>>> {
+    let is_equality = operators::compares(comparison.opno().to_u32()) == Some(Accepts::Equal);
+    if !is_equality || !comparison.is_any() {
+        return None;
+    }
+    let (_, time) = rising::derived_of(planner, made_of_time)?;
+    rising::time_of(planner, time.call, table)?;
+    let values = match values.cast::<pg_sys::ArrayExpr>() {
+        Some(_) => elements_of(planner, values)?,
+        None => values.constants()?,
+    };
+    let is_short = !values.is_empty() && values.len() <= LONGEST;
+    is_short.then(|| values.into_iter().map(|value| comparison.with_element(made_of_time.copy(), value)).collect())
 }
 
 /// One of these conditions, as a condition. There is one at least.
@@ -117,22 +139,30 @@ fn elements_of<'p>(planner: Planner<'p>, array: Expr<'p>) -> Option<Vec<Expr<'p>
 pub fn gathered(condition: Expr<'_>) -> Option<Expr<'_>> {
     let alternatives = condition.cast::<BoolExpr>().filter(|it| it.boolop() == BoolExprType::OR_EXPR)?.args();
     let mut time: Option<Expr> = None;
+    let (mut operator, mut of_type) = (None, pg_sys::InvalidOid);
     let mut times = Vec::new();
     for alternative in alternatives.iter() {
-        let comparison = alternative.cast::<pg_sys::OpExpr>().filter(|it| it.opno().to_u32() == EQUAL_TIMES)?;
+        let comparison = alternative.cast::<pg_sys::OpExpr>()?;
+        if operators::compares(comparison.opno().to_u32()) != Some(Accepts::Equal)
+            || operator.is_some_and(|operator| operator != comparison.opno())
+        {
+            return None;
+        }
+        operator = Some(comparison.opno());
         let mut sides = comparison.args().iter();
         let (left, right) = (sides.next()?, sides.next()?.cast::<pg_sys::Const>()?);
         if time.is_some_and(|time| !time.says(left)) || right.constisnull() {
             return None;
         }
         time = Some(left);
-        times.push(right.constvalue().value() as i64);
+        of_type = right.consttype();
+        times.push(right.constvalue());
     }
     let first = alternatives.get(0)?.cast::<pg_sys::OpExpr>()?;
-    let (none, array) = (pg_sys::InvalidOid, times::array(&times));
+    let (none, array) = (pg_sys::InvalidOid, times::array_of(of_type, times));
     // SAFETY: these make new nodes. The array is of the type, and the operator, by which the time is compared already, takes its elements.
     unsafe {
-        let array = pg_sys::makeConst(pg_sys::TIMESTAMPTZARRAYOID, -1, none, -1, array, false, false);
+        let array = pg_sys::makeConst(pg_sys::get_array_type(of_type), -1, none, -1, array, false, false);
         let new = pgrx::PgBox::<ScalarArrayOpExpr>::alloc_node(NodeTag::T_ScalarArrayOpExpr).into_pg();
         (*new).opno = first.opno();
         (*new).opfuncid = first.opfuncid();

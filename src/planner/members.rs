@@ -155,7 +155,9 @@ pub fn with_implied<'p>(
     let place = planner.place(member.number()).unwrap_or(place);
     let (mut all, mut more, mut added) = (Vec::new(), Vec::new(), Vec::new());
     for condition in conditions.iter() {
-        let implied = rewriter.implied(planner.of_member(place, condition.clause()));
+        let own = planner.of_member(place, condition.clause());
+        let implied = rewriter.implied(own);
+        let instead = instead && !rewriter.is_wider(own);
         if !instead || implied.is_empty() {
             all.push(condition);
         }

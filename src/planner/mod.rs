@@ -4,7 +4,7 @@
 //! serves it.
 //!
 //! Where to look: an index as one on the time, [`twins`], and its conditions, [`clauses`]; what a query says of times, [`rising`]; partitions,
-//! children and UNION ALL, [`wholes`] and [`members`]; bounds of one comparison, [`bounds`]; conditions that are rewritten, [`comparisons`];
+//! children and UNION ALL, [`wholes`] and [`members`]; bounds of one comparison, [`bounds`]; conditions that are rewritten, [`comparisons`]; what is made of a time, [`derived`]; forms that are other comparisons, [`written`];
 //! IN, [`lists`]; partial indexes, [`predicates`]; filters, [`filters`]; statistics, [`statistics`], [`times`] and [`groups`]; PostgreSQL's nodes
 //! as safe types, [`nodes`] and [`state`]; what differs between majors, [`versions`].
 //!
@@ -14,6 +14,7 @@
 mod bounds;
 mod clauses;
 mod comparisons;
+mod derived;
 mod filters;
 mod functions;
 mod groups;
@@ -31,6 +32,7 @@ mod times;
 mod twins;
 mod versions;
 mod wholes;
+mod written;
 
 use crate::postgres::foreign;
 use crate::settings;
@@ -124,6 +126,9 @@ extern "C-unwind" fn prepare<'p>(planner: Planner<'p>, table: Rel<'p>) {
 }
 
 fn describe<'p>(planner: Planner<'p>, table: Rel<'p>) {
+    if table.kind() == pg_sys::RelOptKind::RELOPT_BASEREL {
+        written::rewrite(planner, table);
+    }
     let asked = rising::of_table(planner, table);
     let has_members = has_members(planner, table);
     let is_member = table.kind() == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL;

@@ -14,9 +14,10 @@
 //! see [`Comparing`](super::operators::Comparing).
 
 use crate::errors::Error;
-use crate::postgres::given::Given;
+use crate::postgres::{catalog, value};
 use pg_sys::{Node, NodeTag, Oid};
 use pgrx::prelude::*;
+use snowflake_core::inverse::{Kind, Value};
 use std::cell::Cell;
 use std::ffi::c_char;
 use std::marker::PhantomData;
@@ -106,6 +107,7 @@ tagged!(
     AppendRelInfo = T_AppendRelInfo,
     ArrayExpr = T_ArrayExpr,
     BoolExpr = T_BoolExpr,
+    BooleanTest = T_BooleanTest,
     Const = T_Const,
     FromExpr = T_FromExpr,
     FuncExpr = T_FuncExpr,
@@ -114,6 +116,7 @@ tagged!(
     JoinExpr = T_JoinExpr,
     NullTest = T_NullTest,
     OpExpr = T_OpExpr,
+    Param = T_Param,
     PlaceHolderVar = T_PlaceHolderVar,
     RelabelType = T_RelabelType,
     RestrictInfo = T_RestrictInfo,
@@ -141,6 +144,19 @@ impl<'p, T: Tagged> At<'p, T> {
     }
 }
 
+/// What PostgreSQL tells of an expression.
+macro_rules! told {
+    ($($(#[$doc:meta])* fn $name:ident() -> $result:ty = $function:ident;)+) => {
+        $(
+            $(#[$doc])*
+            pub fn $name(self) -> $result {
+                // SAFETY: the function walks through a tree, and looks things up in the catalog.
+                unsafe { pg_sys::$function(self.as_ptr()) }
+            }
+        )+
+    };
+}
+
 impl<'p> Expr<'p> {
     /// The node as one of this type; `None` where it is of another one.
     #[inline]
@@ -166,27 +182,20 @@ impl<'p> Expr<'p> {
         unsafe { made(pg_sys::copyObjectImpl(self.as_ptr().cast())) }
     }
 
-    /// The type of the value.
-    pub fn type_of(self) -> Oid {
-        // SAFETY: exprType() reads a node.
-        unsafe { pg_sys::exprType(self.as_ptr()) }
-    }
-
     /// Whether values of its type are stored as those of another one, or are read as such.
     pub fn is_stored_as(self, of_type: Oid) -> bool {
-        is_stored_as(self.type_of(), of_type)
+        catalog::is_stored_as(self.type_of(), of_type)
     }
 
-    /// Whether it may have another value each time that it is evaluated.
-    pub fn is_volatile(self) -> bool {
-        // SAFETY: this walks through a tree, and looks its functions up.
-        unsafe { pg_sys::contain_volatile_functions(self.as_ptr()) }
-    }
+    told! {
+        /// The type of the value.
+        fn type_of() -> Oid = exprType;
 
-    /// Whether it has a query within.
-    pub fn has_subplan(self) -> bool {
-        // SAFETY: this walks through a tree.
-        unsafe { pg_sys::contain_subplans(self.as_ptr()) }
+        /// Whether it may have another value each time that it is evaluated.
+        fn is_volatile() -> bool = contain_volatile_functions;
+
+        /// Whether it has a query within.
+        fn has_subplan() -> bool = contain_subplans;
     }
 
     /// The expression without the labels that change its type alone, as from a domain to its base type.
@@ -200,26 +209,64 @@ impl<'p> Expr<'p> {
 
     /// The value of a constant of type `text`, or its beginning; `None` where the expression is none, or NULL.
     pub fn text(self) -> Option<String> {
-        let constant = self.cast::<pg_sys::Const>().filter(|constant| constant.consttype() == pg_sys::TEXTOID)?;
+        match self.values()?.pop()? {
+            Value::Text(text) if self.type_of() == pg_sys::TEXTOID => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value of a constant, as a condition of a time has it; of an array, its elements. `None` where the expression is no constant.
+    pub fn values(self) -> Option<Vec<Value>> {
+        let constant = self.cast::<pg_sys::Const>()?;
         // SAFETY: a constant of this type.
-        let text = unsafe { Given::from_datum(constant.constvalue(), constant.constisnull()) }?;
-        Some(text.read().into_owned())
+        Some(unsafe { value::read(constant.constvalue(), constant.constisnull(), constant.consttype()) })
+    }
+
+    /// The elements of a constant array as constants, without those that are NULL; `None` where the expression is none, or NULL.
+    pub fn constants(self) -> Option<Vec<Self>> {
+        let constant = self.cast::<pg_sys::Const>().filter(|constant| !constant.constisnull())?;
+        // SAFETY: a look-up of the type in the catalog. The elements are of that type, and are in the array, which stays.
+        unsafe {
+            let of_type = pg_sys::get_base_element_type(constant.consttype());
+            if of_type == pg_sys::InvalidOid {
+                return None;
+            }
+            let (mut length, mut by_value) = (0, false);
+            pg_sys::get_typlenbyval(of_type, &raw mut length, &raw mut by_value);
+            let elements = value::elements(constant.constvalue(), of_type).into_iter().filter(|(_, is_null)| !is_null);
+            let new = |datum| pg_sys::makeConst(of_type, -1, pg_sys::InvalidOid, length.into(), datum, false, by_value);
+            Some(elements.map(|(datum, _)| made(new(datum))).collect())
+        }
     }
 
     /// The instants of a constant of type `timestamptz[]`, without NULLs; `None` where the expression is none, or NULL.
     pub fn instants(self) -> Option<Vec<i64>> {
-        let constant = self.cast::<pg_sys::Const>().filter(|it| it.consttype() == pg_sys::TIMESTAMPTZARRAYOID)?;
-        // SAFETY: a constant of this type.
-        let instants =
-            unsafe { pgrx::Array::<TimestampWithTimeZone>::from_datum(constant.constvalue(), constant.constisnull())? };
-        Some(instants.iter().flatten().map(TimestampWithTimeZone::into_inner).collect())
+        let of_type = |it: &At<'_, pg_sys::Const>| !it.constisnull() && it.consttype() == pg_sys::TIMESTAMPTZARRAYOID;
+        let values = self.cast::<pg_sys::Const>().filter(of_type).and_then(|_| self.values())?;
+        let instant = |value| match value {
+            Value::Of(Kind::Instant, instant) => Some(instant),
+            _ => None,
+        };
+        Some(values.into_iter().filter_map(instant).collect())
     }
 }
 
-/// Whether values of a type are stored as those of another one, as those of a domain are.
-pub fn is_stored_as(of_type: Oid, other: Oid) -> bool {
-    // SAFETY: a look-up in the catalog.
-    unsafe { pg_sys::IsBinaryCoercible(of_type, other) }
+/// A comparison by an operator and its function, by their OIDs, of sides that are of the type that they take.
+pub fn compared<'p>((operator, function): (u32, u32), left: Expr<'p>, right: Expr<'p>) -> Expr<'p> {
+    let (none, left, right) = (pg_sys::InvalidOid, left.as_ptr().cast(), right.as_ptr().cast());
+    // SAFETY: this makes a new node.
+    unsafe {
+        let new = pg_sys::make_opclause(operator.into(), pg_sys::BOOLOID, false, left, right, none, none);
+        (*new.cast::<pg_sys::OpExpr>()).opfuncid = function.into();
+        made(new)
+    }
+}
+
+impl<'p> At<'p, pg_sys::ScalarArrayOpExpr> {
+    /// The comparison with an element of the array, which is of the type of its elements.
+    pub fn with_element(self, left: Expr<'p>, element: Expr<'p>) -> Expr<'p> {
+        compared((self.opno().to_u32(), self.opfuncid().to_u32()), left, element)
+    }
 }
 
 /// What a function of PostgreSQL has made.
@@ -585,6 +632,10 @@ fields! { 'p;
         boolop: u32 = boolop;
         args / set_args: List<'p, Node> = args;
     }
+    BooleanTest {
+        arg: Expr<'p> = arg;
+        kind: u32 = booltesttype;
+    }
     Const {
         consttype: Oid = consttype;
         constvalue: pg_sys::Datum = constvalue;
@@ -611,6 +662,7 @@ fields! { 'p;
     }
     IndexClause {
         quals / set_quals: List<'p, pg_sys::RestrictInfo> = indexquals;
+        restriction / set_restriction: At<'p, pg_sys::RestrictInfo> = rinfo;
         is_lossy / set_lossy: bool = lossy;
         column: i16 = indexcol;
         columns: NumberList<'p> = indexcols;
@@ -716,6 +768,7 @@ fields! { 'p;
     }
     RestrictInfo {
         clause / set_clause: Expr<'p> = clause;
+        class / set_class: Option<At<'p, pg_sys::EquivalenceClass>> = parent_ec;
         _ / set_or_clause: Option<Expr<'p>> = orclause;
         numbers / set_numbers: NumberSet<'p> = clause_relids;
         _ / set_startup_cost: f64 = eval_cost.startup;
@@ -731,6 +784,7 @@ fields! { 'p;
     }
     ScalarArrayOpExpr {
         opno: Oid = opno;
+        opfuncid: Oid = opfuncid;
         is_any: bool = useOr;
         args: List<'p, Node> = args;
     }

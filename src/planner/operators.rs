@@ -1,7 +1,7 @@
 //! The operators that compare times, and those that compare IDs. Their OIDs are those of PostgreSQL's `pg_operator.dat`, which never
 //! change.
 
-use super::nodes::{Expr, made};
+use super::nodes::{Expr, compared};
 use pgrx::pg_sys::{self, DATEOID, INT8OID, Oid, TIMESTAMPOID, TIMESTAMPTZOID};
 
 /// The family of operators that order `bigint`: `integer_ops` of btree, in PostgreSQL's `pg_opfamily.dat`.
@@ -9,18 +9,6 @@ pub const INTEGER_OPS: u32 = 1976;
 
 /// The same for `timestamptz`: `datetime_ops`.
 pub const DATETIME_OPS: u32 = 434;
-
-/// The family that does for `timestamptz` what this one does for `bigint`; `None` where the operators of this one do not compare.
-pub const fn of_times_like(family: u32) -> Option<u32> {
-    match family {
-        INTEGER_OPS => Some(DATETIME_OPS),
-        // BRIN's integer_minmax_ops and datetime_minmax_ops
-        4054 => Some(4059),
-        // BRIN's integer_minmax_multi_ops and datetime_minmax_multi_ops
-        4602 => Some(4605),
-        _ => None,
-    }
-}
 
 /// The values that a comparison accepts on its left side, relative to its right side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,14 +85,7 @@ impl Comparing {
         if left.type_of() != self.of_type || right.type_of() != self.of_type {
             return None;
         }
-        let (none, operator) = (pg_sys::InvalidOid, self.operator.into());
-        let (left, right) = (left.as_ptr().cast(), right.as_ptr().cast());
-        // SAFETY: this makes a new node, of sides that the operator and its function take.
-        unsafe {
-            let new = pg_sys::make_opclause(operator, pg_sys::BOOLOID, false, left, right, none, none);
-            (*new.cast::<pg_sys::OpExpr>()).opfuncid = self.function.into();
-            Some(made(new))
-        }
+        Some(compared((self.operator, self.function), left, right))
     }
 }
 
@@ -155,6 +136,30 @@ pub const fn of_times(operator: u32) -> Option<(Accepts, Oid, Oid)> {
     Some((BY_NUMBER[(operator - first) as usize], left, right))
 }
 
+/// How an operator compares that may have what is made of a time on one of its sides: those of btree's families of `datetime`, `numeric`,
+/// `float`, `interval` and, for numbers of days, `integer`; `None` where it is another one.
+pub const fn compares(operator: u32) -> Option<Accepts> {
+    use Accepts::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
+    // Of two types, in the order of their strategies.
+    const BY_NUMBER: [Accepts; 5] = [Less, LessOrEqual, Equal, GreaterOrEqual, Greater];
+    let first = match operator {
+        2345..=2349 => 2345,
+        2358..=2362 => 2358,
+        2371..=2375 => 2371,
+        2384..=2388 => 2384,
+        2534..=2538 => 2534,
+        2540..=2544 => 2540,
+        // Of one: date, timestamptz, timestamp, interval, numeric, double precision, integer; and of integer and bigint.
+        1095 | 1322 | 2062 | 1332 | 1754 | 672 | 97 | 37 => return Some(Less),
+        1096 | 1323 | 2063 | 1333 | 1755 | 673 | 523 | 80 => return Some(LessOrEqual),
+        1093 | 1320 | 2060 | 1330 | 1752 | 670 | 96 | 15 => return Some(Equal),
+        1098 | 1325 | 2065 | 1335 | 1757 | 675 | 525 | 82 => return Some(GreaterOrEqual),
+        1097 | 1324 | 2064 | 1334 | 1756 | 674 | 521 | 76 => return Some(Greater),
+        _ => return None,
+    };
+    Some(BY_NUMBER[(operator - first) as usize])
+}
+
 /// The operator that compares `bigint` with `bigint` in this way.
 pub fn of_ids(accepts: Accepts) -> Oid {
     let operator = match accepts {
@@ -189,3 +194,9 @@ pub fn in_family(operator: Oid, family: Oid, accepts: Accepts) -> Option<Oid> {
     };
     (found != pg_sys::InvalidOid).then_some(found)
 }
+
+/// Operators by which a range has a value, by their OIDs: where the value is, and whether the other side is a multirange.
+pub const CONTAIN: [(u32, usize, bool); 4] = [(3889, 1, false), (3891, 0, false), (2869, 1, true), (2872, 0, true)];
+
+/// `&&`: which of its sides are multiranges.
+pub const OVERLAP: [(u32, [bool; 2]); 3] = [(3888, [false, false]), (2866, [false, true]), (2867, [true, false])];

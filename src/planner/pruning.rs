@@ -1,6 +1,7 @@
 //! Partitions are pruned while the query runs by conditions of joins, too.
 
 use super::comparisons::Rewriter;
+use super::derived::Derived;
 use super::functions::IdTime;
 use super::nodes::Expr;
 use super::operators::Accepts;
@@ -55,7 +56,15 @@ fn of_classes<'p>(
     of_whole: &dyn Fn(Expr<'p>) -> Option<IdTime<'p>>,
 ) -> Vec<Expr<'p>> {
     let mut all = Vec::new();
+    let is_time = |node| of_whole(node).is_some();
     for class in whole.class_numbers().iter().filter_map(|number| planner.classes().get(number)) {
+        let made = versions::members(class).filter_map(|member| Derived::read(planner, member.expr(), &is_time));
+        for derived in made {
+            let Some(time) = of_whole(derived.time) else { continue };
+            for other in versions::members(class).filter(|other| !other.relids().overlaps(whole.numbers())) {
+                all.extend(derived.bounds(planner, Accepts::Equal, &time, other.expr()).into_iter().flatten());
+            }
+        }
         let times: Vec<IdTime> = versions::members(class).filter_map(|member| of_whole(member.expr())).collect();
         for time in times {
             for other in versions::members(class).filter(|other| !other.relids().overlaps(whole.numbers())) {

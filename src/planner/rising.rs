@@ -3,6 +3,7 @@
 //! `date_bin()` of a time rises with it, and so does `date_trunc()` in UTC. `date_trunc()` in any other time zone does not: where
 //! clocks go back at midnight, a day comes twice.
 
+use super::derived::{self, Derived};
 use super::functions::{self, IdTime};
 use super::nodes::Expr;
 use super::state::{MemberPlace, Planner, Rel};
@@ -27,6 +28,8 @@ pub struct Rising<'p> {
 pub struct Asked<'p> {
     /// What its conditions compare.
     pub compared: Vec<IdTime<'p>>,
+    /// What its conditions compare that is made of such a time.
+    pub derived: Vec<(Derived<'p>, IdTime<'p>)>,
     /// What it sorts, groups and partitions its rows by.
     pub sorted: Vec<Rising<'p>>,
 }
@@ -67,8 +70,8 @@ fn length(expression: Expr<'_>) -> Option<(impl FnOnce() -> bool, Expr<'_>)> {
 /// each table of every query.
 pub fn has_candidates<'p>(planner: Planner<'p>, table: Rel<'p>) -> bool {
     let mut found = false;
+    for_each_compared(planner, table, &mut |expression| found |= functions::may_be_ours(derived::origin(expression)));
     let mut look = |expression| found |= may_be_rising(expression);
-    for_each_compared(planner, table, &mut look);
     for_each_sorted(planner, &mut look);
     let mut member = table;
     while let Some((place, parent)) = member.place(planner) {
@@ -87,8 +90,12 @@ pub fn of_table<'p>(planner: Planner<'p>, table: Rel<'p>) -> Asked<'p> {
     let is_of_use = |time: &IdTime| time.layout().is_some() && time.may_be_bounded();
     let [compared, sorted] = expressions(planner, table);
     for expression in compared {
-        if !asked.compared.iter().any(|known| known.call.says(expression)) {
-            asked.compared.extend(IdTime::read(expression).filter(is_of_use));
+        if let Some(time) = IdTime::read(expression) {
+            if !asked.compared.iter().any(|known| known.call.says(expression)) {
+                asked.compared.extend(Some(time).filter(is_of_use));
+            }
+        } else if !asked.derived.iter().any(|(known, _)| known.expression.says(expression)) {
+            asked.derived.extend(derived_of(planner, expression).filter(|(_, time)| is_of_use(time)));
         }
     }
     for expression in sorted {
@@ -97,6 +104,13 @@ pub fn of_table<'p>(planner: Planner<'p>, table: Rel<'p>) -> Asked<'p> {
         }
     }
     asked
+}
+
+/// Reads an expression as made of the time of an ID; `None` where it is something else.
+pub fn derived_of<'p>(planner: Planner<'p>, expression: Expr<'p>) -> Option<(Derived<'p>, IdTime<'p>)> {
+    let derived = Derived::read(planner, expression, &functions::may_be_ours)?;
+    let time = IdTime::read(derived.time)?;
+    Some((derived, time))
 }
 
 /// The expressions of a table alone that the query compares, and those that it sorts by.
@@ -116,7 +130,17 @@ fn expressions<'p>(planner: Planner<'p>, table: Rel<'p>) -> [Vec<Expr<'p>>; 2] {
         is_whole && expression.cast::<pg_sys::Var>().is_some() && of_table(expression)
     };
     let (mut compared, mut sorted) = (Vec::new(), Vec::new());
-    for_each_compared(planner, table, &mut |expression| compared.extend(of_table(expression).then_some(expression)));
+    let mut look = |expression: Expr<'p>| {
+        let origin = derived::origin(expression);
+        let is_made_of = origin != expression.without_labels()
+            && (functions::may_be_ours(origin) || is_whole && origin.cast::<pg_sys::Var>().is_some())
+            && planner.tables_of(expression).only() == Some(table.number())
+            && of_table(origin);
+        if is_made_of || of_table(expression) {
+            compared.push(expression.without_labels());
+        }
+    };
+    for_each_compared(planner, table, &mut look);
     for_each_sorted(planner, &mut |expression| sorted.extend(of_table(expression).then_some(expression)));
     [compared, sorted]
 }
@@ -159,13 +183,13 @@ fn for_each_compared<'p>(planner: Planner<'p>, table: Rel<'p>, found: &mut dyn F
 
 /// Of a part of a query's join tree, or of conditions.
 fn for_each_operand<'p>(node: Expr<'p>, found: &mut dyn FnMut(Expr<'p>)) {
-    let is_of_times = |operator: pg_sys::Oid| operators::of_times(operator.to_u32()).is_some();
+    let is_of_times = |operator: pg_sys::Oid| operators::compares(operator.to_u32()).is_some();
     match node.tag() {
-        NodeTag::T_OpExpr => {
-            if let Some(one) = node.cast::<pg_sys::OpExpr>().filter(|one| is_of_times(one.opno())) {
-                one.args().iter().for_each(found);
-            }
-        }
+        NodeTag::T_OpExpr => match node.cast::<pg_sys::OpExpr>().filter(|one| is_of_times(one.opno())) {
+            Some(one) => one.args().iter().for_each(found),
+            None => derived::operands(node, found),
+        },
+        NodeTag::T_BooleanTest => derived::operands(node, found),
         NodeTag::T_ScalarArrayOpExpr => {
             if let Some(one) = node.cast::<pg_sys::ScalarArrayOpExpr>().filter(|one| is_of_times(one.opno())) {
                 one.args().iter().for_each(found);

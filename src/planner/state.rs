@@ -26,6 +26,9 @@ type Direction = pg_sys::ScanDirection::Type;
 enum EightBytes {
     Id,
     Time,
+    Local,
+    /// In four.
+    Date,
 }
 
 macro_rules! numbered {
@@ -40,6 +43,19 @@ macro_rules! numbered {
                     let is_there = !(*root).$array.is_null() && number < (*root).simple_rel_array_size.cast_unsigned();
                     is_there.then(|| At::new(*(*root).$array.add(number as usize))).flatten()
                 }
+            }
+        )+
+    };
+}
+
+/// Functions of PostgreSQL that copy an expression and change the copy.
+macro_rules! copied {
+    ($($(#[$doc:meta])* fn $name:ident = $function:ident;)+) => {
+        $(
+            $(#[$doc])*
+            pub fn $name(self, expression: Expr<'p>) -> Expr<'p> {
+                // SAFETY: the function reads what the planner has and a tree, and makes a new one.
+                unsafe { made(pg_sys::$function(self.as_ptr(), expression.as_ptr())) }
             }
         )+
     };
@@ -92,10 +108,31 @@ impl<'p> Planner<'p> {
         unsafe { made(pg_sys::adjust_appendrel_attrs(self.as_ptr(), expression.as_ptr(), 1, &raw mut place)) }
     }
 
-    /// An expression with what is known of it evaluated.
-    pub fn folded(self, expression: Expr<'p>) -> Expr<'p> {
-        // SAFETY: this copies a tree.
-        unsafe { made(pg_sys::eval_const_expressions(self.as_ptr(), expression.as_ptr())) }
+    copied! {
+        /// An expression with what is known of it evaluated.
+        fn folded = eval_const_expressions;
+
+        /// An expression with what it would be now, as for an estimate.
+        fn estimated = estimate_expression_value;
+    }
+
+    /// A condition that is true where another one is false.
+    pub fn negated(self, condition: Expr<'p>) -> Expr<'p> {
+        // SAFETY: this makes a new node.
+        unsafe { made(pg_sys::negate_clause(condition.copy().as_ptr())) }
+    }
+
+    /// Whether an expression is NULL.
+    pub fn is_null(self, expression: Expr<'p>) -> Expr<'p> {
+        // SAFETY: a new node, all of whose fields are set.
+        unsafe {
+            let new = pgrx::PgBox::<pg_sys::NullTest>::alloc_node(pg_sys::NodeTag::T_NullTest).into_pg();
+            (*new).arg = expression.as_ptr().cast();
+            (*new).nulltesttype = pg_sys::NullTestType::IS_NULL;
+            (*new).argisrow = false;
+            (*new).location = -1;
+            made(new)
+        }
     }
 
     /// Has the plan made again where a relation changes.
@@ -137,14 +174,38 @@ impl<'p> Planner<'p> {
         self.constant(EightBytes::Time, value)
     }
 
-    fn constant(self, of_type: EightBytes, value: i64) -> Expr<'p> {
+    /// A constant of type `text`.
+    pub fn text(self, text: &str) -> Expr<'p> {
+        let (value, collation) = (text.into_datum().unwrap_or(pg_sys::Datum::null()), pg_sys::DEFAULT_COLLATION_OID);
+        Self::constant_of(pg_sys::TEXTOID, collation, -1, value)
+    }
+
+    /// A constant of type `timestamptz`, `timestamp` or `date`, in its own units.
+    pub fn of_type(self, of_type: Oid, value: i64) -> Option<Expr<'p>> {
         let of_type = match of_type {
-            EightBytes::Id => pg_sys::INT8OID,
-            EightBytes::Time => pg_sys::TIMESTAMPTZOID,
+            pg_sys::TIMESTAMPTZOID => EightBytes::Time,
+            pg_sys::TIMESTAMPOID => EightBytes::Local,
+            pg_sys::DATEOID => EightBytes::Date,
+            _ => return None,
         };
-        let (value, length) = (pg_sys::Datum::from(value), size_of::<i64>() as i32);
-        // SAFETY: a type of this length, which is passed by value.
-        unsafe { made(pg_sys::makeConst(of_type, -1, pg_sys::InvalidOid, length, value, false, true)) }
+        Some(self.constant(of_type, value))
+    }
+
+    fn constant(self, of_type: EightBytes, value: i64) -> Expr<'p> {
+        let (of_type, length) = match of_type {
+            EightBytes::Id => (pg_sys::INT8OID, 8),
+            EightBytes::Time => (pg_sys::TIMESTAMPTZOID, 8),
+            EightBytes::Local => (pg_sys::TIMESTAMPOID, 8),
+            EightBytes::Date => (pg_sys::DATEOID, 4),
+        };
+        let value = if length == 4 { pg_sys::Datum::from(value as i32) } else { pg_sys::Datum::from(value) };
+        Self::constant_of(of_type, pg_sys::InvalidOid, length, value)
+    }
+
+    /// A constant of a type of this length, which is -1 for `text`; a value that has a length is passed by value.
+    fn constant_of(of_type: Oid, collation: Oid, length: i32, value: pg_sys::Datum) -> Expr<'p> {
+        // SAFETY: a new node with a value of its type, as those who call this have it.
+        unsafe { made(pg_sys::makeConst(of_type, -1, collation, length, value, false, length > 0)) }
     }
 
     /// In which order an index of a table is read, forward and backward, as far as the query has a use for it; and how much of that the query itself

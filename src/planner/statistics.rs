@@ -13,7 +13,7 @@ use super::state::{Index, Planner, Rel, Restriction};
 use super::times::{Compared, Statistics};
 use super::twins::Twin;
 use super::versions::declared;
-use super::{groups, times, twins, versions};
+use super::{groups, rising, times, twins, versions};
 use crate::errors::Error;
 use pg_sys::{HeapTuple, IndexOptInfo, Node, PlannerInfo, RestrictInfo, VariableStatData};
 use pgrx::prelude::*;
@@ -129,26 +129,30 @@ pub fn is_prepared(table: Rel<'_>) -> bool {
 
 /// Makes known which expressions of a table there may be statistics of. Its twins are known.
 pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>, has_conditions: bool) {
-    let has_twin = |time: &IdTime| {
+    let has_twin = |expression: Expr<'p>| {
         table
             .indexes()
             .iter()
             .filter_map(|index| Twin::of(planner, index))
-            .any(|twin| twin.index.expressions().is_empty() && twin.column.time.call.says(time.call))
+            .any(|twin| twin.index.expressions().is_empty() && twin.column.expression().says(expression))
     };
-    let times = asked.compared.iter().filter(|time| !has_twin(time)).map(|time| time.call);
-    let mut expressions: Vec<Expr> = times.collect();
+    let all = asked.compared.iter().map(|time| time.call).chain(derived_too(asked));
+    let mut expressions: Vec<Expr> = all.filter(|&one| !has_twin(one)).collect();
     if groups(planner) && table.kind() == pg_sys::RelOptKind::RELOPT_BASEREL {
         let wanted = planner.query().targets().iter().filter(|target| target.sort_group() > 0);
         expressions.extend(wanted.map(|target| target.expr()).filter(|&one| groups::is_about(one, table)));
     }
-    if expressions.is_empty() && has_conditions && !asked.compared.is_empty() {
-        expressions.push(asked.compared[0].call);
+    if expressions.is_empty() && has_conditions {
+        expressions.extend(asked.compared.iter().map(|time| time.call).chain(derived_too(asked)).take(1));
     }
     // PostgreSQL's arrays have room for so many columns of an index.
     for some in expressions.chunks(pg_sys::INDEX_MAX_KEYS as usize) {
         Expressions::add(planner, table, some);
     }
+}
+
+fn derived_too<'p>(asked: &Asked<'p>) -> impl Iterator<Item = Expr<'p>> {
+    asked.derived.iter().map(|(derived, _)| derived.expression)
 }
 
 /// Supplies the statistics of an expression that the planner has found in an index. Returns whether the index was made here.
@@ -175,7 +179,7 @@ pub unsafe fn supply<'p>(
     let compute = || planner.in_memory(|| statistics(planner, table, expression));
     for index in table.indexes().iter().filter(|one| one.oid() == index) {
         let found = if let Some(twin) = Twin::of(planner, index) {
-            let is_asked = twin.column.at as i16 + 1 == column && twin.column.time.call.says(expression);
+            let is_asked = twin.column.at as i16 + 1 == column && twin.column.expression().says(expression);
             is_asked.then(|| times::once(&twin.statistics, compute))
         } else if let Some(expressions) = Expressions::of(planner, index) {
             let at = (column - 1) as usize;
@@ -221,10 +225,26 @@ fn statistics<'p>(planner: Planner<'p>, table: Rel<'p>, expression: Expr<'p>) ->
     }
     if let Some(time) = IdTime::read(expression) {
         let compared = compared(table, expression);
-        return times::statistics(planner, &time, table.row_count().max(1.0), compared).unwrap_or(none);
+        return times::statistics(planner, &time, None, table.row_count().max(1.0), compared).unwrap_or(none);
+    }
+    if is_compared(table, expression)
+        && let Some((derived, time)) = rising::derived_of(planner, expression)
+    {
+        let rows = table.row_count().max(1.0);
+        return times::statistics(planner, &time, Some(&derived), rows, Compared::WithAny).unwrap_or(none);
     }
     let groups = Grouping::read(expression).and_then(|grouping| groups::count(planner, table, &grouping));
     groups.map_or(none, |groups| times::distinct(planner, groups))
+}
+
+/// Whether a condition of a query may compare an expression.
+fn is_compared<'p>(table: Rel<'p>, expression: Expr<'p>) -> bool {
+    let is_within = |condition: Restriction<'p>| {
+        let condition = condition.clause();
+        let operation = condition.cast::<pg_sys::OpExpr>();
+        operation.is_none_or(|operation| operation.args().iter().any(|side| side.says(expression)))
+    };
+    !table.joins().is_empty() || table.has_class_joins() || table.conditions().iter().any(is_within)
 }
 
 /// The values that the conditions of a query compare a time with, as far as they are known when it is planned.

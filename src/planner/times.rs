@@ -1,11 +1,12 @@
 //! The statistics of a time, from those of its ID: PostgreSQL has none of an expression.
 
+use super::derived::Derived;
 use super::functions::IdTime;
-use super::nodes::{At, Expr, is_stored_as, list};
+use super::nodes::{At, Expr, list};
 use super::operators::{ABOVE, EQUAL_TIMES};
 use super::state::{Index, Planner};
 use crate::postgres::time::timestamptz;
-use crate::postgres::{abort, foreign};
+use crate::postgres::{abort, catalog, foreign};
 use pg_sys::VariableStatData;
 use pgrx::prelude::*;
 use snowflake_core::Layout;
@@ -43,7 +44,7 @@ impl<'p> ColumnStatistics<'p> {
                 return None;
             }
             // Of bigint, of a domain over it, or of a type that is stored so.
-            let count = if is_stored_as(slot.valuetype, pg_sys::INT8OID) { slot.nvalues as usize } else { 0 };
+            let count = if catalog::is_stored_as_bigint(slot.valuetype) { slot.nvalues as usize } else { 0 };
             let values = (0..count).map(|at| (*slot.values.add(at)).value() as i64).collect();
             let numbers = (0..slot.nnumbers as usize).map(|at| *slot.numbers.add(at)).collect();
             pg_sys::free_attstatsslot(&raw mut slot);
@@ -105,20 +106,27 @@ pub enum Compared {
     WithAny,
 }
 
-/// The statistics of a time, as a row of `pg_statistic`; `None` where the catalog has none of the ID.
+/// The statistics of a time, or of what is made of it, as a row of `pg_statistic`; `None` where the catalog has none of the ID.
 pub fn statistics<'p>(
     planner: Planner<'p>,
     time: &IdTime<'p>,
+    derived: Option<&Derived<'p>>,
     rows: f64,
     compared: Compared,
 ) -> Option<Statistics<'p>> {
     let layout = time.layout()?;
     let known = ColumnStatistics::of(planner, time.id)?;
+    let values = Values::of(derived.map_or(pg_sys::TIMESTAMPTZOID, |derived| derived.expression.type_of()))?;
+    let arguments = derived.map(|derived| derived.about_arguments(planner));
+    let value = |id| {
+        let instant = instant(&layout, id)?;
+        derived.map_or(Some(instant), |derived| derived.about(instant, arguments.as_ref()?.as_deref()?))
+    };
     let mut row = StatisticsRow::new();
     let of_id = known.row();
     row.set(pg_sys::Anum_pg_statistic_stanullfrac, of_id.stanullfrac);
     row.set(pg_sys::Anum_pg_statistic_stawidth, size_of::<i64>() as i32);
-    let mut ticks = None;
+    let (mut ticks, mut are_few) = (None, false);
     if let Some((mut ids, _)) = known.slot(pg_sys::STATISTIC_KIND_HISTOGRAM, pg_sys::ATTSTATSSLOT_VALUES) {
         if compared == Compared::No {
             ids = ids.first().into_iter().chain(ids.last()).copied().collect();
@@ -127,18 +135,30 @@ pub fn statistics<'p>(
         }
         let instants: Vec<i64> = ids.iter().filter_map(|&id| instant(&layout, id)).collect();
         if let [first, .., last] = instants[..] {
-            ticks = Some((last - first) as f64 / layout.tick_length().0 as f64 + 1.0);
+            let grain =
+                arguments.as_ref().zip(derived).and_then(|(known, derived)| Some(derived.grain(known.as_deref()?)));
+            let grain = grain.unwrap_or(1).max(layout.tick_length().0);
+            ticks = Some((last - first) as f64 / grain as f64 + 1.0);
             if compared != Compared::No {
-                row.add(pg_sys::STATISTIC_KIND_HISTOGRAM, LESS, &instants, &[]);
+                let mut all: Vec<i64> = ids.iter().filter_map(|&id| value(id)).collect();
+                all.sort_unstable();
+                if let Some((few, shares)) = shares_of_few(&all).filter(|_| derived.is_some()) {
+                    ticks = Some(few.len() as f64);
+                    row.add(pg_sys::STATISTIC_KIND_MCV, values.equal, &values, &few, &shares);
+                    are_few = true;
+                } else if all.len() > 1 {
+                    row.add(pg_sys::STATISTIC_KIND_HISTOGRAM, values.less, &values, &all, &[]);
+                }
             }
         }
     }
     let both = pg_sys::ATTSTATSSLOT_VALUES | pg_sys::ATTSTATSSLOT_NUMBERS;
-    let most_common = if compared == Compared::No { None } else { known.slot(pg_sys::STATISTIC_KIND_MCV, both) };
+    let most_common =
+        if compared == Compared::No || are_few { None } else { known.slot(pg_sys::STATISTIC_KIND_MCV, both) };
     if let Some((ids, shares)) = most_common {
-        let (instants, shares) = merged(&layout, &ids, &shares);
-        if !instants.is_empty() {
-            row.add(pg_sys::STATISTIC_KIND_MCV, EQUAL_TIMES, &instants, &shares);
+        let (all, shares) = merged(value, &ids, &shares);
+        if !all.is_empty() {
+            row.add(pg_sys::STATISTIC_KIND_MCV, values.equal, &values, &all, &shares);
         }
     }
     // At most one for each tick.
@@ -169,17 +189,56 @@ pub fn sample<'p>(planner: Planner<'p>, column: Expr<'p>) -> Vec<i64> {
         .collect()
 }
 
-/// An array of `timestamptz`, in PostgreSQL's memory.
-pub fn array(instants: &[i64]) -> pg_sys::Datum {
-    let mut datums: Vec<_> = instants.iter().map(|&instant| pg_sys::Datum::from(instant)).collect();
-    let (count, length) = (datums.len() as i32, size_of::<i64>() as i32);
-    let of_type = pg_sys::TIMESTAMPTZOID;
-    // SAFETY: so many values of this type, which are passed as such, and copied.
-    unsafe { pg_sys::construct_array(datums.as_mut_ptr(), count, of_type, length, true, b'd' as _) }.into()
+/// An array of values of a type, in PostgreSQL's memory.
+pub fn array_of(of_type: pg_sys::Oid, mut values: Vec<pg_sys::Datum>) -> pg_sys::Datum {
+    let (mut length, mut by_value, mut align) = (0, false, 0);
+    let count = values.len() as i32;
+    // SAFETY: a look-up of the type in the catalog; so many values of it, which are copied.
+    unsafe {
+        pg_sys::get_typlenbyvalalign(of_type, &raw mut length, &raw mut by_value, &raw mut align);
+        pg_sys::construct_array(values.as_mut_ptr(), count, of_type, length.into(), by_value, align)
+    }
+    .into()
 }
 
-/// `<` of `timestamptz`, as in PostgreSQL's `pg_operator.dat`.
-const LESS: u32 = 1322;
+/// A type of values that there are statistics of, with its operators `<` and `=` as in PostgreSQL's `pg_operator.dat`.
+struct Values {
+    of_type: pg_sys::Oid,
+    less: u32,
+    equal: u32,
+}
+
+impl Values {
+    const fn of(of_type: pg_sys::Oid) -> Option<Self> {
+        let (less, equal) = match of_type {
+            pg_sys::TIMESTAMPTZOID => (1322, EQUAL_TIMES),
+            pg_sys::TIMESTAMPOID => (2062, 2060),
+            pg_sys::DATEOID => (1095, 1093),
+            pg_sys::INT4OID => (97, 96),
+            pg_sys::FLOAT8OID => (672, 670),
+            pg_sys::NUMERICOID => (1754, 1752),
+            pg_sys::INTERVALOID => (1332, 1330),
+            _ => return None,
+        };
+        Some(Self { of_type, less, equal })
+    }
+
+    /// One of them, in the units of [`snowflake_core::inverse`].
+    fn datum(&self, value: i64) -> Option<pg_sys::Datum> {
+        let number = value as f64 / 1e6;
+        match self.of_type {
+            pg_sys::DATEOID | pg_sys::INT4OID => i32::try_from(value).ok()?.into_datum(),
+            pg_sys::FLOAT8OID => number.into_datum(),
+            pg_sys::NUMERICOID => AnyNumeric::try_from(number).ok()?.into_datum(),
+            pg_sys::INTERVALOID => pgrx::datum::Interval::new(0, 0, value).ok()?.into_datum(),
+            _ => Some(pg_sys::Datum::from(value)),
+        }
+    }
+
+    fn array(&self, values: &[i64]) -> pg_sys::Datum {
+        array_of(self.of_type, values.iter().filter_map(|&value| self.datum(value)).collect())
+    }
+}
 
 fn instant(layout: &Layout, id: i64) -> Option<i64> {
     layout.timestamp(id).ok().map(timestamptz::to_datum)
@@ -191,11 +250,22 @@ fn is_in_last_bin(layout: &Layout, compared: Compared, histogram: &[i64]) -> boo
     instant(layout, *before).is_none_or(|before| compared > Compared::UpTo(before))
 }
 
-/// The times of the most common IDs, and which share of the rows has each.
-fn merged(layout: &Layout, ids: &[i64], shares: &[f32]) -> (Vec<i64>, Vec<f32>) {
+/// The values of a sample, which is in order, with the share of each; `None` where most have no more than a few.
+fn shares_of_few(sample: &[i64]) -> Option<(Vec<i64>, Vec<f32>)> {
+    let most = sample.len() / 4;
+    let runs: Vec<(i64, usize)> = sample.chunk_by(|one, other| one == other).map(|run| (run[0], run.len())).collect();
+    // Values that are not in the sample have what is left.
+    let share = |&(_, count): &(i64, usize)| count as f32 / (sample.len() + 1) as f32;
+    (1..=most)
+        .contains(&runs.len())
+        .then(|| (runs.iter().map(|&(value, _)| value).collect(), runs.iter().map(share).collect()))
+}
+
+/// What is made of the most common IDs, and which share of the rows has each.
+fn merged(value: impl Fn(i64) -> Option<i64>, ids: &[i64], shares: &[f32]) -> (Vec<i64>, Vec<f32>) {
     let (mut instants, mut sums) = (Vec::<i64>::new(), Vec::<f32>::new());
     for (&id, &share) in ids.iter().zip(shares) {
-        let Some(instant) = instant(layout, id) else { continue };
+        let Some(instant) = value(id) else { continue };
         match instants.iter().position(|&known| known == instant) {
             Some(at) => sums[at] += share,
             None => {
@@ -251,12 +321,12 @@ impl StatisticsRow {
     }
 
     /// Adds one kind of statistics.
-    fn add(&mut self, kind: u32, operator: u32, values: &[i64], numbers: &[f32]) {
+    fn add(&mut self, kind: u32, operator: u32, of_type: &Values, values: &[i64], numbers: &[f32]) {
         let at = self.kinds;
         self.kinds += 1;
         self.set(pg_sys::Anum_pg_statistic_stakind1 + at, kind as i16);
         self.set(pg_sys::Anum_pg_statistic_staop1 + at, pg_sys::Oid::from(operator));
-        self.set(pg_sys::Anum_pg_statistic_stavalues1 + at, array(values));
+        self.set(pg_sys::Anum_pg_statistic_stavalues1 + at, of_type.array(values));
         if !numbers.is_empty() {
             self.set(pg_sys::Anum_pg_statistic_stanumbers1 + at, numbers.to_vec());
         }

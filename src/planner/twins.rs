@@ -8,6 +8,7 @@
 //! PostgreSQL derives them. See [`cost`].
 
 use super::clauses::{self, Resolved, TimeColumn};
+use super::derived::{self, Derived};
 use super::functions::IdTime;
 use super::nodes::{At, Expr, HookCall, List, made};
 use super::operators::{self, Accepts, DATETIME_OPS};
@@ -84,20 +85,29 @@ pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>) {
     let wanted: Vec<(IdTime, Expr)> =
         asked.sorted.iter().map(|rising| (rising.time, rising.expression)).chain(compared).collect();
     let mut twins = Vec::new();
+    let wanted: Vec<Wanted> = wanted
+        .iter()
+        .map(|&(time, expression)| Wanted { time, ordered_by: expression, derived: None })
+        .chain(asked.derived.iter().map(|(derived, time)| Wanted {
+            time: *time,
+            ordered_by: derived.expression,
+            derived: Some(derived.clone()),
+        }))
+        .collect();
     for index in table.indexes().iter().filter(|&index| can_have_twin(index)) {
-        for &(time, expression) in &wanted {
-            let id = time.id.without_labels();
+        for wanted in &wanted {
+            let id = wanted.time.id.without_labels();
             let Some(at) = column_of(index, id) else { continue };
-            let has_rival = has_index_on(table, &time);
-            twins.push(twin(planner, index, at, time, expression, Other { has_rival, nulls: false }));
+            let has_rival = has_index_on(table, &wanted.time);
+            twins.extend(twin(planner, index, at, wanted, Other { has_rival, nulls: false }));
             // Without NULLs, their place in the order does not matter.
-            if other_nulls && versions::is_not_null(planner, table, id) {
-                twins.push(twin(planner, index, at, time, expression, Other { has_rival, nulls: true }));
+            if other_nulls && wanted.derived.is_none() && versions::is_not_null(planner, table, id) {
+                twins.extend(twin(planner, index, at, wanted, Other { has_rival, nulls: true }));
             }
         }
     }
     if !twins.is_empty() {
-        wanted.iter().for_each(|(time, _)| time.keep_in_plan(planner));
+        wanted.iter().for_each(|wanted| wanted.time.keep_in_plan(planner));
     }
     for twin in twins {
         let description = twin.description;
@@ -121,7 +131,7 @@ fn can_have_twin(index: Index<'_>) -> bool {
 /// Which key column of an index is this ID, an expression of its table.
 fn column_of<'p>(index: Index<'p>, id: Expr<'p>) -> Option<usize> {
     (0..index.key_count().unsigned_abs() as usize).find(|&at| {
-        index.family(at).is_some_and(|family| operators::of_times_like(family.to_u32()).is_some())
+        index.family(at).is_some_and(|family| derived::family(pg_sys::TIMESTAMPTZOID, family.to_u32()).is_some())
             && index.input_type(at) == Some(pg_sys::INT8OID)
             && index.has(at, id)
     })
@@ -142,6 +152,15 @@ fn has_index_on<'p>(table: Rel<'p>, time: &IdTime<'p>) -> bool {
     own.any(|expression| expression.says(time.call))
 }
 
+/// What a twin is wanted for.
+struct Wanted<'p> {
+    time: IdTime<'p>,
+    /// What rises with the time.
+    ordered_by: Expr<'p>,
+    /// What is made of the time, and compared. It has no order.
+    derived: Option<Derived<'p>>,
+}
+
 /// What else there is.
 struct Other {
     /// An index on the time itself.
@@ -150,17 +169,13 @@ struct Other {
     nulls: bool,
 }
 
-/// The twin of an index, by the column that is the ID, its time, and what rises with that.
-fn twin<'p>(
-    planner: Planner<'p>,
-    index: Index<'p>,
-    at: usize,
-    time: IdTime<'p>,
-    ordered_by: Expr<'p>,
-    other: Other,
-) -> Twin<'p> {
-    let family = index.family(at).and_then(|family| operators::of_times_like(family.to_u32()));
-    let family = family.unwrap_or(DATETIME_OPS);
+/// The twin of an index, by the column that is the ID, and what it is wanted for; `None` where the index has no operators for that.
+fn twin<'p>(planner: Planner<'p>, index: Index<'p>, at: usize, wanted: &Wanted<'p>, other: Other) -> Option<Twin<'p>> {
+    let Wanted { time, ordered_by, derived } = wanted;
+    let (time, derived) = (*time, derived.clone());
+    let of_type = derived.as_ref().map_or(pg_sys::TIMESTAMPTZOID, |derived| derived.expression.type_of());
+    let expression = derived.as_ref().map_or(time.call, |derived| derived.expression);
+    let family = derived::family(of_type, index.family(at)?.to_u32())?;
     // Only what is in an order has these.
     let (is_falling, nulls_first) = (index.is_falling(at) == Some(true), index.has_nulls_first(at) == Some(true));
     let (columns, keys) = (index.column_count(), index.key_count());
@@ -177,14 +192,18 @@ fn twin<'p>(
         (*new).opclassoptions = with((*index).opclassoptions, columns, at, std::ptr::null_mut());
         (*new).indexcollations = with((*index).indexcollations, keys, at, pg_sys::InvalidOid);
         (*new).opfamily = with((*index).opfamily, keys, at, family.into());
-        (*new).opcintype = with((*index).opcintype, keys, at, pg_sys::TIMESTAMPTZOID);
+        (*new).opcintype = with((*index).opcintype, keys, at, of_type);
         (*new).sortopfamily = with((*index).sortopfamily, keys, at, DATETIME_OPS.into());
         (*new).reverse_sort = with((*index).reverse_sort, keys, at, is_falling);
         (*new).nulls_first = with((*index).nulls_first, keys, at, nulls_first != other.nulls);
+        if derived.is_some() {
+            // What is made of a time need not rise with it. The estimate of a btree's cost still reads in which direction its first column is.
+            (*new).sortopfamily = std::ptr::null_mut();
+        }
         // Conditions are matched with these.
         let before = (0..at).filter(|&at| *(*index).indexkeys.add(at) == 0).count();
         let own = by.expressions();
-        let time_too = own.iter().take(before).chain([time.call.copy()]).chain(own.iter().skip(before));
+        let time_too = own.iter().take(before).chain([expression.copy()]).chain(own.iter().skip(before));
         (*new).indexprs = time_too.collect::<List<_>>().as_ptr();
         (*new).indpred = predicates::with_times(planner, by.predicate(), &time).as_ptr();
         // The rows are ordered by these: the time, or a length of it.
@@ -205,14 +224,14 @@ fn twin<'p>(
         (*new).amsearcharray = false;
         (*new).amcostestimate = Some(declared(cost));
     }
-    Twin {
+    Some(Twin {
         description,
         index,
-        column: TimeColumn::new(at, time),
+        column: TimeColumn::new(at, time, derived),
         has_rival: other.has_rival,
         statistics: Cell::new(None),
         correlation: Cell::new(None),
-    }
+    })
 }
 
 /// A copy of an array with one more element at this place.
@@ -270,7 +289,7 @@ unsafe extern "C-unwind" fn cost(
     let Resolved { clauses, is_as_described } =
         planner.in_memory(|| clauses::of_index(planner, twin.index, &twin.column, path.clauses()));
     // Of other indexes than btrees, PostgreSQL asks for statistics in a way that cannot be told from another.
-    let is_as_described = is_as_described && twin.description.order().is_some();
+    let is_as_described = is_as_described && twin.description.access_method() == pg_sys::BTREE_AM_OID;
     let Some(estimate) = versions::estimate_of(twin.index) else { Error::PlannedByOthers.raise() };
     let is_doubtful =
         !path.order().is_empty() && twin.has_rival && path.parameters().is_none() && may_drop_rows(twin.index, clauses);

@@ -40,6 +40,9 @@ CREATE TABLE moving.columns (
 -- Constraints to be made again in the swap, and validated after it.
 CREATE TABLE moving.constraints (tbl regclass, name name, definition text NOT NULL, was_valid boolean NOT NULL, comment text,
     PRIMARY KEY (tbl, name));
+-- Extended statistics to be made again in the swap.
+CREATE TABLE moving.statistics (tbl regclass, name text PRIMARY KEY, definition text NOT NULL, owner regrole NOT NULL, target integer NOT NULL,
+    comment text);
 -- Identities to be made again in the swap.
 CREATE TABLE moving.identities (tbl regclass, col name, definition text NOT NULL, privileges aclitem[], comment text, last bigint,
     is_called boolean, PRIMARY KEY (tbl, col));
@@ -83,7 +86,8 @@ BEGIN
     CALL moving.must_own(tbl);
 END $$;
 
--- A function of the extension, by its library: whoever may create functions in its schema could have made others of the same name.
+-- A function of the extension, by its library: whoever may create functions in its schema could have made others of the same name. Or that of
+-- the extension in SQL, by its owner: the caller, the database's owner, or a superuser.
 CREATE FUNCTION moving.of_extension(symbol text) RETURNS text LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     name text;
@@ -94,17 +98,46 @@ BEGIN
     JOIN pg_proc p ON p.oid = objid JOIN pg_namespace n ON n.oid = pronamespace JOIN pg_language l ON l.oid = prolang AND lanname = 'c'
     WHERE extname = 'pg_snowflake' AND prosrc = symbol AND probin ~ '(^|/)pg_snowflake$';
     IF name IS NULL THEN
-        RAISE undefined_function USING MESSAGE = format('there is no function %s() of the library', symbol),
-            HINT = 'CREATE EXTENSION pg_snowflake;';
+        SELECT format('%I.%I', n.nspname, proname) INTO name
+        FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace JOIN pg_namespace record ON record.nspname = '_snowflake'
+        JOIN pg_roles r ON r.oid = proowner
+        WHERE proname = symbol AND oidvectortypes(proargtypes) = 'regclass, name, text' AND proowner = record.nspowner
+            AND (rolsuper OR rolname = current_user OR proowner = (SELECT datdba FROM pg_database WHERE datname = current_database()));
+    END IF;
+    IF name IS NULL THEN
+        RAISE undefined_function USING MESSAGE = format('there is no function %s() of the extension', symbol),
+            HINT = 'CREATE EXTENSION pg_snowflake; or install the extension in SQL, as the owner of the database.';
     END IF;
     RETURN name;
+END $$;
+
+-- Who may do something with one column may do it with the other: SELECT * reads both.
+CREATE PROCEDURE moving.copy_privileges(tbl regclass, col name, new name) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    statement text;
+BEGIN
+    FOR statement IN
+        SELECT text FROM (
+            SELECT DISTINCT 1 AS step, format('REVOKE ALL (%I) ON %s FROM %s', new, tbl,
+                CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END) AS text
+            FROM pg_attribute, aclexplode(attacl) WHERE attrelid = tbl AND attname = new
+            UNION ALL
+            SELECT 2, format('GRANT %s (%I) ON %s TO %s%s', privilege_type, new, tbl,
+                CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END, CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END)
+            FROM pg_attribute, aclexplode(attacl) WHERE attrelid = tbl AND attname = col
+        ) statements ORDER BY step, text
+    LOOP
+        EXECUTE statement;
+    END LOOP;
 END $$;
 
 -- Adds the new column and its trigger. Locks the table for a moment.
 CREATE PROCEDURE moving.prepare(tbl regclass, col name) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    new name := substr(col::text, 1, 50) || '_moving';
-    trigger_name name := 'zzz_moving_' || (SELECT attnum FROM pg_attribute WHERE attrelid = tbl AND attname = col);
+    number smallint := (SELECT attnum FROM pg_attribute WHERE attrelid = tbl AND attname = col AND attnum > 0);
+    -- With room for what else is added to it.
+    new name := CASE WHEN octet_length(col::text) <= 50 THEN col::text ELSE 'column_' || number END || '_moving';
+    trigger_name name := 'zzz_moving_' || number;
     odd text;
 BEGIN
     IF EXISTS (SELECT FROM moving.columns c WHERE c.tbl = prepare.tbl AND c.col = prepare.col) THEN
@@ -116,9 +149,10 @@ BEGIN
     SELECT CASE
         WHEN relkind <> 'r' OR relispartition OR EXISTS (SELECT FROM pg_inherits WHERE tbl IN (inhparent, inhrelid))
             THEN 'it is no plain table: use snowflake_adopt()'
+        WHEN number IS NULL THEN 'there is no such column'
         WHEN atttypid NOT IN ('int2'::regtype, 'int4'::regtype) THEN 'the column is of type ' || format_type(atttypid, NULL)
-        WHEN attacl IS NOT NULL THEN 'the column has privileges of its own, which would be lost: revoke them, and grant them again'
-        WHEN relreplident = 'i' THEN 'its replica identity is an index: set it to DEFAULT or FULL'
+        WHEN EXISTS (SELECT FROM aclexplode(attacl) WHERE grantor <> relowner)
+            THEN 'the column has privileges that others than the owner have granted, which would be lost: revoke them'
     END INTO odd
     FROM pg_class c LEFT JOIN pg_attribute ON attrelid = c.oid AND attname = col AND NOT attisdropped WHERE c.oid = tbl;
     IF odd IS NOT NULL THEN
@@ -134,6 +168,26 @@ BEGIN
     -- With the table locked: every row that is written from now on has the new column.
     INSERT INTO moving.columns SELECT tbl, col, new, pg_relation_filenode(tbl),
         pg_relation_size(tbl) / current_setting('block_size')::bigint;
+    CALL moving.copy_privileges(tbl, col, new);
+    -- What cannot be made is said now, and not after hours.
+    PERFORM moving.index_statements();
+    SELECT string_agg(function::text, ', ') INTO odd FROM moving.functions() WHERE renewal IS NULL;
+    IF odd IS NOT NULL THEN
+        RAISE WARNING 'after the swap, sessions that have called functions of others must connect again: %', odd
+            USING HINT = 'Have their owner CREATE OR REPLACE them then.';
+    END IF;
+END $$;
+
+-- What stands in the way of the swap. With all its arguments, nothing else is meant than the extension's function.
+CREATE FUNCTION moving.obstacles(tbl regclass, col name) RETURNS text LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    obstacles text;
+BEGIN
+    -- To the extension in SQL, a narrow column is an obstacle: that is what this changes.
+    EXECUTE format('SELECT string_agg(note, ''; '') FROM %s($1, $2, $3) WHERE kind = ''obstacle'' AND note !~ $4',
+        moving.of_extension('snowflake_adopt_plan')) INTO obstacles
+        USING tbl, col, 'refuse'::text, '(gives IDs to bigint columns only|is to be bigint first)$'::text;
+    RETURN obstacles;
 END $$;
 
 -- Fills the new columns of the rows from before. Commits after so many blocks of 8 kB, and then sleeps. One transaction has a batch
@@ -146,11 +200,25 @@ DECLARE
     c moving.columns;
     until pg_catalog.int8;
     batch pg_catalog.text;
+    obstacles pg_catalog.text;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     IF batch_blocks < 1 THEN
         RAISE EXCEPTION 'batch_blocks must be at least 1';
     END IF;
+    -- What is in the way is said now, and not after hours.
+    FOR c IN
+        SELECT * FROM moving.columns m WHERE next_block < blocks AND NOT EXISTS (SELECT FROM pg_constraint
+            JOIN pg_attribute ON attrelid = conrelid AND attnum = ANY (conkey)
+            WHERE contype = 'f' AND conrelid = m.tbl AND attname = m.col)
+    LOOP
+        CALL moving.must_own(c.tbl);
+        obstacles := moving.obstacles(c.tbl, c.col);
+        IF obstacles IS NOT NULL THEN
+            RAISE EXCEPTION 'column %.% cannot be swapped later', c.tbl, c.col USING DETAIL = obstacles,
+                HINT = 'Take this out of the way first. CALL moving.abandon() takes the move back.';
+        END IF;
+    END LOOP;
     LOOP
         SELECT * INTO c FROM moving.columns WHERE next_block < blocks ORDER BY tbl::text, col LIMIT 1 FOR UPDATE;
         EXIT WHEN NOT FOUND;
@@ -177,43 +245,52 @@ BEGIN
     END LOOP;
 END $$;
 
--- The statements that make the indexes of the new columns, to be run one by one, outside a transaction.
+-- The statements that make the indexes of the new columns, to be run one by one, outside a transaction. PostgreSQL writes them: of a table
+-- without rows, whose columns are renamed once it has the index.
 CREATE FUNCTION moving.index_statements() RETURNS SETOF text LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     i record;
+    m moving.columns;
+    definition text;
+    has_any boolean := false;
 BEGIN
     FOR i IN
-        SELECT x.indexrelid::regclass AS index, x.*, am.amname, n.nspname, n.oid AS namespace,
-            (SELECT string_agg(quote_ident(coalesce(m.new, attname)), ', ' ORDER BY place)
-                FROM unnest(x.indkey::smallint[]) WITH ORDINALITY AS k (number, place)
-                JOIN pg_attribute ON attrelid = indrelid AND attnum = number
-                LEFT JOIN moving.columns m ON m.tbl = indrelid AND m.col = attname
-                WHERE place <= x.indnkeyatts) AS columns,
-            (SELECT ' INCLUDE (' || string_agg(quote_ident(coalesce(m.new, attname)), ', ' ORDER BY place) || ')'
-                FROM unnest(x.indkey::smallint[]) WITH ORDINALITY AS k (number, place)
-                JOIN pg_attribute ON attrelid = indrelid AND attnum = number
-                LEFT JOIN moving.columns m ON m.tbl = indrelid AND m.col = attname
-                WHERE place > x.indnkeyatts) AS include
-        FROM pg_index x JOIN pg_class c ON c.oid = indexrelid JOIN pg_am am ON am.oid = relam
-        JOIN pg_namespace n ON n.oid = relnamespace
+        SELECT indexrelid AS index, indrelid::regclass AS tbl, indisexclusion, nspname, relnamespace AS namespace,
+            format('CREATE %sINDEX %I ON ', CASE WHEN indisunique THEN 'UNIQUE ' ELSE '' END, relname) AS beginning,
+            CASE WHEN indisunique THEN 'UNIQUE ' ELSE '' END AS uniquely,
+            coalesce((SELECT spcname::text FROM pg_tablespace s WHERE s.oid = reltablespace), '') AS space
+        FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_namespace n ON n.oid = relnamespace
         WHERE indexrelid IN (SELECT moving.indexes()) ORDER BY indexrelid
     LOOP
-        IF EXISTS (SELECT FROM pg_class c JOIN pg_index y ON indexrelid = c.oid
-                WHERE relname = i.indexrelid || '_moving' AND relnamespace = i.namespace AND indisvalid) THEN
+        IF EXISTS (SELECT FROM pg_class JOIN pg_index ON indexrelid = oid
+                WHERE relname = i.index || '_moving' AND relnamespace = i.namespace AND indisvalid) THEN
             CONTINUE;
         END IF;
-        IF i.indexprs IS NOT NULL OR i.indpred IS NOT NULL OR i.indisexclusion OR i.amname <> 'btree'
-            OR 0 <> ANY (i.indoption::smallint[])
-            OR to_jsonb(i) ->> 'indnullsnotdistinct' = 'true' OR EXISTS (SELECT FROM unnest(i.indclass::oid[]) o JOIN pg_opclass ON oid = o
-                WHERE NOT opcdefault) THEN
-            RAISE EXCEPTION 'index % is more than a list of columns', i.index
-                USING HINT = 'Drop it, and create it again after the swap.';
+        IF i.indisexclusion THEN
+            RAISE EXCEPTION 'index % belongs to an exclusion constraint, which cannot be made while others write', i.index::regclass
+                USING HINT = 'Drop the constraint, and create it again after the swap.';
         END IF;
+        EXECUTE format('CREATE TABLE moving.copy (LIKE %s)', i.tbl);
+        FOR m IN SELECT * FROM moving.columns WHERE tbl = i.tbl AND NOT is_swapped LOOP
+            EXECUTE format('ALTER TABLE moving.copy DROP COLUMN %I', m.new);
+        END LOOP;
+        definition := substr(pg_get_indexdef(i.index), length(i.beginning || i.tbl) + 1);
+        EXECUTE 'CREATE INDEX copied ON moving.copy' || definition;
+        FOR m IN SELECT * FROM moving.columns WHERE tbl = i.tbl AND NOT is_swapped LOOP
+            EXECUTE format('ALTER TABLE moving.copy ALTER COLUMN %I TYPE bigint', m.col);
+            EXECUTE format('ALTER TABLE moving.copy RENAME COLUMN %I TO %I', m.col, m.new);
+        END LOOP;
+        definition := substr(pg_get_indexdef('moving.copied'::regclass), length('CREATE INDEX copied ON moving.copy') + 1);
+        DROP TABLE moving.copy;
         -- What a crash has left half made is invalid.
-        RETURN NEXT format('DROP INDEX CONCURRENTLY IF EXISTS %I.%I', i.nspname, i.indexrelid || '_moving');
-        RETURN NEXT format('CREATE %s INDEX CONCURRENTLY %I ON %s (%s)%s', CASE WHEN i.indisunique THEN 'UNIQUE' ELSE '' END,
-            i.indexrelid || '_moving', i.indrelid::regclass, i.columns, coalesce(i.include, ''));
+        RETURN NEXT format('DROP INDEX CONCURRENTLY IF EXISTS %I.%I', i.nspname, i.index || '_moving');
+        RETURN NEXT format('SET default_tablespace = %L', i.space);
+        RETURN NEXT format('CREATE %sINDEX CONCURRENTLY %I ON %s%s', i.uniquely, i.index || '_moving', i.tbl, definition);
+        has_any := true;
     END LOOP;
+    IF has_any THEN
+        RETURN NEXT format('SET default_tablespace = %L', current_setting('default_tablespace'));
+    END IF;
 END $$;
 
 -- The indexes with columns that are moved.
@@ -245,6 +322,22 @@ BEGIN
         PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     END LOOP;
 END $$;
+
+-- The functions in PL/pgSQL that triggers of these tables call, or that name one of these. Sessions keep their plans, with the types of columns.
+CREATE FUNCTION moving.functions() RETURNS TABLE (function regprocedure, renewal text) LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    SELECT p.oid::regprocedure, CASE WHEN pg_has_role(proowner, 'USAGE')
+        AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
+        THEN CASE prokind
+            WHEN 'p' THEN format('ALTER PROCEDURE %s SECURITY %s', p.oid::regprocedure, CASE WHEN prosecdef THEN 'DEFINER' ELSE 'INVOKER' END)
+            ELSE format('ALTER FUNCTION %s COST %s', p.oid::regprocedure, procost) END
+        END
+    FROM pg_proc p JOIN pg_language l ON l.oid = prolang AND lanname = 'plpgsql'
+    WHERE pronamespace <> 'moving'::regnamespace AND EXISTS (SELECT FROM moving.columns JOIN pg_class c ON c.oid = tbl
+        WHERE prosrc ~* (E'\\m' || regexp_replace(relname, '([^[:alnum:]_])', E'\\\\\\1', 'g') || E'\\M')
+                -- An example in the text of an extension is no table of this database's.
+                AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
+            OR p.oid IN (SELECT tgfoid FROM pg_trigger WHERE tgrelid = tbl AND NOT tgisinternal))
+    ORDER BY 1 $$;
 
 -- The sequence of a column's identity.
 CREATE FUNCTION moving.sequence_of(tbl regclass, number smallint) RETURNS regclass LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
@@ -294,6 +387,8 @@ DECLARE
     place record;
     missing text;
     obstacles text;
+    statement text;
+    statements text[];
 BEGIN
     IF NOT EXISTS (SELECT FROM moving.columns m WHERE NOT is_swapped) THEN
         RETURN;
@@ -303,9 +398,8 @@ BEGIN
         CALL moving.lock(c.tbl, 'ACCESS EXCLUSIVE');
     END LOOP;
 
-    -- What is not ready. With all their arguments, nothing else is meant than the extension's functions.
-    EXECUTE format('SELECT string_agg(note, ''; '') FROM %s($1, $2, $3) WHERE kind = ''obstacle''',
-        moving.of_extension('snowflake_adopt_plan')) INTO obstacles USING swap.tbl, swap.col, 'refuse'::text;
+    -- What is not ready.
+    obstacles := moving.obstacles(swap.tbl, swap.col);
     SELECT string_agg(DISTINCT what, '; ') INTO missing FROM (
         SELECT format('column %s.%s has not been prepared', conrelid::regclass, a.attname) AS what
         FROM moving.columns m JOIN pg_attribute t ON t.attrelid = m.tbl AND t.attname = m.col
@@ -342,18 +436,34 @@ BEGIN
     FROM pg_constraint k WHERE contype IN ('f', 'c') AND EXISTS (
         SELECT FROM moving.columns m JOIN pg_attribute ON attrelid = m.tbl AND attname = m.col
         WHERE NOT is_swapped
-            AND (conrelid = m.tbl AND attnum = ANY (conkey) OR confrelid = m.tbl AND attnum = ANY (confkey)));
+            AND (conrelid = m.tbl AND attnum = ANY (conkey) OR confrelid = m.tbl AND attnum = ANY (confkey)))
+        -- Those that depend on an index for columns that they do not refer to.
+        OR contype = 'f' AND conindid IN (SELECT moving.indexes());
     FOR i IN SELECT * FROM moving.constraints LOOP
         EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', i.tbl, i.name);
     END LOOP;
+    -- So are extended statistics.
+    INSERT INTO moving.statistics
+    SELECT stxrelid, format('%I.%I', nspname, stxname), pg_get_statisticsobjdef(s.oid), stxowner, coalesce(stxstattarget, -1),
+        obj_description(s.oid, 'pg_statistic_ext')
+    FROM pg_statistic_ext s JOIN pg_namespace n ON n.oid = stxnamespace WHERE EXISTS (
+        SELECT FROM moving.columns m JOIN pg_attribute ON attrelid = m.tbl AND attname = m.col
+        JOIN pg_depend ON refclassid = 'pg_class'::regclass AND refobjid = m.tbl AND refobjsubid = attnum
+        WHERE NOT is_swapped AND classid = 'pg_statistic_ext'::regclass AND objid = s.oid);
+    FOR i IN SELECT * FROM moving.statistics LOOP
+        EXECUTE 'DROP STATISTICS ' || i.name;
+    END LOOP;
     -- Each index gives its name to the one that was made for it. Keys are made by their indexes.
     FOR i IN
-        SELECT o AS old, indrelid::regclass AS tbl, nspname, relname, k.conname, condeferrable, condeferred, indisclustered,
-            CASE contype WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' END AS key, obj_description(o) AS comment,
+        SELECT o AS old, indrelid::regclass AS tbl, nspname, relname, k.conname, condeferrable, condeferred, indisclustered, indisreplident,
+            obj_description(k.oid, 'pg_constraint') AS key_comment,
+            CASE contype WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' END AS key, obj_description(o, 'pg_class') AS comment,
             format('%I.%I', nspname, o::oid || '_moving') AS new, o::oid || '_moving' AS new_name
         FROM moving.indexes() o JOIN pg_index ON indexrelid = o JOIN pg_class p ON p.oid = o
         JOIN pg_namespace n ON n.oid = relnamespace LEFT JOIN pg_constraint k ON conindid = o AND contype IN ('p', 'u')
     LOOP
+        statements := ARRAY(SELECT format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', i.nspname, i.relname, attnum, attstattarget)
+            FROM pg_attribute WHERE attrelid = i.old AND coalesce(attstattarget, -1) >= 0);
         IF i.key IS NULL THEN
             EXECUTE format('DROP INDEX %I.%I', i.nspname, i.relname);
             EXECUTE format('ALTER INDEX %s RENAME TO %I', i.new, i.relname);
@@ -368,9 +478,19 @@ BEGIN
         IF i.indisclustered THEN
             EXECUTE format('ALTER TABLE %s CLUSTER ON %I', i.tbl, i.relname);
         END IF;
+        IF i.indisreplident THEN
+            EXECUTE format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', i.tbl, i.relname);
+        END IF;
+        IF i.key_comment IS NOT NULL THEN
+            EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', i.conname, i.tbl, i.key_comment);
+        END IF;
+        FOREACH statement IN ARRAY statements LOOP
+            EXECUTE statement;
+        END LOOP;
     END LOOP;
     FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
-        SELECT attnum, attidentity AS identity, col_description(c.tbl, attnum) AS comment, pg_get_expr(adbin, adrelid) AS "default",
+        CALL moving.copy_privileges(c.tbl, c.col, c.new);
+        SELECT attnum, attidentity AS identity, attoptions AS options, coalesce(attstattarget, -1) AS target, col_description(c.tbl, attnum) AS comment, pg_get_expr(adbin, adrelid) AS "default",
             -- From PostgreSQL 18 on, NOT NULL has a name.
             (SELECT conname FROM pg_constraint WHERE conrelid = c.tbl AND contype = 'n' AND conkey = ARRAY[attnum]) AS not_null,
             (SELECT conname FROM pg_constraint JOIN pg_attribute n ON n.attrelid = conrelid AND n.attname = c.new
@@ -397,6 +517,12 @@ BEGIN
         EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT, ALTER COLUMN %2$I DROP NOT NULL', c.tbl, c.col);
         EXECUTE format('ALTER TABLE %s RENAME COLUMN %I TO %I', c.tbl, c.col, c.new || '_old');
         EXECUTE format('ALTER TABLE %s RENAME COLUMN %I TO %I', c.tbl, c.new, c.col);
+        IF i.target >= 0 THEN
+            EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS %s', c.tbl, c.col, i.target);
+        END IF;
+        IF i.options IS NOT NULL THEN
+            EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET (%s)', c.tbl, c.col, array_to_string(i.options, ', '));
+        END IF;
         IF i.new_not_null IS NOT NULL THEN
             EXECUTE format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', c.tbl, i.new_not_null, i.not_null);
         END IF;
@@ -418,6 +544,21 @@ BEGIN
         IF i.comment IS NOT NULL THEN
             EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', i.name, i.tbl, i.comment);
         END IF;
+    END LOOP;
+    FOR i IN SELECT * FROM moving.statistics LOOP
+        EXECUTE i.definition;
+        IF i.owner <> quote_ident(current_user)::regrole THEN
+            EXECUTE format('ALTER STATISTICS %s OWNER TO %s', i.name, i.owner);
+        END IF;
+        IF i.target >= 0 THEN
+            EXECUTE format('ALTER STATISTICS %s SET STATISTICS %s', i.name, i.target);
+        END IF;
+        EXECUTE format('COMMENT ON STATISTICS %s IS %L', i.name, i.comment);
+    END LOOP;
+    -- With all its arguments, nothing else is meant than the extension's function.
+    -- Changes nothing of them, and has sessions compile them again.
+    FOR statement IN SELECT renewal FROM moving.functions() WHERE renewal IS NOT NULL LOOP
+        EXECUTE statement;
     END LOOP;
     EXECUTE format('INSERT INTO moving.result SELECT $1, $2, a.* FROM %s($1, $2, $3) a', moving.of_extension('snowflake_adopt'))
         USING swap.tbl, swap.col, 'refuse'::text;

@@ -237,8 +237,11 @@ SELECT snowflake_maintain_partitions('events', '1 day', '1 day', expired => 'del
 \echo :LAST_ERROR_SQLSTATE
 SELECT snowflake_maintain_partitions('events', '1 day', '1 day', expired => 'DROP');
 \set VERBOSITY terse
-SELECT snowflake_maintain_partitions('months', '1 hour', '100 days');
-SELECT snowflake_maintain_partitions('months', '1 second', '10 hours');
+SELECT action, count(*) > 100 AS many, min(note) ~ '^[0-9]+ more partitions are made by the next calls, as one call can lock [0-9]+$' AS says
+FROM snowflake_maintain_partitions('months', '1 hour', '200 days', dry_run => true) GROUP BY action;
+SELECT snowflake_maintain_partitions('months', '1 second', '2 days');
+SELECT snowflake_maintain_partitions('months', '1 hour', '1 hour', default_rows => 'keep');
+SELECT snowflake_maintain_partitions('months', '1 hour', '1 hour', default_rows => NULL);
 SELECT snowflake_maintain_partitions('months', '3000 years', '1 year');
 \set VERBOSITY sqlstate
 SELECT snowflake_maintain_partitions('months', '1 month', '1000 years');

@@ -13,7 +13,7 @@ SELECT snowflake_database_layout();
 -- Making IDs.
 SELECT snowflake_next() > id AS rises FROM (SELECT max(id) AS id, count(*) FROM snowflake_next(3) id) batch WHERE count = 3;
 SELECT worker_id, datacenter_id, previous_worker_id, previous_datacenter_id, previous_until IS NULL AS unchanged, layout, epoch,
-       layout_end, clock_source IN ('tsc', 'system') AS clock, last_time > started_at AS last, lead < interval '10 s' AS leads,
+       layout_end, clock_source IN ('tsc', 'cntvct', 'system') AS clock, last_time > started_at AS last, lead < interval '10 s' AS leads,
        reserved_until > clock_timestamp() AS reserved, started_after, reservations > 0 AS counted, waits >= 0 AS waits,
        wait_time >= '0' AS wait_time, clock_steps >= 0 AS clock_steps, largest_clock_step >= '0' AS largest_clock_step,
        clock_leaps, clock_leap, errors >= 0 AS errors, registry, lease, granted_until, registry_error
@@ -57,7 +57,7 @@ DO $$ BEGIN PERFORM snowflake_workers(); EXCEPTION WHEN object_not_in_prerequisi
 CREATE TABLE customers (id serial PRIMARY KEY);
 INSERT INTO customers SELECT FROM generate_series(1, 3);
 SELECT kind, count(*) > 0 AS steps FROM snowflake_adopt_plan('customers') GROUP BY 1 ORDER BY 1;
-SELECT first_id > 3 AS above, adopted_at < now() + interval '10 s' AS adopted, highest_before FROM snowflake_adopt('customers');
+SELECT first_id > 3 AS above, abs(extract(epoch FROM clock_timestamp() - adopted_at)) < 600 AS adopted, highest_before FROM snowflake_adopt('customers');
 SELECT kind, count(*) > 0 AS steps FROM snowflake_release_plan('customers') GROUP BY 1 ORDER BY 1;
 SELECT snowflake_release('customers');
 CREATE TABLE suppliers (id serial PRIMARY KEY);

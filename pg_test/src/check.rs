@@ -3,6 +3,8 @@
 use crate::Cluster;
 use postgres::Client;
 use postgres::error::DbError;
+use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,6 +40,23 @@ pub fn rising(ids: &[i64]) {
     if let Some(at) = ids.windows(2).position(|pair| pair[0] >= pair[1]) {
         panic!("after {} comes {}, at {at} of {}", ids[at], ids[at + 1], ids.len());
     }
+}
+
+/// Two lists, each with where it comes from, have the same entries.
+///
+/// # Panics
+/// With those that only one has.
+#[track_caller]
+pub fn same_entries<T: Ord + Debug>(
+    one: (&str, impl IntoIterator<Item = T>),
+    other: (&str, impl IntoIterator<Item = T>),
+) {
+    let (of_one, of_other): (BTreeSet<T>, BTreeSet<T>) = (one.1.into_iter().collect(), other.1.into_iter().collect());
+    let only = |these: &BTreeSet<T>, those: &BTreeSet<T>, place: &str| -> String {
+        these.difference(those).map(|entry| format!("only in {place}: {entry:?}\n")).collect()
+    };
+    let found = only(&of_one, &of_other, one.0) + &only(&of_other, &of_one, other.0);
+    assert!(found.is_empty(), "{found}");
 }
 
 /// Waits until a condition holds. On a slow machine that may take long; no test is about how long.

@@ -308,6 +308,11 @@ impl Cluster {
         }
     }
 
+    /// From its next start on, it runs on another installed PostgreSQL, of the same major version.
+    pub fn move_to(&mut self, installation: Installation) {
+        self.installation = installation;
+    }
+
     /// Stops the server, and starts it again.
     ///
     /// # Panics
@@ -353,7 +358,8 @@ impl Cluster {
     pub fn rewind_to(&self, source: &Self) {
         // pg_rewind takes a promoted server for a standby until its first checkpoint.
         source.client().batch_execute("CHECKPOINT").unwrap();
-        let connection = format!("host={} user=postgres dbname=postgres", source.socket().display());
+        let (host, port) = (source.socket().display(), source.port());
+        let connection = format!("host={host} port={port} user=postgres dbname=postgres");
         let mut rewind = self.installation.program("pg_rewind", &[]);
         rewind.args(["--write-recovery-conf", "--no-sync", "--source-server", &connection, "--target-pgdata"]);
         run(rewind.arg(self.data()));

@@ -1,15 +1,12 @@
 //! The extension in SQL and PL/pgSQL, as `scripts/hosted` prints it: servers with it, and none of the library.
 
-use crate::directories::server_directory;
 use crate::dump::psql;
+use crate::installations::InstallationCopy;
 use crate::programs::run;
 use crate::{Cluster, Installation, Options};
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use tempfile::TempDir;
 
 /// The database of [`server`].
 pub const DATABASE: &str = "shop";
@@ -74,60 +71,17 @@ pub fn server() -> Cluster {
 }
 
 /// A copy of the PostgreSQL under test in which the extension `pg_snowflake` is the one in SQL, in these versions; without the library.
-///
-/// # Panics
-/// Where its directories have no common parent.
 pub fn installation() -> Installation {
-    const SERVER: &str = "above/server";
-    static COPY: OnceLock<TempDir> = OnceLock::new();
-    let original = Installation::under_test();
-    let [bin, share, library] = [original.bin(), original.directory("--sharedir"), original.directory("--pkglibdir")];
-    let common: PathBuf =
-        bin.components().zip(share.components()).take_while(|(a, b)| a == b).map(|(a, _)| a).collect();
-    let below = |directory: &Path| directory.strip_prefix(&common).unwrap().to_owned();
-    let root = COPY.get_or_init(|| {
-        let root = server_directory("hosted-");
-        let place = |directory: &Path| {
-            let place = root.path().join(SERVER).join(below(directory));
-            fs::create_dir_all(place.parent().unwrap()).unwrap();
-            place
-        };
-        // Programs look for the rest from where they are, so no links.
-        run(Command::new("cp").args(["-rL"]).arg(&bin).arg(place(&bin)));
-        link_all(&library, &place(&library), "pg_snowflake");
-        link_all(&share, &place(&share), "extension");
-        let extensions = place(&share).join("extension");
-        link_all(&share.join("extension"), &extensions, "pg_snowflake");
-        let libraries = original.directory("--libdir");
-        if !bin.starts_with(&libraries) && !root.path().join(SERVER).join(below(&libraries)).exists() {
-            symlink(&libraries, place(&libraries)).unwrap();
-        }
-        // What programs from a wheel are linked with lies beside their directory, or beside the one above.
-        let copy = root.path().join(SERVER);
-        for (above, above_copy) in common.ancestors().zip(copy.ancestors()).skip(1).take(2) {
-            for entry in fs::read_dir(above).unwrap().map(Result::unwrap) {
-                if entry.file_name().to_string_lossy().ends_with(".libs") {
-                    symlink(entry.path(), above_copy.join(entry.file_name())).unwrap();
-                }
-            }
-        }
+    static COPY: OnceLock<InstallationCopy> = OnceLock::new();
+    let copy = COPY.get_or_init(|| {
+        let copy = InstallationCopy::of(&Installation::under_test());
+        let extensions = copy.extensions();
         let control = "default_version = '2'\nrelocatable = false\nsuperuser = false\n";
         fs::write(extensions.join("pg_snowflake.control"), control).unwrap();
         for version in ["1", "2", "1--2"] {
             fs::write(extensions.join(format!("pg_snowflake--{version}.sql")), script()).unwrap();
         }
-        root
+        copy
     });
-    Installation::of(root.path().join(SERVER).join(below(&bin)).join("pg_config").to_str().unwrap())
-}
-
-/// Links to what a directory has, but for what begins with a name.
-fn link_all(from: &Path, to: &Path, left_out: &str) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        if !entry.file_name().to_string_lossy().starts_with(left_out) {
-            symlink(entry.path(), to.join(entry.file_name())).unwrap();
-        }
-    }
+    copy.installation()
 }

@@ -25,7 +25,7 @@ const USERS: [&str; 1] = ["owner"];
 const TEXTS: [&str; 8] = ["core/src", "registry/src", "moving/src", "src", "sql", "examples", "scripts", "docs"];
 
 /// What is no text of ours in them.
-const LEFT_OUT: [&str; 5] = ["node_modules", "venv", "evidence", "bench", "target"];
+const LEFT_OUT: [&str; 4] = ["node_modules", "venv", "bench", "target"];
 
 /// A stopped cluster whose databases are hostile, made once in a program.
 pub(crate) fn template(installation: &Installation) -> Arc<Cluster> {

@@ -16,6 +16,7 @@ pub mod given;
 pub mod history;
 pub mod hosted;
 pub mod hostile;
+pub mod installations;
 pub mod links;
 pub mod load;
 pub mod packages;

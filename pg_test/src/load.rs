@@ -36,6 +36,7 @@ pub struct Gate {
     paused: AtomicBool,
     busy: AtomicUsize,
     failed: AtomicBool,
+    closed: AtomicUsize,
 }
 
 /// A call that has passed the gate.
@@ -75,6 +76,22 @@ impl Gate {
             thread::sleep(Duration::from_millis(1));
         }
         pause
+    }
+
+    /// Holds all sessions until [`Gate::open`].
+    pub(crate) fn close(&self) {
+        self.closed.fetch_add(1, SeqCst);
+        std::mem::forget(self.pause());
+    }
+
+    /// How often it was closed: connections from before may be to a server that is not meant any more.
+    pub(crate) fn times_closed(&self) -> usize {
+        self.closed.load(SeqCst)
+    }
+
+    /// Lets them go on.
+    pub(crate) fn open(&self) {
+        drop(Pause(self));
     }
 
     /// Whether a session has panicked.

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU16, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -24,6 +25,7 @@ pub enum Mode {
 /// A proxy on this machine. It ends with the process.
 pub struct Proxy {
     port: u16,
+    target: Arc<AtomicU16>,
     mode: Arc<Mutex<Mode>>,
 }
 
@@ -36,15 +38,16 @@ impl Proxy {
     /// The same, at another address of this machine.
     pub fn at(address: IpAddr, port: u16) -> Self {
         let listener = TcpListener::bind((address, 0)).unwrap();
-        let proxy = Self { port: listener.local_addr().unwrap().port(), mode: Arc::new(Mutex::new(Mode::Pass)) };
-        let mode = proxy.mode.clone();
+        let own = listener.local_addr().unwrap().port();
+        let (target, mode) = (Arc::new(AtomicU16::new(port)), Arc::new(Mutex::new(Mode::Pass)));
+        let proxy = Self { port: own, target: target.clone(), mode: mode.clone() };
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let mode = mode.clone();
                 if *mode.lock().unwrap() == Mode::Refuse {
                     continue;
                 }
-                if let Ok(server) = TcpStream::connect(("127.0.0.1", port)) {
+                if let Ok(server) = TcpStream::connect(("127.0.0.1", target.load(SeqCst))) {
                     client.set_nodelay(true).unwrap();
                     server.set_nodelay(true).unwrap();
                     let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
@@ -78,6 +81,11 @@ impl Proxy {
     /// The port that it listens at.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// What connects from now on is passed on to another port.
+    pub fn aim(&self, port: u16) {
+        self.target.store(port, SeqCst);
     }
 
     /// What it does with what passes from now on.

@@ -335,10 +335,13 @@ fn more_than_the_layout_holds_waits_and_loses_nothing() {
 #[test]
 fn an_id_says_the_millisecond_in_which_it_was_made() {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let has_tsc = cfg!(target_arch = "x86_64")
-        && read("/proc/cpuinfo").contains(" nonstop_tsc ")
-        && read("/sys/devices/system/clocksource/clocksource0/current_clocksource").trim() == "tsc";
-    for (setting, used) in [("auto", if has_tsc { "tsc" } else { "system" }), ("system", "system")] {
+    let of_the_kernel = read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    let counter = match of_the_kernel.trim() {
+        "tsc" if cfg!(target_arch = "x86_64") && read("/proc/cpuinfo").contains(" nonstop_tsc ") => "tsc",
+        "arch_sys_counter" if cfg!(target_arch = "aarch64") => "cntvct",
+        _ => "system",
+    };
+    for (setting, used) in [("auto", counter), ("system", "system")] {
         // Wide enough that no tick is ever full.
         let cluster = Cluster::options()
             .set("pg_snowflake.layout = 'timestamp=41 worker=1 sequence=21'")

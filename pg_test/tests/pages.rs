@@ -2,6 +2,7 @@
 
 use postgres::Client;
 use snowflake_test::check::{self, refused, wait_for};
+use snowflake_test::programs::output;
 use snowflake_test::{Cluster, Stop, ids, value};
 use std::path::Path;
 
@@ -73,7 +74,9 @@ fn it_is_uninstalled_by_the_steps_of_the_page() {
              SELECT snowflake_create_partitions('events', '1 month', '2026-01-01 00:00+00', '2026-02-01 00:00+00');
              CREATE VIEW orders_by_time AS SELECT snowflake_timestamp(id) AS created_at FROM orders;
              CREATE TABLE tickets (id snowflake_id PRIMARY KEY, parent snowflake_id REFERENCES tickets);
-             INSERT INTO tickets VALUES (5, 5)",
+             INSERT INTO tickets VALUES (5, 5);
+             CREATE TABLE numbers (number integer DEFAULT snowflake_segment_next('orders')); CREATE DOMAIN ids AS bigint DEFAULT snowflake_next();
+             CREATE FUNCTION next() RETURNS bigint LANGUAGE sql AS 'SELECT snowflake_next()'; CREATE INDEX ON orders (snowflake_timestamp(id))",
         )
         .unwrap();
     let made = insert(&mut client);
@@ -93,16 +96,39 @@ fn it_is_uninstalled_by_the_steps_of_the_page() {
     // The defaults.
     let error = refused(&mut client, "DROP EXTENSION pg_snowflake", "2BP01");
     assert!(error.detail().unwrap().contains("default value for column id of table orders"), "{error:?}");
-    let columns = client
-        .query(&block("uninstalling.md", "SELECT adrelid::regclass").replace("regclass AS", "regclass::text AS"), &[]);
-    let columns: Vec<String> = columns.unwrap().iter().map(|row| row.get("table")).collect();
-    assert_eq!(columns, ["orders", "events", "events_20260101"]);
+    let list = block("uninstalling.md", "WITH ours AS");
+    let objects = |client: &mut Client| -> Vec<String> {
+        client.query(&list, &[]).unwrap().iter().map(|row| row.get("object")).collect()
+    };
+    assert_eq!(
+        objects(&mut client),
+        [
+            "default value for column id of table events",
+            "default value for column id of table events_20260101",
+            "default value for column id of table orders",
+            "default value for column number of table numbers",
+            "index orders_snowflake_timestamp_idx",
+            "rule _RETURN on view orders_by_time",
+            "text of function next()",
+            "type ids",
+        ]
+    );
+    for statement in [
+        "ALTER TABLE orders ADD created_at timestamptz; UPDATE orders SET created_at = snowflake_timestamp(id);",
+        "ALTER DOMAIN ids DROP DEFAULT",
+    ] {
+        assert!(page.contains(statement));
+        client.batch_execute(statement).unwrap();
+    }
+    client.batch_execute("ALTER TABLE numbers ALTER number DROP DEFAULT; DROP FUNCTION next()").unwrap();
     client.batch_execute("SELECT snowflake_release('orders'), snowflake_release('events')").unwrap();
 
     // The extension, but for what uses its functions.
     let error = refused(&mut client, "DROP EXTENSION pg_snowflake", "2BP01");
     assert!(error.detail().unwrap().contains("view orders_by_time"), "{error:?}");
-    client.batch_execute("DROP VIEW orders_by_time; DROP EXTENSION pg_snowflake").unwrap();
+    client.batch_execute("DROP VIEW orders_by_time; DROP INDEX orders_snowflake_timestamp_idx").unwrap();
+    assert!(objects(&mut client).is_empty());
+    client.batch_execute("DROP EXTENSION pg_snowflake").unwrap();
 
     // The library.
     drop(client);
@@ -128,40 +154,91 @@ fn it_is_uninstalled_by_the_steps_of_the_page() {
     });
 }
 
-/// The numbers of a text, without the commas between thousands.
-fn numbers(text: &str) -> Vec<String> {
-    let is_part = |letter: char| letter.is_ascii_digit() || letter == ',' || letter == '.';
-    let numbers = text.split(|letter| !is_part(letter)).map(|number| number.trim_matches([',', '.']).replace(',', ""));
-    numbers.filter(|number| !number.is_empty()).collect()
+/// docs/upgrades.md lists all databases, whatever their names; and docs/before-the-first-id.md restores all but the record.
+#[test]
+fn commands_of_the_pages_run() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    for name in ["a  b ", "c=d", "it's \\"] {
+        client.batch_execute(&format!("CREATE DATABASE \"{name}\" TEMPLATE postgres")).unwrap();
+    }
+    let psql = cluster.program("psql").get_args().last().unwrap().to_string_lossy().into_owned();
+    // With PostgreSQL's programs, in a folder of its own.
+    let shell = |script: &str| {
+        let script = format!("export PATH={}:$PATH; cd \"$(mktemp -d)\"; {script}", psql.trim_end_matches("/psql"));
+        output(cluster.program("/bin/bash").args(["-ec", &script]))
+    };
+    let listed = shell(&block("upgrades.md", "psql -XAtc"));
+    let mut names: Vec<&str> = listed.output.lines().filter_map(|line| Some(line.rsplit_once('|')?.0)).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a  b ", "c=d", "it's \\", "postgres"], "{} {}", listed.output, listed.errors);
+    client.batch_execute("CREATE DATABASE database TEMPLATE template0").unwrap();
+    client
+        .batch_execute("CREATE TABLE orders (id bigint DEFAULT snowflake_next()); INSERT INTO orders DEFAULT VALUES")
+        .unwrap();
+    let of_record = "SELECT is_called FROM _snowflake.layout";
+    assert!(value::<bool>(&mut client, of_record));
+    let restored =
+        shell(&format!("pg_dump -Fc postgres > dump; {}", block("before-the-first-id.md", "pg_restore --list")));
+    assert_eq!(restored.errors, "");
+    let mut client = cluster.client_of("postgres", "database");
+    assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM orders"), 1);
 }
 
-/// docs/evidence.md: the numbers of a line that links to files are in one of them.
+/// Who may insert by the privileges of docs/tables.md gets the ID back; and the function of docs/segments.md works for whoever may make it.
 #[test]
-fn the_figures_of_the_evidence_are_those_of_its_files() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-    let page = std::fs::read_to_string(docs.join("evidence.md")).unwrap();
-    let (mut compared, mut linked) = (0, Vec::new());
-    for line in page.lines() {
-        let links: Vec<&str> = line.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
-        let files: Vec<&str> = links.into_iter().filter(|link| link.starts_with("evidence/")).collect();
-        if files.is_empty() {
-            continue;
+fn privileges_of_the_pages_are_enough() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/tables.md")).unwrap();
+    let grant = page.split('`').find(|text| text.starts_with("GRANT INSERT")).unwrap();
+    client
+        .batch_execute(&format!(
+            "CREATE ROLE app LOGIN; CREATE ROLE clerk LOGIN; CREATE ROLE landlord LOGIN; GRANT CREATE ON SCHEMA public TO landlord;
+             CREATE TABLE novels (id bigint PRIMARY KEY DEFAULT snowflake_next(), author_id bigint, title text); {grant}"
+        ))
+        .unwrap();
+    let mut app = cluster.client_of("app", "postgres");
+    let id: i64 = value(&mut app, "INSERT INTO novels (author_id, title) VALUES (1, 't') RETURNING id");
+    assert!(id > 1_000_000_000_000);
+    refused(&mut app, "INSERT INTO novels (id, title) VALUES (1, 't')", "42501");
+    let mut landlord = cluster.client_of("landlord", "postgres");
+    landlord.batch_execute(&block("segments.md", "CREATE FUNCTION order_number()").replace("```", "")).unwrap();
+    let mut clerk = cluster.client_of("clerk", "postgres");
+    refused(&mut clerk, "SELECT order_number()", "42501");
+    client.batch_execute("GRANT EXECUTE ON FUNCTION snowflake_segment_next(text) TO landlord").unwrap();
+    // There is no registry.
+    refused(&mut clerk, "SELECT order_number()", "55000");
+}
+
+/// docs/evidence.md: each line of a table can be repeated. It has a command that exists, figures, a commit and a day.
+#[test]
+fn each_line_of_the_evidence_can_be_repeated() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let makefile = std::fs::read_to_string(root.join("Makefile")).unwrap();
+    let page = std::fs::read_to_string(root.join("docs/evidence.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| ") && !line.ends_with("| commit | date |"));
+    let mut count = 0;
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [.., commit, date] = cells[..] else { panic!("no commit and no day: {row}") };
+        assert!(commit.len() == 12 && commit.bytes().all(|digit| digit.is_ascii_hexdigit()), "no commit: {row}");
+        let day: Vec<u32> = date.split('-').filter_map(|part| part.parse().ok()).collect();
+        assert!(matches!(day[..], [2026..=2100, 1..=12, 1..=31]), "no day: {row}");
+        let (command, figures) =
+            cells[..cells.len() - 2].iter().partition::<Vec<&str>, _>(|cell| cell.starts_with('`'));
+        let [command] = command[..] else { panic!("not one command: {row}") };
+        if let Some((_, target)) = command.split_once("make ") {
+            let target = target.trim_matches('`').split(' ').next().unwrap();
+            assert!(makefile.contains(&format!("\n{target}:")), "make has no {target}: {row}");
+        } else {
+            assert!(command.contains("cargo test "), "{row}");
         }
-        let known: Vec<String> =
-            files.iter().flat_map(|file| numbers(&std::fs::read_to_string(docs.join(file)).unwrap())).collect();
-        // Not those in the names of the files.
-        let text = files.iter().fold(line.to_owned(), |text, file| {
-            text.replace(&format!("[{}]({file})", file.trim_start_matches("evidence/")), "")
-        });
-        for number in numbers(&text) {
-            assert!(known.contains(&number), "{number} is not in {files:?}: {line}");
-            compared += 1;
-        }
-        linked.extend(files.into_iter().map(str::to_owned));
+        assert!(
+            figures.last().is_some_and(|figure| figure.contains(|c: char| c.is_ascii_digit())),
+            "no figures: {row}"
+        );
+        count += 1;
     }
-    assert!(compared > 20, "{compared}");
-    for entry in std::fs::read_dir(docs.join("evidence")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(linked.contains(&format!("evidence/{name}")), "no line tells of {name}");
-    }
+    assert!(count > 10, "{count}");
 }

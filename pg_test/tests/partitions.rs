@@ -232,3 +232,55 @@ fn random_calls_by_a_clock_that_moves() {
             .unwrap_or_else(|error| panic!("SEED={seed}, call {call}: {call_text}: {error:?}"));
     }
 }
+
+/// More than one call can lock are made by the next ones, and the result says so.
+#[test]
+fn more_than_a_call_can_lock_are_made_by_the_next_calls() {
+    let cluster = Cluster::options().set("max_locks_per_transaction = 10").start();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE TABLE t (id bigint PRIMARY KEY) PARTITION BY RANGE (id); CREATE TABLE rest PARTITION OF t DEFAULT",
+        )
+        .unwrap();
+    let call = "FROM snowflake_maintain_partitions('t', '1 hour', '26 days'";
+    let mut left = Vec::new();
+    loop {
+        let planned = client.query(&format!("SELECT action, partition, note {call}, dry_run => true)"), &[]).unwrap();
+        let rows = client.query(&format!("SELECT action, partition, note {call})"), &[]).unwrap();
+        let text = |row: &postgres::Row| [0, 1, 2].map(|column| row.get::<_, Option<String>>(column));
+        assert_eq!(planned.iter().map(text).collect::<Vec<_>>(), rows.iter().map(text).collect::<Vec<_>>());
+        let Some(later) = rows.iter().find(|row| row.get::<_, &str>(0) == "later") else { break };
+        let note: String = later.get(2);
+        let words: Vec<&str> = note.split(' ').collect();
+        let (count, most): (usize, usize) = (words[0].parse().unwrap(), words[words.len() - 1].parse().unwrap());
+        assert!(most + 1 == rows.len() && note.contains("more partitions are made by the next calls"), "{note}");
+        left.push((count, most));
+    }
+    assert!(left.len() > 1 && left.windows(2).all(|pair| pair[0].0 - pair[1].0 == pair[1].1), "{left:?}");
+    let there = "SELECT count(*) FROM pg_inherits WHERE inhparent = 't'::regclass";
+    // With the default partition.
+    assert_eq!(value::<i64>(&mut client, there), (left[0].0 + left[0].1 + 1) as i64);
+}
+
+/// A partition from MINVALUE is as old as its upper bound says.
+#[test]
+fn a_partition_without_a_lower_bound_expires() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    let upper = |table: &str, at: &str| {
+        format!(
+            "CREATE TABLE {table} (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+             CREATE TABLE {table}_old PARTITION OF {table} FOR VALUES FROM (MINVALUE) TO (snowflake_min_id(date_trunc('day', now()) {at}));
+             INSERT INTO {table} VALUES (-5), (7)"
+        )
+    };
+    for (table, at, expected) in [("young", "- interval '89 days'", 2), ("old", "- interval '91 days'", 0)] {
+        client.batch_execute(&upper(table, at)).unwrap();
+        let call = format!(
+            "SELECT count(*) FROM snowflake_maintain_partitions('{table}', '1 day', '1 day', '90 days', 'drop')"
+        );
+        value::<i64>(&mut client, &call);
+        assert_eq!(value::<i64>(&mut client, &format!("SELECT count(*) FROM {table}")), expected, "{table}");
+    }
+}

@@ -29,9 +29,11 @@ fn blocks(text: &str) -> Vec<Block> {
         // A statement ends with a semicolon at the end of a line; output begins where no statement does.
         let mut in_statement = false;
         for (_, line) in lines.by_ref().take_while(|(_, line)| *line != "```") {
-            let begins = ["SELECT", "CREATE", "INSERT", "EXPLAIN", "ALTER", "SET", "WITH"]
+            let begins = ["SELECT", "CREATE", "INSERT", "EXPLAIN", "ALTER", "SET", "WITH", "CALL", "BEGIN", "COMMIT"]
                 .iter()
-                .any(|word| line.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')));
+                .any(|word| {
+                    line.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', ';']))
+                });
             in_statement |= begins;
             let text = if in_statement { &mut block.statements } else { &mut block.output };
             text.push_str(line);

@@ -2,18 +2,18 @@
 //! them, and nothing else.
 
 use postgres::Client;
-use snowflake_test::{Cluster, value};
+use snowflake_test::{Cluster, check, value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Expr, Token};
 
-/// The functions of the extension, but for those that PostgreSQL calls for a type and its casts: where they are described, their signature, and what stands below it.
+/// The functions of the extension, but for parts of others and those that PostgreSQL calls for a type and its casts: where they are described, their signature, and what stands below it.
 const FUNCTIONS: &str = r"
     SELECT CASE nspname WHEN '_snowflake' THEN '_snowflake.' ELSE '' END || proname,
-           format('%s(%s) RETURNS %s', CASE nspname WHEN '_snowflake' THEN '_snowflake.' ELSE '' END || proname,
-                  pg_get_function_arguments(p.oid), pg_get_function_result(p.oid)),
+           format('%s%s(%s)%s', CASE prokind WHEN 'p' THEN 'PROCEDURE ' END, CASE nspname WHEN '_snowflake' THEN '_snowflake.' ELSE '' END || proname,
+                  regexp_replace(pg_get_function_arguments(p.oid), '\mIN ', '', 'g'), ' RETURNS ' || pg_get_function_result(p.oid)),
            format('%s, %s, %s, for %s',
                   CASE provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END,
                   CASE WHEN proisstrict THEN 'STRICT' ELSE 'CALLED ON NULL INPUT' END,
@@ -25,7 +25,7 @@ const FUNCTIONS: &str = r"
     FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace
     JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
     JOIN pg_extension e ON e.oid = d.refobjid AND extname = 'pg_snowflake'
-    WHERE p.oid NOT IN (SELECT castfunc FROM pg_cast)
+    WHERE p.oid NOT IN (SELECT castfunc FROM pg_cast) AND obj_description(p.oid, 'pg_proc') NOT LIKE 'part of %'
       AND NOT EXISTS (SELECT FROM pg_type WHERE p.oid IN (typinput, typoutput, typreceive, typsend))";
 
 /// The types of the extension, with their attributes.
@@ -122,7 +122,7 @@ fn functions_types_and_settings_are_those_of_the_catalogue() {
     for [name, signature, properties] in rows(&mut client, FUNCTIONS) {
         expected.entry(name).or_default().push(plain(&format!("{signature} {properties}")));
     }
-    assert_eq!(functions.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "left, what is described");
+    check::same_entries(("docs/reference/functions.md", functions.keys()), ("the catalog", expected.keys()));
     for (name, mut expected) in expected {
         // A line that ends with who may call the function ends its signature.
         let mut found = vec![String::new()];
@@ -141,7 +141,7 @@ fn functions_types_and_settings_are_those_of_the_catalogue() {
     let types = page("types.md");
     let described = parts(&types, "###");
     let expected: BTreeMap<_, _> = rows(&mut client, TYPES).into_iter().map(|[name, text]| (name, text)).collect();
-    assert_eq!(described.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "left, what is described");
+    check::same_entries(("docs/reference", described.keys()), ("the catalog", expected.keys()));
     for (name, expected) in expected {
         assert_eq!(plain(signatures(&described[&name])), plain(&expected), "left, what types.md says of {name}");
     }
@@ -153,7 +153,7 @@ fn functions_types_and_settings_are_those_of_the_catalogue() {
     let settings = parts(&page("settings.md"), "###");
     let settings: BTreeMap<_, _> = settings.into_iter().filter(|(name, _)| name.starts_with("pg_snowflake.")).collect();
     let expected: BTreeMap<_, _> = rows(&mut client, SETTINGS).into_iter().map(|[name, line]| (name, line)).collect();
-    assert_eq!(settings.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "left, what is described");
+    check::same_entries(("docs/reference", settings.keys()), ("the catalog", expected.keys()));
     for (name, expected) in expected {
         let line = settings[&name].lines().find(|line| !line.is_empty()).unwrap_or_default();
         assert_eq!(line, expected, "left, what settings.md says of {name}");

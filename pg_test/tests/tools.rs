@@ -8,7 +8,7 @@ use snowflake_test::{Cluster, value};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-fn python() -> &'static Path {
+pub fn python() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let install = || installed("pg_test/tools/python", env!("CARGO_TARGET_TMPDIR"), "requirements.txt", pip_install);
     FOLDER.get_or_init(install)

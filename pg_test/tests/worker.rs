@@ -73,7 +73,11 @@ fn without_a_worker_a_statement_that_runs_ends_and_the_status_says_until_when_th
                     "DO $$ BEGIN LOOP INSERT INTO made SELECT snowflake_next() FROM generate_series(1, 100); COMMIT; END LOOP; END $$",
                 )
                 .unwrap_err();
-            assert_eq!(error.as_db_error().unwrap().message(), "pg_snowflake.worker_id is not set");
+            let error = error.as_db_error().unwrap();
+            assert_eq!(error.message(), "pg_snowflake.worker_id is not set");
+            // Not the number that was given away.
+            assert!(error.hint().unwrap().contains("pg_snowflake.worker_id = 2;"), "{error:?}");
+            assert!(error.detail().unwrap().contains("Number 1, which this server had"), "{error:?}");
             value(&mut client, "SELECT max(id) FROM made")
         });
         let stored = "SELECT EXISTS (SELECT FROM made)";

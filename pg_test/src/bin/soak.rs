@@ -1,10 +1,10 @@
 //! `make soak SEED=1 MINUTES=10 FAULTS=1000 IDS=100000000`, or with leases `REGISTRY=etcd` (`postgres`, `redis`): causes faults until all
-//! three are reached, then has the record checked, and prints what is in it. With `RECORD=directory`, the record stays there; else it stays only
+//! three are reached, or with `SCENARIO=failover` repeats one history, which [`Scenario`] describes; then has the record checked, and prints what is in it. With `RECORD=directory`, the record stays there; else it stays only
 //! where something is wrong.
 
 use snowflake_test::history::check::check;
 use snowflake_test::registries::Kind;
-use snowflake_test::soak::{self, Wanted};
+use snowflake_test::soak::{self, Scenario, Wanted};
 use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,10 +18,21 @@ fn main() -> ExitCode {
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let minutes = number("MINUTES", 5.0);
-    let registry = variable("REGISTRY").map(|name| {
+    let registry = variable("REGISTRY").filter(|name| name != "none").map(|name| {
         let named = Kind::ALL.into_iter().find(|kind| kind.scheme(false) == name);
         named.unwrap_or_else(|| panic!("REGISTRY={name} is none of postgres, etcd and redis"))
     });
+    let scenario = variable("SCENARIO").map(|name| {
+        let named = Scenario::ALL.into_iter().find(|scenario| scenario.name() == name);
+        let all = Scenario::ALL.map(Scenario::name).join(", ");
+        named.unwrap_or_else(|| panic!("SCENARIO={name} is none of {all}"))
+    });
+    // It has no other history, and no registry.
+    let scenario = match variable("EDITION").as_deref() {
+        Some("sql") => Some(Scenario::Sql),
+        Some(other) => panic!("EDITION={other} is not sql"),
+        None => scenario,
+    };
     let kept = variable("RECORD").map(PathBuf::from);
     let record = kept.clone().unwrap_or_else(|| env::temp_dir().join(format!("soak-{}", now.as_micros())));
     let wanted = Wanted {
@@ -34,11 +45,24 @@ fn main() -> ExitCode {
         record: record.clone(),
     };
     println!("soak: SEED={} MINUTES={minutes}, record in {}", wanted.seed, record.display());
-    soak::run(&wanted);
-    let report = check(&record).unwrap();
-    println!("{report}");
-    println!("soak: SEED={}: {} faults survived, {} IDs", wanted.seed, report.all_faults(), report.ids);
-    if !report.wrong.is_empty() {
+    let records = match scenario {
+        Some(scenario) => {
+            soak::run_scenario(scenario, &wanted);
+            scenario.records(&wanted)
+        }
+        None => {
+            soak::run(&wanted);
+            vec![record.clone()]
+        }
+    };
+    let mut is_wrong = false;
+    for record in &records {
+        let report = check(record).unwrap();
+        println!("{report}");
+        println!("soak: SEED={}: {} faults survived, {} IDs", wanted.seed, report.all_faults(), report.ids);
+        is_wrong |= !report.wrong.is_empty();
+    }
+    if is_wrong {
         println!("the record stays in {}", record.display());
         return ExitCode::FAILURE;
     }

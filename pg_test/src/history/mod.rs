@@ -7,7 +7,7 @@
 //! | `about` | a [key](About) and its value |
 //! | `events` | an [`Event`] |
 //! | `calls.N` | a call of session N, in the order in which they ended: `BEGIN LENGTH LINE NODE IDS`, or `BEGIN LENGTH LINE NODE ! SQLSTATE MESSAGE`, with `-` where the connection broke |
-//! | `numbers.N` | the same of calls for numbers of a segment, which all servers share |
+//! | `numbers.N` | the same of calls for numbers of a segment, which all servers share: `BEGIN LENGTH LINE NODE @TAG NUMBERS`, where there are several |
 //! | `grants` | a version of a worker's record, in the registry's order: `WORKER OWNER FROM UNTIL DIRECTORY`, with `-` for no owner, and microseconds since 1970 |
 //! | `found` | an ID that a table has, and no session heard of |
 //! | `log.N` | of the log of node N; the checker does not read it |
@@ -92,6 +92,8 @@ pub enum Trouble {
     Down,
     /// A session crashes, until the server takes sessions again.
     Crash,
+    /// Calls of it are cancelled.
+    Cancelled,
     /// All its processes stand still.
     Frozen,
     /// Its clock is set.
@@ -114,12 +116,17 @@ pub enum Trouble {
     Restored,
     /// No session makes calls.
     Paused,
+    /// The registry is another one than before: no new lease begins until all that may have been lost are over.
+    Unsafe,
+    /// Tags are not there, or numbers of theirs are not to be had, as the registry is another one.
+    NoTag,
 }
 
 impl Trouble {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 16] = [
         Self::Down,
         Self::Crash,
+        Self::Cancelled,
         Self::Frozen,
         Self::Clock,
         Self::Away,
@@ -131,6 +138,8 @@ impl Trouble {
         Self::Extension,
         Self::Restored,
         Self::Paused,
+        Self::Unsafe,
+        Self::NoTag,
     ];
 }
 
@@ -149,6 +158,26 @@ pub enum Event {
     Trouble(Trouble, Option<u32>, u64, u64),
     /// `worker NODE WORKER`: a server was given this worker ID by hand, and may have made IDs with it.
     Worker(u32, u64),
+    /// `tag TAG FIRST LAST`: a segment has these numbers. Its calls fail only where something explains that.
+    Tag(String, i64, i64),
+    /// `ended TAG MISSING`: a segment is used up, and as many of its numbers at most were lost.
+    Ended(String, u64),
+    /// `lost TAG FROM UNTIL BEGIN END`: a registry that failed over has forgotten that it had granted these numbers, up to the one before
+    /// UNTIL. By the documentation they may come once more, until somebody has raised the tag above them.
+    Lost {
+        /// The segment.
+        tag: String,
+        /// The first number.
+        from: i64,
+        /// The one after the last.
+        until: i64,
+        /// When it failed over.
+        begin: u64,
+        /// When the tag was raised, and all servers had looked.
+        end: u64,
+    },
+    /// `places NODE COUNT`: from its start to the next one, a server uses so many tags.
+    Places(u32, usize),
 }
 
 impl fmt::Display for Event {
@@ -161,6 +190,10 @@ impl fmt::Display for Event {
             Self::Trouble(kind, Some(line), begin, end) => write!(f, "trouble {kind:?} {line} {begin} {end}"),
             Self::Trouble(kind, None, begin, end) => write!(f, "trouble {kind:?} * {begin} {end}"),
             Self::Worker(node, worker) => write!(f, "worker {node} {worker}"),
+            Self::Tag(tag, first, last) => write!(f, "tag {tag} {first} {last}"),
+            Self::Ended(tag, missing) => write!(f, "ended {tag} {missing}"),
+            Self::Lost { tag, from, until, begin, end } => write!(f, "lost {tag} {from} {until} {begin} {end}"),
+            Self::Places(node, count) => write!(f, "places {node} {count}"),
         }
     }
 }
@@ -171,6 +204,7 @@ impl FromStr for Event {
     fn from_str(text: &str) -> Result<Self, String> {
         let words: Vec<&str> = text.split(' ').collect();
         let number = |word: &str| word.parse::<u64>().map_err(|_| format!("no number: {text}"));
+        let signed = |word: &str| word.parse::<i64>().map_err(|_| format!("no number: {text}"));
         let small = |word: &str| word.parse::<u32>().map_err(|_| format!("no number: {text}"));
         Ok(match words[..] {
             ["node", node, directory] => Self::Node(small(node)?, directory.to_owned()),
@@ -184,6 +218,16 @@ impl FromStr for Event {
                 Self::Trouble(trouble, line, number(begin)?, number(end)?)
             }
             ["worker", node, worker] => Self::Worker(small(node)?, number(worker)?),
+            ["tag", tag, first, last] => Self::Tag(tag.to_owned(), signed(first)?, signed(last)?),
+            ["ended", tag, missing] => Self::Ended(tag.to_owned(), number(missing)?),
+            ["lost", tag, from, until, begin, end] => Self::Lost {
+                tag: tag.to_owned(),
+                from: signed(from)?,
+                until: signed(until)?,
+                begin: number(begin)?,
+                end: number(end)?,
+            },
+            ["places", node, count] => Self::Places(small(node)?, number(count)? as usize),
             _ => return Err(format!("no event: {text}")),
         })
     }

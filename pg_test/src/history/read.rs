@@ -26,6 +26,8 @@ pub struct Call {
     pub line: u32,
     /// The server that it asked.
     pub node: u32,
+    /// The segment that it asked for, where the record names it.
+    pub tag: Option<String>,
     /// The IDs that it returned, in their order, or its SQLSTATE and message.
     pub answer: Result<Vec<Run>, (String, String)>,
 }
@@ -46,6 +48,8 @@ fn parse(text: &str) -> Option<Call> {
     let mut words = head.split(' ');
     let mut number = || words.next()?.parse::<u64>().ok();
     let (begin, length, line, node) = (number()?, number()?, number()?, number()?);
+    let mut words = words.peekable();
+    let tag = words.next_if(|word| word.starts_with('@')).map(|word| word[1..].to_owned());
     let answer = match error {
         Some(error) => {
             let (code, message) = error.split_once(' ').unwrap_or((error, ""));
@@ -68,6 +72,7 @@ fn parse(text: &str) -> Option<Call> {
         end: begin.checked_add(length)?,
         line: line.try_into().ok()?,
         node: node.try_into().ok()?,
+        tag,
         answer,
     })
 }

@@ -30,6 +30,7 @@ pub struct Writer {
     lines: AtomicU32,
     ids: AtomicU64,
     highest: AtomicI64,
+    highest_number: AtomicI64,
 }
 
 impl Writer {
@@ -53,6 +54,7 @@ impl Writer {
             lines: AtomicU32::new(0),
             ids: AtomicU64::new(0),
             highest: AtomicI64::new(i64::MIN),
+            highest_number: AtomicI64::new(0),
         }
     }
 
@@ -69,6 +71,11 @@ impl Writer {
     /// The highest ID that was given.
     pub fn highest(&self) -> i64 {
         self.highest.load(Relaxed)
+    }
+
+    /// The highest number of a segment that was given, of all tags.
+    pub fn highest_number(&self) -> i64 {
+        self.highest_number.load(Relaxed)
     }
 
     /// Keeps what a server has logged, for readers who ask why.
@@ -113,7 +120,8 @@ impl Writer {
 
     fn calls(&self, kind: &'static str, session: u32) -> Calls<'_> {
         let file = File::create_new(self.directory.join(format!("{kind}.{session}"))).unwrap();
-        Calls { writer: self, session, are_ids: kind == "calls", file: BufWriter::new(file), text: String::new() }
+        let are_ids = kind == "calls";
+        Calls { writer: self, session, are_ids, tag: None, file: BufWriter::new(file), text: String::new() }
     }
 
     /// What the registry granted, in its order.
@@ -136,6 +144,8 @@ pub struct Calls<'a> {
     session: u32,
     /// Otherwise they are numbers of a segment.
     are_ids: bool,
+    /// Of which segment.
+    tag: Option<String>,
     file: BufWriter<File>,
     text: String,
 }
@@ -144,6 +154,14 @@ impl<'a> Calls<'a> {
     /// For the calls of the same session that take numbers of a segment.
     pub fn numbers(&self) -> Calls<'a> {
         self.writer.calls("numbers", self.session)
+    }
+
+    /// The calls that follow are for numbers of this segment.
+    pub fn of_tag(&mut self, tag: &str) -> &mut Self {
+        if self.tag.as_deref() != Some(tag) {
+            self.tag = Some(tag.to_owned());
+        }
+        self
     }
 
     /// Adds a call that began then, ends now, and returned these.
@@ -161,13 +179,13 @@ impl<'a> Calls<'a> {
             rest = &rest[count..];
         }
         self.end();
+        let highest = ids.iter().copied().max().unwrap_or(i64::MIN);
         if !self.are_ids {
+            self.writer.highest_number.fetch_max(highest, Relaxed);
             return;
         }
         self.writer.ids.fetch_add(ids.len() as u64, Relaxed);
-        if let Some(&highest) = ids.iter().max() {
-            self.writer.highest.fetch_max(highest, Relaxed);
-        }
+        self.writer.highest.fetch_max(highest, Relaxed);
     }
 
     /// Adds a call that began then, and ends now with an error.
@@ -187,6 +205,9 @@ impl<'a> Calls<'a> {
         let length = self.writer.now() - begin;
         self.text.clear();
         write!(self.text, "{begin} {length} {line} {node}").unwrap();
+        if let Some(tag) = &self.tag {
+            write!(self.text, " @{tag}").unwrap();
+        }
     }
 
     fn end(&mut self) {

@@ -2,10 +2,11 @@
 
 use super::{Described, Engine, Kind, Server, ServerKind, Setup};
 use crate::certificates::Certificate;
+use crate::check::wait_for;
 use crate::directories::directory;
 use crate::links::Links;
 use crate::ports::free_port;
-use crate::programs::{Output, output};
+use crate::programs::{Output, output, run};
 use std::path::Path;
 use std::process::Command;
 
@@ -71,9 +72,57 @@ impl Server {
         (members, links)
     }
 
+    /// A further member of the cluster of these, under this name. It is added by the first of them, and starts with no data.
+    pub fn another_etcd_member(members: &[&Self], name: &str) -> Self {
+        let (port, peers) = (free_port(), free_port());
+        let url = format!("http://127.0.0.1:{peers}");
+        let added = members[0].changed_members(&["member", "add", name, &format!("--peer-urls={url}")]);
+        let cluster = added.lines().find_map(|line| line.strip_prefix("ETCD_INITIAL_CLUSTER=")).expect(&added);
+        let cluster = cluster.trim_matches('"');
+        let setup = ["--name", name, "--initial-cluster", cluster, "--initial-advertise-peer-urls", &url]
+            .into_iter()
+            .chain(["--initial-cluster-state", "existing"])
+            .fold(Setup::of(Kind::Etcd), Setup::argument);
+        let mut member =
+            Self { setup, engine: Engine::Process { directory: directory("registry-"), port, peers, child: None } };
+        member.start();
+        member
+    }
+
+    /// Takes the member of this name out of the cluster that this one is of.
+    pub fn remove_etcd_member(&self, name: &str) {
+        let list = self.etcdctl(&["member", "list"]);
+        let line = list.lines().find(|line| line.contains(&format!(", {name}, "))).expect(&list);
+        self.changed_members(&["member", "remove", line.split(',').next().unwrap()]);
+    }
+
+    /// Changes the members of its cluster, as soon as that allows it: not before they have seen each other for five seconds.
+    fn changed_members(&self, arguments: &[&str]) -> String {
+        let mut said = String::new();
+        wait_for("the members are changed", || {
+            let Output { output, success, .. } = self.try_etcdctl(arguments);
+            said = output;
+            success
+        });
+        said
+    }
+
     /// Whether this member of a cluster of etcd leads it.
     pub fn leads(&self) -> bool {
         self.try_etcdctl(&["endpoint", "status"]).output.split(", ").nth(4) == Some("true")
+    }
+
+    /// Puts a snapshot in the place of its data, with this token of the cluster.
+    pub fn restore_snapshot(&mut self, snapshot: &Path, token: &str) {
+        self.kill();
+        let Engine::Process { directory, peers, .. } = &self.engine else { unreachable!("a process") };
+        let (data, peers) = (directory.path().join("data"), format!("http://127.0.0.1:{peers}"));
+        std::fs::remove_dir_all(&data).unwrap();
+        let mut command = Command::new("etcdctl");
+        command.env("ETCDCTL_API", "3").args(["snapshot", "restore"]).arg(snapshot).arg("--data-dir").arg(data);
+        command.args(["--name", "registry", "--initial-cluster", &format!("registry={peers}")]);
+        run(command.args(["--initial-advertise-peer-urls", &peers, "--initial-cluster-token", token]));
+        self.start();
     }
 
     /// Runs etcdctl(1) against it, and returns what it writes.

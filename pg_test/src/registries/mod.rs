@@ -219,6 +219,11 @@ impl Server {
         }
     }
 
+    /// Another PostgreSQL, which was set up as this one was: its standby, which may have been promoted.
+    pub(crate) fn of_cluster(&self, cluster: Cluster) -> Self {
+        Self { setup: self.setup.clone(), engine: Engine::Cluster(cluster) }
+    }
+
     /// Starts it, or starts it again with what it stored. Returns when it answers.
     pub fn start(&mut self) {
         self.spawn();

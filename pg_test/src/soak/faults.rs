@@ -156,7 +156,7 @@ impl Soak<'_> {
             let with_leases = self.proxies.is_some();
             for fault in faults.into_iter().filter(|fault| fault.is_possible(with_leases)) {
                 // A session that has failed says why when the load ends.
-                if self.progress.is_over(self.history) {
+                if self.progress.is_over(self.history.ids()) {
                     return;
                 }
                 let (start, begin) = (Instant::now(), self.history.now());

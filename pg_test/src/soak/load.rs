@@ -29,16 +29,37 @@ pub(super) struct Site<'a> {
     pub place: &'a Mutex<Place>,
 }
 
+/// What the calls of a session are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Making {
+    /// All that make IDs.
+    Any,
+    /// Rows that are committed: what is only returned, or rolled back, may come again after a crash.
+    Committed,
+}
+
 /// The segment that all servers take numbers of.
 pub(super) const SEGMENT: &str = "soak";
 
 /// Makes calls until it is done. Returns the IDs that are stored, but for those that it did not hear of.
-pub(super) fn session(site: &Site, database: &str, number: i32, seed: u64, done: &AtomicBool) -> Vec<i64> {
+pub(super) fn session(
+    site: &Site,
+    database: &str,
+    (number, making): (i32, Making),
+    seed: u64,
+    done: &AtomicBool,
+) -> Vec<i64> {
     let mut random = Rng::with_seed(seed);
     let mut calls = site.history.session();
-    let (mut connection, mut inserted) = (None, Vec::new());
+    let (mut connection, mut inserted, mut closed) = (None, Vec::new(), 0);
     while !done.load(Relaxed) {
         let passed = site.gate.pass();
+        if done.load(Relaxed) {
+            break;
+        }
+        if std::mem::replace(&mut closed, site.gate.times_closed()) != closed {
+            connection = None;
+        }
         let place = *site.place.lock().unwrap();
         // When a standby is promoted beside its primary, some go over to it, and others stay.
         if number % 2 == 1 && connection.as_ref().is_some_and(|(connected, _)| *connected != place) {
@@ -61,11 +82,14 @@ pub(super) fn session(site: &Site, database: &str, number: i32, seed: u64, done:
             },
         };
         let begin = site.history.now();
-        let way = random.u32(..6);
+        let way = match making {
+            Making::Any => random.u32(..6),
+            Making::Committed => random.u32(..2) * 6,
+        };
         let rest = match call(client, way, number, &mut random) {
             Ok(ids) => {
                 calls.given(place, begin, &ids);
-                if way == 0 {
+                if way == 0 || way == 6 {
                     inserted.extend(ids);
                 }
                 REST
@@ -96,18 +120,68 @@ fn call(client: &mut Client, way: u32, number: i32, random: &mut Rng) -> Result<
         }
         2 => Ok(ids(&client.query("SELECT snowflake_next()", &[])?)),
         3 => Ok(ids(&client.query("SELECT snowflake_next(100)", &[])?)),
+        6 => {
+            let insert = "INSERT INTO stored (session) SELECT $1 FROM generate_series(1, $2) RETURNING id";
+            Ok(ids(&client.query(insert, &[&number, &random.i32(1..=100)])?))
+        }
         // In one value, which costs the client less than rows.
         _ => Ok(client.query_one("SELECT array(SELECT snowflake_next($1))", &[&random.i32(1..=MOST)])?.get(0)),
     }
 }
 
-/// Takes numbers of [`SEGMENT`] until it is done. A session of its own: one that waits for numbers makes no IDs.
-pub(super) fn number_session(site: &Site, database: &str, seed: u64, done: &AtomicBool) {
+/// The tags of which numbers are taken; they may change meanwhile.
+#[derive(Default)]
+pub(super) struct Tags(Mutex<Vec<String>>);
+
+impl Tags {
+    pub(super) fn of(names: &[&str]) -> Self {
+        Self(Mutex::new(names.iter().map(|name| (*name).to_owned()).collect()))
+    }
+
+    pub(super) fn set(&self, names: &[&str]) {
+        *self.0.lock().unwrap() = names.iter().map(|name| (*name).to_owned()).collect();
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn any(&self, random: &mut Rng) -> Option<String> {
+        random.choice(self.0.lock().unwrap().iter()).cloned()
+    }
+}
+
+/// How numbers are taken.
+#[derive(Clone, Copy)]
+pub(super) struct Taking {
+    /// How many in one call at most. With 1, no number is lost in a call that fails.
+    pub most: i32,
+    /// How long between two calls.
+    pub rest: Duration,
+}
+
+impl Taking {
+    pub(super) const USUAL: Self = Self { most: MOST_NUMBERS, rest: REST };
+}
+
+/// Takes numbers of tags until it is done. A session of its own: one that waits for numbers makes no IDs.
+pub(super) fn number_session(site: &Site, database: &str, tags: &Tags, taking: Taking, seed: u64, done: &AtomicBool) {
     let mut random = Rng::with_seed(seed);
     let mut numbers = site.history.session().numbers();
-    let mut connection = None;
+    let (mut connection, mut closed) = (None, 0);
     while !done.load(Relaxed) {
         let passed = site.gate.pass();
+        if done.load(Relaxed) {
+            break;
+        }
+        if std::mem::replace(&mut closed, site.gate.times_closed()) != closed {
+            connection = None;
+        }
+        let Some(tag) = tags.any(&mut random) else {
+            drop(passed);
+            thread::sleep(REST);
+            continue;
+        };
         let now = *site.place.lock().unwrap();
         let begin = site.history.now();
         let (place, taken) = match connection
@@ -115,32 +189,39 @@ pub(super) fn number_session(site: &Site, database: &str, seed: u64, done: &Atom
             .map_or_else(|| site.servers[now.index].try_client_of(database).map(|client| (now, client)), Ok)
         {
             Ok((place, mut client)) => {
-                let taken = take_numbers(&mut client, &mut random);
+                let begin = site.history.now();
+                let taken = take_numbers(&mut client, &tag, taking.most, &mut random);
                 let is_lost = taken.as_ref().is_err_and(|error| error.code().is_none()) || client.is_closed();
                 connection = (!is_lost).then_some((place, client));
-                (place, taken)
+                (place, taken.map(|taken| (begin, taken)))
             }
             Err(error) => (now, Err(error)),
         };
-        match taken {
-            Ok(taken) => numbers.given(place, begin, &taken),
-            Err(error) => numbers.failed(place, begin, &error),
-        }
+        let rest = match taken {
+            Ok((begin, taken)) => {
+                numbers.of_tag(&tag).given(place, begin, &taken);
+                taking.rest
+            }
+            Err(error) => {
+                numbers.of_tag(&tag).failed(place, begin, &error);
+                REST
+            }
+        };
         drop(passed);
-        thread::sleep(REST);
+        thread::sleep(rest);
     }
 }
 
-fn take_numbers(client: &mut Client, random: &mut Rng) -> Result<Vec<i64>, Error> {
-    match random.u32(..3) {
-        0 => Ok(ids(&client.query(&format!("SELECT snowflake_segment_next('{SEGMENT}')"), &[])?)),
+fn take_numbers(client: &mut Client, tag: &str, most: i32, random: &mut Rng) -> Result<Vec<i64>, Error> {
+    match if most == 1 { 0 } else { random.u32(..3) } {
+        0 => Ok(ids(&client.query(&format!("SELECT snowflake_segment_next('{tag}')"), &[])?)),
         1 => {
-            let query = format!("SELECT snowflake_segment_next('{SEGMENT}') FROM generate_series(1, 20)");
+            let query = format!("SELECT snowflake_segment_next('{tag}') FROM generate_series(1, 20)");
             Ok(ids(&client.query(&query, &[])?))
         }
         _ => {
-            let query = format!("SELECT array(SELECT snowflake_segment_next('{SEGMENT}', $1))");
-            Ok(client.query_one(&query, &[&random.i32(1..=MOST_NUMBERS)])?.get(0))
+            let query = format!("SELECT array(SELECT snowflake_segment_next('{tag}', $1))");
+            Ok(client.query_one(&query, &[&random.i32(1..=most)])?.get(0))
         }
     }
 }

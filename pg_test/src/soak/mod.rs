@@ -12,9 +12,12 @@ mod faults;
 mod leases;
 mod load;
 mod registry;
+mod scenarios;
 mod servers;
 mod witness;
 mod workers;
+
+pub use scenarios::{Scenario, run_scenario};
 
 use crate::history::{About, Calls, Event, Place, Trouble, Writer};
 use crate::load::{End, Gate, LOOSE_TABLE, Pause, TABLE, stored};
@@ -22,7 +25,7 @@ use crate::proxy::Proxy;
 use crate::registries::Kind;
 use crate::{Cluster, Options, millis};
 use fastrand::Rng;
-use load::Site;
+use load::{Making, Site, Tags, Taking};
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -44,6 +47,8 @@ const YEAR: f64 = 31_536_000.0;
 const LONGEST_LEAD: f64 = 3600.0;
 /// How long a server that is to make IDs again is asked for them.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How often is told how far it is.
+const TOLD: Duration = Duration::from_secs(30);
 /// How far leases reach, in seconds.
 const WINDOW: u64 = 5;
 
@@ -79,17 +84,33 @@ struct Progress {
 }
 
 impl Progress {
-    fn is_over(&self, history: &Writer) -> bool {
+    fn of(wanted: &Wanted) -> Self {
+        let (faults, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Self { wanted: wanted.clone(), began: Instant::now(), faults, failed }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed.load(Relaxed)
+    }
+
+    /// How far it is, in words.
+    fn said(&self, ids: u64) -> String {
+        let (at, faults) = (self.began.elapsed().as_secs(), self.faults.load(Relaxed));
+        format!("{at} s: {faults} faults, {ids} IDs")
+    }
+
+    /// Whether it is, with so many IDs.
+    fn is_over(&self, ids: u64) -> bool {
         let is_enough = self.began.elapsed() >= self.wanted.length
             && self.faults.load(Relaxed) >= self.wanted.faults
-            && history.ids() >= self.wanted.ids;
+            && ids >= self.wanted.ids;
         is_enough || self.failed.load(Relaxed)
     }
 
     /// Sleeps, unless the soak is over.
     fn sleep(&self, history: &Writer, length: Duration) {
         let start = Instant::now();
-        while start.elapsed() < length && !self.is_over(history) {
+        while start.elapsed() < length && !self.is_over(history.ids()) {
             thread::sleep(millis(20));
         }
     }
@@ -254,8 +275,12 @@ fn options(registry: Option<(&str, u32)>) -> Options {
             .set(&format!("pg_snowflake.registry_window = '{WINDOW}s'")),
         None => options.narrow(),
     };
+    with_stepped_clocks(options.set("pg_snowflake.max_lead = '6h'"))
+}
+
+/// For a primary and a standby whose clocks are set.
+fn with_stepped_clocks(options: Options) -> Options {
     options
-        .set("pg_snowflake.max_lead = '6h'")
         .set("wal_retrieve_retry_interval = '200ms'")
         // A clock that leaps forward looks to these timeouts as if the time had passed.
         .set("wal_sender_timeout = 0")
@@ -321,8 +346,7 @@ pub fn run(wanted: &Wanted) {
     }
 
     let history = Writer::new(&wanted.record, &about);
-    let (faults, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let progress = Progress { wanted: wanted.clone(), began: Instant::now(), faults, failed };
+    let progress = Progress::of(wanted);
     thread::scope(|scope| {
         let (history, progress, about) = (&history, &progress, &about);
         for (number, (proxies, servers)) in groups.iter().enumerate() {
@@ -338,15 +362,14 @@ pub fn run(wanted: &Wanted) {
                 registry::disturb(server, progress, history);
             });
         }
-        while !progress.is_over(history) {
-            progress.sleep(history, Duration::from_secs(30));
-            let (at, faults) = (progress.began.elapsed().as_secs(), progress.faults.load(Relaxed));
-            println!("{at} s: {faults} faults, {} IDs", history.ids());
+        while !progress.is_over(history.ids()) {
+            progress.sleep(history, TOLD);
+            println!("{}", progress.said(history.ids()));
         }
     });
 
     if let Some(server) = &registry {
-        history.grants(&witness::grants(server));
+        history.grants(&witness::grants(server, "default"));
     }
     let highest = about.tick_of(history.highest()) as f64 * 1e-3 + about.epoch as f64 * 1e-6;
     assert!(highest - true_time() < LONGEST_LEAD, "an ID is ahead by {} s", highest - true_time());
@@ -371,6 +394,7 @@ fn group(
             history.event(&Event::Worker(node, worker.into()));
         }
     }
+    let tags = &Tags::of(&[load::SEGMENT]);
     let loads = DATABASES.map(|database| (&sites[0], database)).into_iter().chain([(&sites[1], OTHER)]);
     let mut soak = Soak {
         random: Rng::with_seed(seed),
@@ -399,7 +423,7 @@ fn group(
                 let seed = seed.wrapping_mul(1000).wrapping_add(session as u64);
                 let spawned = scope.spawn(move || {
                     let _watch = Watch(progress);
-                    load::session(site, database, number, seed, done)
+                    load::session(site, database, (number, Making::Any), seed, done)
                 });
                 (database, spawned)
             })
@@ -412,7 +436,7 @@ fn group(
             if proxies.is_some() {
                 scope.spawn(move || {
                     let _watch = Watch(progress);
-                    load::number_session(site, database, seed, done);
+                    load::number_session(site, database, tags, Taking::USUAL, seed, done);
                 });
             }
         }

@@ -21,7 +21,7 @@ enum Fault {
 /// Causes faults until the soak is over. Then the registry is there.
 pub(super) fn disturb(server: &mut Server, progress: &Progress, history: &Writer) {
     let mut random = Rng::with_seed(progress.wanted.seed);
-    while !progress.is_over(history) {
+    while !progress.is_over(history.ids()) {
         // Long enough that servers lease, and renew.
         progress.sleep(history, millis(random.u64(4000..12_000)));
         let fault = random.choice([Fault::Killed, Fault::Stopped, Fault::Frozen]).unwrap();

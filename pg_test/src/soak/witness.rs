@@ -39,17 +39,17 @@ pub(super) fn begin(server: &Server) {
     KEPT.into_iter().for_each(|statement| client.batch_execute(statement).unwrap());
 }
 
-/// All versions of all records, those of each worker in their order.
-pub(super) fn grants(server: &Server) -> Vec<Grant> {
+/// All versions of all records of a namespace, those of each worker in their order.
+pub(super) fn grants(server: &Server, namespace: &str) -> Vec<Grant> {
     match server.kind() {
-        Kind::Postgres => of_postgres(&mut server.cluster().client()),
-        Kind::Etcd => of_etcd(server),
-        Kind::Redis => of_redis(server),
+        Kind::Postgres => of_postgres(&mut server.cluster().client(), namespace),
+        Kind::Etcd => of_etcd(server, namespace),
+        Kind::Redis => of_redis(server, namespace, 0),
     }
 }
 
 /// Messages of logical replication: https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html.
-fn of_postgres(client: &mut Client) -> Vec<Grant> {
+pub(super) fn of_postgres(client: &mut Client, namespace: &str) -> Vec<Grant> {
     client.batch_execute("SET timezone = 'UTC'; SET datestyle = 'ISO'").unwrap();
     let query = "SELECT data FROM pg_logical_slot_peek_binary_changes('history', NULL, NULL, 'proto_version', '1', \
                  'publication_names', 'history')";
@@ -60,7 +60,7 @@ fn of_postgres(client: &mut Client) -> Vec<Grant> {
         match message {
             [b'R', rest @ ..] => columns = names(&rest[4..]),
             // The key from before is the same, and is left out.
-            [b'I' | b'U', _, _, _, _, b'N', row @ ..] => grants.push(of_row(&columns, row)),
+            [b'I' | b'U', _, _, _, _, b'N', row @ ..] => grants.extend(of_row(&columns, row, namespace)),
             [b'B' | b'C' | b'O' | b'Y', ..] => {}
             other => panic!("another message: {other:?}"),
         }
@@ -101,8 +101,8 @@ fn names(mut rest: &[u8]) -> Vec<String> {
     (0..big_endian(&mut rest, 2)).map(|_| name(&mut rest)).collect()
 }
 
-/// The grant that a row of these columns stands for.
-fn of_row(columns: &[String], mut rest: &[u8]) -> Grant {
+/// The grant that a row of these columns stands for, if it is one of this namespace.
+fn of_row(columns: &[String], mut rest: &[u8], namespace: &str) -> Option<Grant> {
     assert_eq!(big_endian(&mut rest, 2), columns.len());
     let mut value = || match taken(&mut rest, 1) {
         b"n" => None,
@@ -119,17 +119,17 @@ fn of_row(columns: &[String], mut rest: &[u8]) -> Grant {
         let utc = text.strip_suffix("+00").map(|text| text.replace(' ', "T") + "Z");
         utc.as_deref().and_then(micros).unwrap_or_else(|| panic!("{name}: {text}"))
     };
-    Grant {
+    (of("namespace").as_deref() == Some(namespace)).then(|| Grant {
         worker: of("worker").unwrap().parse().unwrap(),
         owner: of("token"),
         from: instant("granted_from"),
         until: instant("granted_until"),
         directory: of("data_directory").unwrap(),
-    }
+    })
 }
 
 /// etcd tells a watcher all that was stored since its first revision, and goes on with what is stored now. The last is our own.
-fn of_etcd(server: &Server) -> Vec<Grant> {
+fn of_etcd(server: &Server, namespace: &str) -> Vec<Grant> {
     const LAST: &str = "/pg_snowflake/last";
     server.etcdctl(&["put", LAST, "x"]);
     let mut watch = Command::new("etcdctl");
@@ -146,7 +146,7 @@ fn of_etcd(server: &Server) -> Vec<Grant> {
         if key == LAST {
             break;
         }
-        if let Some((_, worker)) = key.split_once("/workers/") {
+        if let Some(worker) = key.strip_prefix(&format!("/pg_snowflake/{namespace}/workers/")) {
             grants.push(of_json(worker, &record));
         }
     }
@@ -155,8 +155,29 @@ fn of_etcd(server: &Server) -> Vec<Grant> {
     grants
 }
 
-/// The file has each command as an array of strings: `*3 $4 HSET $3 key ...`, each string after its length.
-fn of_redis(server: &Server) -> Vec<Grant> {
+/// From this byte of the file on.
+pub(super) fn of_redis(server: &Server, namespace: &str, from: usize) -> Vec<Grant> {
+    let mut grants = Vec::new();
+    let key = format!("pg_snowflake:{namespace}");
+    for command in commands(server, from).iter().filter(|command| command[0].eq_ignore_ascii_case("hset")) {
+        for pair in command[2..].chunks(2).filter(|_| command[1] == key) {
+            let worker = pair[0].strip_prefix("worker:").filter(|worker| !worker.contains(':'));
+            grants.extend(worker.map(|worker| of_json(worker, &pair[1])));
+        }
+    }
+    grants
+}
+
+/// Whether Redis has one file to which it appends its commands: a replica makes it anew once it is in step.
+pub(super) fn is_appended(server: &Server) -> bool {
+    let names = std::fs::read_dir(server.directory().join("appendonlydir")).into_iter().flatten();
+    let names: Vec<String> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.iter().filter(|name| name.ends_with(".aof")).count() == 1
+        && !names.iter().any(|name| name.starts_with("temp"))
+}
+
+/// The file to which Redis appends its commands.
+fn appended(server: &Server) -> Vec<u8> {
     let mut parts: Vec<_> = std::fs::read_dir(server.directory().join("appendonlydir"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -164,9 +185,20 @@ fn of_redis(server: &Server) -> Vec<Grant> {
         .collect();
     parts.sort();
     let [part] = &parts[..] else { panic!("one part, as it is not rewritten: {parts:?}") };
-    let bytes = std::fs::read(part).unwrap();
-    let mut grants = Vec::new();
-    let mut rest = &bytes[..];
+    std::fs::read(part).unwrap()
+}
+
+/// How many bytes have been appended.
+pub(super) fn length_of_redis(server: &Server) -> usize {
+    appended(server).len()
+}
+
+/// The commands that were appended from this byte on. The file has each as an array of strings: `*3 $4 HSET $3 key ...`, each string after its
+/// length.
+pub(super) fn commands(server: &Server, from: usize) -> Vec<Vec<String>> {
+    let bytes = appended(server);
+    let mut all = Vec::new();
+    let mut rest = &bytes[from..];
     while let Some(count) = number(&mut rest, b'*') {
         let mut command = Vec::new();
         for _ in 0..count {
@@ -174,15 +206,10 @@ fn of_redis(server: &Server) -> Vec<Grant> {
             command.push(String::from_utf8(rest[..length].to_vec()).unwrap());
             rest = &rest[length + 2..];
         }
-        if command[0].eq_ignore_ascii_case("hset") {
-            for pair in command[2..].chunks(2) {
-                let worker = pair[0].strip_prefix("worker:").filter(|worker| !worker.contains(':'));
-                grants.extend(worker.map(|worker| of_json(worker, &pair[1])));
-            }
-        }
+        all.push(command);
     }
     assert!(rest.is_empty(), "{} bytes are no command", rest.len());
-    grants
+    all
 }
 
 /// A line that begins with this sign, and is a number.

@@ -145,7 +145,9 @@ fn clients_are_told_of_what_they_meet() {
     run(&mut other, "EXECUTE add");
     let notes = notes(&mut client, "note", "'orders'");
     assert!(
-        notes.contains("cached plan must not change result type") && notes.contains("GENERATED ALWAYS refused"),
+        notes.contains("cached plan must not change result type")
+            && notes.contains("other sessions open in this database now: 1")
+            && notes.contains("GENERATED ALWAYS refused"),
         "{notes}"
     );
     run(&mut client, "SELECT snowflake_adopt('orders')");

@@ -6,7 +6,7 @@ use postgres::error::{DbError, ErrorPosition};
 use snowflake_test::check::wait_for;
 use snowflake_test::load::End;
 use snowflake_test::{Cluster, value};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -129,23 +129,21 @@ fn nothing_fails_inside_while_others_change_all_of_it() {
     let seconds = std::env::var("SECONDS_OF_RACES").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
     let cluster = Cluster::options().set("deadlock_timeout = 20ms").start();
     cluster.client().batch_execute("CREATE ROLE other").unwrap();
-    let done = AtomicBool::new(false);
-    let calls = thread::scope(|scope| {
+    let (done, answers) = (AtomicBool::new(false), AtomicU32::new(0));
+    thread::scope(|scope| {
         let callers: Vec<_> = (0..4_usize)
             .map(|caller| {
-                let (cluster, done) = (&cluster, &done);
+                let (cluster, done, answers) = (&cluster, &done, &answers);
                 scope.spawn(move || {
                     let mut client = cluster.client();
                     let mut draw = Rng::with_seed(seed + caller as u64);
-                    let mut answered = 0;
                     while !done.load(Ordering::SeqCst) {
                         let call = CALLS[draw.usize(..CALLS.len())];
                         match client.query(call, &[]) {
-                            Ok(_) => answered += 1,
+                            Ok(_) => drop(answers.fetch_add(1, Ordering::SeqCst)),
                             Err(error) => check(call, "others", error.as_db_error().unwrap()),
                         }
                     }
-                    answered
                 })
             })
             .collect();
@@ -154,7 +152,10 @@ fn nothing_fails_inside_while_others_change_all_of_it() {
         let mut client = cluster.client();
         client.batch_execute("SET client_min_messages = warning").unwrap();
         let mut draw = Rng::with_seed(seed);
-        while Instant::now() < until && callers.iter().all(|caller| !caller.is_finished()) {
+        // On a busy machine, for longer.
+        let late = until + Duration::from_secs(60);
+        let is_over = || Instant::now() >= if answers.load(Ordering::SeqCst) > 5 { until } else { late };
+        while !is_over() && callers.iter().all(|caller| !caller.is_finished()) {
             let deed = DEEDS[draw.usize(..DEEDS.len())];
             client.batch_execute(deed).ok();
             if draw.u8(0..4) == 0 {
@@ -163,7 +164,8 @@ fn nothing_fails_inside_while_others_change_all_of_it() {
             }
         }
         drop(stops);
-        callers.into_iter().map(|caller| caller.join().unwrap()).collect::<Vec<u32>>()
+        callers.into_iter().for_each(|caller| caller.join().unwrap());
     });
-    assert!(calls.iter().sum::<u32>() > 5, "{calls:?}");
+    let answers = answers.into_inner();
+    assert!(answers > 5, "{answers}");
 }

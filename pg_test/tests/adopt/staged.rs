@@ -27,15 +27,25 @@ const COLUMNS: [(&str, &str); 3] = [("lines", "order_id"), ("orders", "parent_id
 fn server() -> Cluster {
     let cluster = Cluster::options().set("autovacuum = off").start();
     cluster.client().batch_execute(TABLES).unwrap();
+    load_staged(&cluster);
+    cluster
+}
+
+/// Loads the script as psql does.
+pub fn load_staged(cluster: &Cluster) {
+    load_staged_in(cluster, "postgres");
+}
+
+/// The same in another database.
+pub fn load_staged_in(cluster: &Cluster, database: &str) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/moving-in/staged.sql");
     // The server's user may not be able to read the checkout; and psql's own commands are not for the server.
     let script = std::fs::read_to_string(script).unwrap();
     let statements: Vec<&str> = script.lines().filter(|line| !line.starts_with('\\')).collect();
-    cluster.client().batch_execute(&statements.join("\n")).unwrap();
-    cluster
+    cluster.client_of("postgres", database).batch_execute(&statements.join("\n")).unwrap();
 }
 
-fn call(client: &mut Client, call: &str) {
+pub fn call(client: &mut Client, call: &str) {
     client.batch_execute(call).unwrap_or_else(|error| panic!("{call}: {error:?}"));
 }
 
@@ -47,8 +57,13 @@ fn prepare(cluster: &Cluster) {
 }
 
 /// As psql's \gexec does.
-fn make_indexes(cluster: &Cluster) {
-    let mut client = cluster.client();
+pub fn make_indexes(cluster: &Cluster) {
+    make_indexes_in(cluster, "postgres");
+}
+
+/// The same in another database.
+pub fn make_indexes_in(cluster: &Cluster, database: &str) {
+    let mut client = cluster.client_of("postgres", database);
     for row in client.query("SELECT moving.index_statements()", &[]).unwrap() {
         call(&mut client, row.get(0));
     }

@@ -127,3 +127,23 @@ fn records_of_several_tables_have_names_of_their_own() {
     let markers = "SELECT count(*) FROM pg_class WHERE relkind = 'S' AND obj_description(oid) LIKE '%no default%'";
     assert_eq!(value::<i64>(&mut client, markers), 2);
 }
+
+/// The names of columns come as the catalogue has them, whatever a statement would have to quote.
+#[test]
+fn columns_are_named_as_the_catalogue_names_them() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    let names = ["Ord Id", "it's", "back\\slash", "a \"word\"", "größe", "select", "plain"];
+    for (number, name) in names.iter().enumerate() {
+        let quoted = name.replace('"', "\"\"");
+        client.batch_execute(&format!("CREATE TABLE t{number} (\"{quoted}\" serial PRIMARY KEY)")).unwrap();
+    }
+    let tables: Vec<String> = (0..names.len()).map(|number| format!("t{number}")).collect();
+    let all = format!(
+        "SELECT tbl::text, col FROM snowflake_adopt_all('{{{}}}') JOIN pg_attribute ON attrelid = tbl AND attname = col \
+         ORDER BY 1",
+        tables.join(",")
+    );
+    let found: Vec<String> = client.query(&all, &[]).unwrap().iter().map(|row| row.get(1)).collect();
+    assert_eq!(found, names);
+}

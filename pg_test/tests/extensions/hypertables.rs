@@ -1,4 +1,4 @@
-//! TimescaleDB: a hypertable whose chunks are ranges of snowflake IDs. What docs/partitions.md says of it.
+//! TimescaleDB: a hypertable whose chunks are ranges of snowflake IDs. What docs/reference/timescaledb.md says of it.
 
 use super::queries::{ROWS, create_plain, return_the_same};
 use super::{assert_plan, beside_with, execute, plan, rows, same_rows};
@@ -11,9 +11,9 @@ pub fn with_hypertables(test: impl Fn(&Cluster)) {
     beside_with("timescaledb", "timescaledb", |options| options.set("timescaledb.telemetry_level = off"), test);
 }
 
-/// The statements that docs/partitions.md has: the first lines of its section that are indented.
+/// The statements that docs/reference/timescaledb.md has: the first lines of its section that are indented.
 fn documented() -> String {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/partitions.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/timescaledb.md");
     let page = std::fs::read_to_string(page).unwrap();
     let section = page.split("\n## TimescaleDB\n").nth(1).unwrap();
     let indented =

@@ -60,10 +60,17 @@ fn ran(cluster: &Cluster, kind: &str) -> bool {
 }
 
 /// All calls that concern tables.
-const CALLS: [&str; 22] = [
+const CALLS: [&str; 29] = [
     "SELECT count(*) FROM snowflake_preflight(keys => '{evil.orders,evil.events,evil.heirs,evil.lines}')",
     "SELECT count(*) FROM snowflake_create_partitions('evil.events', '1 day', '2026-01-01', '2026-01-04')",
     "SELECT count(*) FROM snowflake_maintain_partitions('evil.events', '1 day', '1 day', '1 day', 'drop')",
+    OF_DEFAULT_ROWS[0],
+    OF_DEFAULT_ROWS[1],
+    OF_DEFAULT_ROWS[2],
+    OF_DEFAULT_ROWS[3],
+    "SELECT _snowflake.triggers('evil.events', 8, NULL)",
+    "SELECT _snowflake.is_plain_partition('evil.events', 'evil.events_default')",
+    "SELECT _snowflake.privileges('evil.events'::regclass, 'evil.events_default'::regclass)",
     "SELECT count(*) FROM snowflake_adopt_plan('evil.orders')",
     "SELECT count(*) FROM snowflake_adopt_plan('evil.orders', 'id', 'recreate')",
     "SELECT count(*) FROM snowflake_adopt_all_plan('{evil.orders, evil.plain}', 'recreate')",
@@ -85,8 +92,20 @@ const CALLS: [&str; 22] = [
     "SELECT snowflake_rewind(0)",
 ];
 
-/// Those that do not succeed: views are in the way; rows are above, and only a superuser may.
-const REFUSED: [(&str, &[&str]); 2] = [
+/// These run as their caller, so for the owner only.
+const OF_DEFAULT_ROWS: [&str; 4] = [
+    "CALL snowflake_partition_default_rows('evil.events', '1 day')",
+    "SELECT _snowflake.partition_default_rows('evil.events', '1 day', false, 0)",
+    "SELECT _snowflake.check_default_partition('evil.events', 'evil.events_default')",
+    "SELECT count(*) FROM snowflake_maintain_partitions('evil.events', '1 day', '1 day', default_rows => 'move')",
+];
+
+/// Those that do not succeed: of tables of others; views are in the way; rows are above, and only a superuser may.
+const REFUSED: [(&str, &[&str]); 6] = [
+    (OF_DEFAULT_ROWS[0], &["42501"]),
+    (OF_DEFAULT_ROWS[1], &["42501"]),
+    (OF_DEFAULT_ROWS[2], &["42501"]),
+    (OF_DEFAULT_ROWS[3], &["42501"]),
     ("SELECT count(*) FROM snowflake_adopt('evil.orders')", &["55000"]),
     ("SELECT snowflake_rewind(0)", &["55000", "42501"]),
 ];

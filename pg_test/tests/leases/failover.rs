@@ -59,9 +59,11 @@ fn a_standby_of_the_registry_is_promoted_while_the_old_primary_goes_on() {
     let registry = registry(Kind::Postgres);
     let new = registry.cluster().standby();
     registry.cluster().reload(&[("synchronous_standby_names", "*")]);
+    // The second finds that the registry is another one, and waits until all leases that may be lost are over.
     let options = |url: &str| {
         leasing(url)
             .set("pg_snowflake.registry_window = '4s'\npg_snowflake.max_wait = '200ms'\npg_snowflake.worker_id = 1")
+            .set("pg_snowflake.max_lead = '1s'")
     };
     let first = options(&registry.url()).start();
     wait_for("the first makes IDs", || makes_ids(&first));

@@ -6,11 +6,13 @@ mod failover;
 mod faults;
 mod forgotten;
 mod procedures;
+mod restored;
 mod rights;
 mod secrets;
 mod segments;
 mod servers;
 mod single;
+mod trouble;
 mod trust;
 
 use postgres::Client;

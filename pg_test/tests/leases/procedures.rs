@@ -125,7 +125,8 @@ fn an_old_backup_of_the_registry_is_restored(kind: Kind) {
     let mut registry = registry(kind);
     let options = leasing(&registry.url())
         .set("pg_snowflake.layout = 'timestamp=41 worker=2 sequence=12'")
-        .set("pg_snowflake.registry_window = '18s'\npg_snowflake.max_wait = '200ms'");
+        // Redis is started again for the backup: who leases after that waits for the lead and the window.
+        .set("pg_snowflake.registry_window = '18s'\npg_snowflake.max_wait = '200ms'\npg_snowflake.max_lead = '1s'");
     let first = options.clone().start();
     wait_for_ids(&first);
     let backup = registry.back_up();
@@ -153,6 +154,12 @@ fn an_old_backup_of_the_registry_is_restored(kind: Kind) {
     lists.extend([&first, &second, &third].map(|server| batch(&mut server.client(), 1000)));
     assert!(!workers.contains(&worker(&mut third.client())));
     check::distinct(&lists);
+    // It is over.
+    third.reload(&[("pg_snowflake.registry_trusted", "off")]);
+    for server in [&first, &second, &third] {
+        let is_well = "SELECT (lease, registry_error) IS NOT DISTINCT FROM ('current', NULL) FROM snowflake_status()";
+        wait_for("it is over", || value(&mut server.client(), is_well));
+    }
 }
 
 /// "The registry is away, or was lost": to another registry, which is empty.

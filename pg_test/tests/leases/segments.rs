@@ -27,6 +27,7 @@ with_each_registry!(
     a_server_that_was_frozen_repeats_nothing,
     a_copy_of_a_running_server_takes_numbers_of_its_own,
     all_servers_are_listed_with_what_they_hold,
+    servers_that_use_one_tag_as_fast_as_they_can_share_it,
 );
 
 fn numbers(client: &mut Client, count: i32) -> Vec<i64> {
@@ -104,6 +105,46 @@ fn numbers_are_unique_over_servers_and_rise_on_each(kind: Kind) {
         check::rising(&[before, after].concat());
         check::no_errors(cluster);
     }
+}
+
+/// A number from the environment, for a longer form of a test.
+fn variable(name: &str, usual: usize) -> usize {
+    std::env::var(name).map_or(usual, |text| text.parse().unwrap())
+}
+
+/// Ranges are too small for what is taken, so all servers ask for one after the other. Meanwhile, each uses a tag of its own for the
+/// first time, and raises the busy one. SERVERS=8 SECONDS=40 is a longer form.
+fn servers_that_use_one_tag_as_fast_as_they_can_share_it(kind: Kind) {
+    let registry = registry(kind);
+    let servers: Vec<Cluster> = (0..variable("SERVERS", 3)).map(|_| server(&registry)).collect();
+    create(&servers[0], ", largest_range => 100");
+    let done = AtomicBool::new(false);
+    let lists: Vec<Vec<i64>> = thread::scope(|scope| {
+        let done = &done;
+        let take = |cluster: &Cluster| {
+            let mut client = cluster.client();
+            let mut list = Vec::new();
+            while !done.load(SeqCst) {
+                list.extend(numbers(&mut client, 500));
+            }
+            list
+        };
+        let all: Vec<_> = servers.iter().map(|cluster| scope.spawn(move || take(cluster))).collect();
+        thread::sleep(seconds(1));
+        for (number, cluster) in servers.iter().enumerate() {
+            let calm =
+                format!("SELECT snowflake_segment_create('calm {number}') + snowflake_segment_next('calm {number}')");
+            assert_eq!(value::<i64>(&mut cluster.client(), &calm), 2);
+            cluster.client().batch_execute("SELECT snowflake_segment_raise('orders', 100)").unwrap();
+        }
+        thread::sleep(seconds(variable("SECONDS", 6) as u64));
+        done.store(true, SeqCst);
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    check::distinct(&lists);
+    let counts: Vec<usize> = lists.iter().map(Vec::len).collect();
+    println!("{kind:?}: {counts:?}");
+    assert!(counts.iter().min().unwrap() * 5 >= *counts.iter().max().unwrap(), "{kind:?}: {counts:?}");
 }
 
 fn a_crash_leaves_a_gap_and_a_clean_stop_none(kind: Kind) {

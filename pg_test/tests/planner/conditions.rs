@@ -1,5 +1,6 @@
 //! Conditions on the time of an ID, and what it is compared with.
 
+use super::derived;
 use super::generator::Generator;
 use super::instants::{DAY, HOUR, SECOND, day, written};
 use super::tables::{SINCE, Table, UNTIL};
@@ -144,6 +145,25 @@ impl<'a> Generator<'a> {
         (self.operand_of(subject.table, kind), kind)
     }
 
+    /// A time of which anything can be made without an error.
+    fn finite(&mut self, table: &Table) -> String {
+        let value = match self.rng.u8(..10) {
+            0 => "now()".to_owned(),
+            1 => "date_trunc('day', now())".to_owned(),
+            // Where a day begins somewhere.
+            2 | 3 => format!(
+                "'{}+00'::timestamptz",
+                written(day(2024, 2, self.rng.i64(1..=90)) + HOUR / 2 * self.rng.i64(0..48))
+            ),
+            _ => format!("'{}+00'::timestamptz", written(self.instant(table))),
+        };
+        if !self.prepared || self.chance(50) {
+            return value;
+        }
+        self.parameters.push(("timestamptz", value));
+        format!("${}", self.parameters.len())
+    }
+
     /// The same of a type, without columns.
     pub fn operand_of(&mut self, table: &Table, kind: Kind) -> String {
         let moment = self.rng.i64(1..=self.schema.moments);
@@ -204,7 +224,7 @@ impl<'a> Generator<'a> {
     fn leaf(&mut self, subject: &Subject) -> String {
         let (time, table, alias) = (subject.time.clone(), subject.table, subject.alias);
         match self.rng.u8(..100) {
-            0..40 => {
+            0..28 => {
                 let (operator, (operand, _)) = (self.operator(), self.operand(subject));
                 if self.chance(30) {
                     format!("{operand} {operator} {time}")
@@ -212,7 +232,11 @@ impl<'a> Generator<'a> {
                     format!("{time} {operator} {operand}")
                 }
             }
-            40..57 => {
+            28..34 => {
+                let operands = [(); 3].map(|()| self.finite(table));
+                derived::condition(&mut self.rng, &time, operands.each_ref().map(String::as_str))
+            }
+            34..57 => {
                 let between = self.one_of(&["BETWEEN", "BETWEEN", "BETWEEN", "NOT BETWEEN", "BETWEEN SYMMETRIC"]);
                 let [(low, _), (high, _)] = [(); 2].map(|()| self.operand(subject));
                 format!("{time} {between} {low} AND {high}")

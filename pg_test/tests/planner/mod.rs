@@ -14,6 +14,8 @@
 mod barriers;
 mod compare;
 mod conditions;
+mod cursors;
+mod derived;
 mod generator;
 mod guests;
 mod instants;

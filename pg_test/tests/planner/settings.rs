@@ -1,5 +1,6 @@
 //! Settings of the planner, at random.
 
+use super::derived::ZONES;
 use fastrand::Rng;
 use postgres::Client;
 use std::collections::HashSet;
@@ -41,10 +42,6 @@ const PARALLEL: [(&str, &str); 5] = [
     ("min_parallel_table_scan_size", "0"),
     ("min_parallel_index_scan_size", "0"),
 ];
-
-/// Time zones, among them one with half an hour of summer time.
-const ZONES: [&str; 6] =
-    ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Kiritimati"];
 
 /// All parameters of this server.
 pub fn known(client: &mut Client) -> HashSet<String> {

@@ -106,6 +106,61 @@ pub fn queries(servers: &Servers, plan: &Plan) -> Group {
     group
 }
 
+/// A snowflake key, with `plan_by_time` off.
+const OFF: &str = "snowflake key, off";
+
+/// Conditions on what is made of the time, as people write them, which no index on a column serves. `{day}` is as in [`QUERIES`].
+const FORMS: [(&str, &str); 11] = [
+    ("date_trunc", "date_trunc('day', created_at) = '{day}'"),
+    ("date_trunc in a zone", "date_trunc('day', created_at, 'UTC') = '{day} 00:00+00'"),
+    ("a date", "created_at::date = '{day}'"),
+    ("three dates", "created_at::date IN ('{day}', date '{day}' + 7, date '{day}' + 14)"),
+    ("date_bin", "date_bin('1 hour', created_at, '2000-01-01') = timestamptz '{day}' + interval '5 hours'"),
+    ("a range", "created_at <@ tstzrange('{day}', timestamptz '{day}' + interval '1 day')"),
+    (
+        "AT TIME ZONE",
+        "created_at AT TIME ZONE 'UTC' >= '{day}' AND created_at AT TIME ZONE 'UTC' < timestamp '{day}' + interval '1 day'",
+    ),
+    ("an interval added", "created_at + interval '1 hour' > now()"),
+    ("an age", "now() - created_at < interval '1 hour'"),
+    ("extract", "extract(epoch FROM created_at) > extract(epoch FROM now() - interval '1 hour')"),
+    ("IS TRUE", "(created_at > now() - interval '1 hour') IS TRUE"),
+];
+
+/// The same tables, by conditions on what is made of the time.
+pub fn forms(servers: &Servers, plan: &Plan) -> Group {
+    let [on, off] = ["on", "off"].map(|value| {
+        let mut client = servers.default.client();
+        client.batch_execute(&format!("SET pg_snowflake.plan_by_time = {value}")).unwrap();
+        RefCell::new(client)
+    });
+    let day: String = on.borrow_mut().query_one("SELECT (current_date - 60)::text", &[]).unwrap().get(0);
+    let contenders = [(KEY, CONTENDERS[0].1, &on), (OFF, CONTENDERS[0].1, &off), (COLUMN, CONTENDERS[1].1, &on)];
+    let mut trials = Vec::new();
+    for (title, condition) in FORMS {
+        for (contender, events, client) in contenders {
+            let query = format!("SELECT count(*) FROM {events} WHERE {}", condition.replace("{day}", &day));
+            let repeats = repeats(&mut client.borrow_mut(), &query);
+            trials.push(Trial::new(named(title, contender), move || {
+                let all: Duration = (0..repeats).map(|_| time(&mut client.borrow_mut(), &query)).sum();
+                vec![("ms", all.as_secs_f64() * 1000.0 / f64::from(repeats))]
+            }));
+        }
+    }
+    let mut about = "Milliseconds, round trip included, to count the rows of the same tables by a condition on what is made of the time. With \
+                     `pg_snowflake.plan_by_time` off, and with a column, each row is looked at.\n"
+        .to_owned();
+    for (title, condition) in FORMS {
+        let _ = write!(about, "\n* {title}: `{}`", condition.replace("{day}", &day));
+    }
+    let mut group = Group::new("Days as people write them", about, interleave(plan.short_rounds, trials));
+    for (title, _) in FORMS {
+        group.compare(&named(title, KEY), &named(title, COLUMN), "ms", Goal::AtMost(1.1));
+        group.compare(&named(title, KEY), &named(title, OFF), "ms", Goal::AtMost(1.1));
+    }
+    group
+}
+
 fn named(title: &str, contender: &str) -> String {
     format!("{title}: {contender}")
 }

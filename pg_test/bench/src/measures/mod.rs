@@ -32,7 +32,7 @@ const fn measure(name: &'static str, group: fn(&Servers, &Plan, &[Contender]) ->
 }
 
 /// All of them, in the order in which they are measured. Those of the same name may depend on each other.
-pub const ALL: [Measure; 23] = [
+pub const ALL: [Measure; 24] = [
     measure("calls", calls::one_call),
     measure("calls", |servers, plan, _| calls::batch(servers, plan)),
     measure("ceiling", |servers, plan, _| ceiling::ceiling(servers, plan)),
@@ -45,6 +45,7 @@ pub const ALL: [Measure; 23] = [
     measure("inserts", inserts::mixed_rows),
     measure("decoding", |servers, plan, _| decoding::decoding(servers, plan)),
     measure("analytics", |servers, plan, _| analytics::queries(servers, plan)),
+    measure("analytics", |servers, plan, _| analytics::forms(servers, plan)),
     measure("analytics", |servers, plan, _| analytics::costs(servers, plan)),
     measure("planning", |servers, plan, _| planning::planning(servers, plan)),
     measure("planning", |servers, plan, _| planning::by_time(servers, plan)),

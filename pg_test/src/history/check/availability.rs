@@ -10,6 +10,8 @@
 //! | the same for a shorter time | nothing; but where the server needs a new lease at that time, as it was started or its clock was set, the same |
 //! | the server was started with a clock that is far ahead | the time until the clock is set, a minute at most, and [`GRACE`] |
 //! | the registry is slow | nothing; the same where the server was started |
+//! | the registry is another one than before, and new leases are not safe yet | nothing; the same where the server needs a new lease, as it was started, a session has crashed, or its lease was not renewed |
+//! | calls are cancelled | nothing; that they end |
 //! | a clock that is set, another parameter, a copy, a dump, a checkpoint | nothing |
 //!
 //! What remains of a gap may be [`LONGEST_GAP`] long: a machine that has too much to do.
@@ -51,12 +53,17 @@ struct Line {
     stops: Vec<Span>,
     /// Why connections break.
     breaks: Vec<Span>,
+    /// Why calls end early.
+    cancels: Vec<Span>,
     /// Why there is no lease.
     without_lease: Vec<Span>,
     without_worker: Vec<Span>,
     without_extension: Vec<Span>,
     /// Where a dump was restored.
     restored: Vec<Span>,
+    /// Why there are no numbers of a segment.
+    without_numbers: Vec<Span>,
+    without_tag: Vec<Span>,
     has_calls: bool,
 }
 
@@ -104,7 +111,8 @@ impl Line {
         let later = |(begin, end): Span| (begin, end + nanos(GRACE));
         let all_later = |kinds: &[Trouble]| spans(kinds).into_iter().map(later).collect::<Vec<_>>();
         use Trouble::{
-            Ahead, Away, Clock, Crash, Down, Extension, Frozen, LeaseProcess, NoWorker, Paused, Restored, Slow, Standby,
+            Ahead, Away, Cancelled, Clock, Crash, Down, Extension, Frozen, LeaseProcess, NoTag, NoWorker, Paused,
+            Restored, Slow, Standby, Unsafe,
         };
 
         // A server that needs a new lease, or a longer one, waits for the registry however short the outage is.
@@ -127,12 +135,21 @@ impl Line {
         unrenewed.extend(spans(&[Ahead]).into_iter().map(is_set).map(later));
         unrenewed.extend(spans(&[Slow]).into_iter().filter(is_at_start).map(later));
 
+        // Who has a lease goes on.
+        let without = [unrenewed.clone(), spans(&[Down, Crash, Frozen])].concat();
+        let is_met = |unsafe_: &Span| without.iter().any(|span| overlap(*span, *unsafe_));
+        unrenewed.extend(spans(&[Unsafe]).into_iter().filter(is_met).map(later));
+
         of.without_lease = united([unrenewed, all_later(&[Down, Frozen])].concat(), 0);
         // In a pause, sessions are ended.
         of.breaks = all_later(&[Down, Crash, Frozen, Paused]);
+        of.cancels = all_later(&[Cancelled]);
         of.without_worker = all_later(&[NoWorker]);
         of.without_extension = all_later(&[Extension]);
         of.restored = spans(&[Restored]);
+        of.without_tag = all_later(&[NoTag]);
+        // However short that is: so few may be left. Who has no lease has none either.
+        of.without_numbers = [of.without_lease.clone(), all_later(&[Away, Slow, Crash, Unsafe, NoTag])].concat();
         let others = all_later(&[Crash, Standby, NoWorker]);
         // The load needs a moment to begin again.
         let pauses = spans(&[Paused]).into_iter().map(|(begin, end)| (begin, end + RENEWAL)).collect();
@@ -177,7 +194,9 @@ impl Availability {
             "-" | "57P01" | "57P02" | "57P03" | "25006" => &[&of.breaks],
             "55000" if message == "this server has no lease of a worker ID" => &[&of.without_lease],
             "55000" if message == "pg_snowflake.worker_id is not set" => &[&of.without_worker],
+            "57014" => &[&of.cancels],
             "55000" if message.starts_with("the IDs of this database reach up to ") => &[&of.restored],
+            "55000" if message == "the record of the IDs of this database was set back" => &[&of.restored],
             "40P01" | "40001" => &[&of.without_extension],
             _ if NO_EXTENSION.iter().any(|(of, start)| *of == code && message.starts_with(start)) => {
                 &[&of.without_extension]
@@ -186,6 +205,26 @@ impl Availability {
         };
         if !reasons.iter().any(|spans| spans.iter().any(|span| overlap(*span, call))) {
             report.wrong("a call fails only where something explains it", || {
+                format!("line {line}, from {} s to {} s: {code} {message}", seconds(call.0), seconds(call.1))
+            });
+        }
+    }
+
+    /// A call for numbers of a segment that ended with an error did so because of a trouble, or as the segment is used up.
+    pub(super) fn check_number_error(&self, line: u32, call: Span, code: &str, message: &str, report: &mut Report) {
+        let Some(of) = self.0.get(&line) else {
+            report.wrong("each call asks a line that has begun", || format!("line {line}"));
+            return;
+        };
+        let reasons = match code {
+            "2200H" => return,
+            "-" | "57P01" | "57P02" | "57P03" | "25006" => &of.breaks,
+            "55000" => &of.without_numbers,
+            "42704" => &of.without_tag,
+            _ => &Vec::new(),
+        };
+        if !reasons.iter().any(|span| overlap(*span, call)) {
+            report.wrong("a call for numbers fails only where something explains it", || {
                 format!("line {line}, from {} s to {} s: {code} {message}", seconds(call.0), seconds(call.1))
             });
         }

@@ -5,11 +5,13 @@
 //!    other worker IDs, and a failover to a synchronous standby.
 //! 3. Each ID has a worker and a time that the server was granted by the registry, or a worker that it was given by hand. In the
 //!    registry's own history, no two servers are granted one worker for one time.
-//! 4. Numbers of a segment are as IDs in 1 and 2.
+//! 4. Numbers of a segment are as IDs in 1 and 2, and among those that the segment has. Those that a registry has lost in a failover may come once
+//!    more, until somebody has raised the segment. One that is used up has given all but those that crashes lose.
 //! 5. [Availability](availability): a call fails only where the tables of the documentation say so, and IDs stop at no other time.
 
 mod availability;
 mod granted;
+mod segments;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +20,7 @@ pub use availability::{GRACE, LONGEST_GAP, MARGIN};
 use super::{About, Event, Reader, Run, events, found, grants};
 use availability::Availability;
 use granted::Granted;
+use segments::Segments;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
@@ -55,6 +58,8 @@ pub struct Report {
     pub longest_unexplained: (Duration, Duration),
     /// IDs that are there more than once.
     pub duplicates: u64,
+    /// Numbers that came once more after a registry had lost them, as the documentation says.
+    pub again: u64,
     /// What is wrong, by rule: how often, and the first of it.
     pub wrong: BTreeMap<&'static str, (u64, Vec<String>)>,
 }
@@ -95,6 +100,7 @@ impl fmt::Display for Report {
         writeln!(f, "longest part of one that no fault explains: {}", at(self.longest_unexplained))?;
         writeln!(f, "{:12} IDs given, and {} found in tables that no session heard of", self.ids, self.found)?;
         writeln!(f, "{:12} numbers of a segment given", self.numbers)?;
+        writeln!(f, "{:12} numbers once more, as the registry had lost them", self.again)?;
         writeln!(f, "{:12} duplicates", self.duplicates)?;
         for (rule, (count, told)) in &self.wrong {
             writeln!(f, "WRONG, {count} times: {rule}")?;
@@ -186,7 +192,11 @@ pub fn check(directory: &Path) -> Result<Report, String> {
         }
     }
 
-    let (mut given, mut numbers) = (AllGiven::default(), AllGiven::default());
+    let mut segments = Segments::new(&events);
+    let mut given = AllGiven::default();
+    // By tag.
+    let mut numbers: BTreeMap<String, AllGiven> = BTreeMap::new();
+    let mut given_of: BTreeMap<String, u64> = BTreeMap::new();
     let mut last_end = 0;
     while let Some(calls) = Reader::open(directory, report.sessions)? {
         for call in calls {
@@ -209,12 +219,34 @@ pub fn check(directory: &Path) -> Result<Report, String> {
         for call in Reader::of_numbers(directory, report.sessions)?.into_iter().flatten() {
             let call = call.map_err(|error| format!("numbers.{}: {error}", report.sessions))?;
             report.calls += 1;
+            let tag = call.tag.unwrap_or_default();
             match call.answer {
                 Ok(list) => {
-                    let count = numbers.note((call.line, call.begin, call.end), list, &OF_NUMBERS, &mut report);
+                    segments.note(call.node, call.begin, &tag);
+                    list.iter().for_each(|run| segments.check_bounds(&tag, call.begin, *run, &mut report));
+                    let of = numbers.entry(tag.clone()).or_default();
+                    let count = of.note((call.line, call.begin, call.end), list, &OF_NUMBERS, &mut report);
                     report.numbers += count;
+                    *given_of.entry(tag).or_default() += count;
                 }
-                Err((code, message)) => *report.errors.entry(format!("{code} {message}")).or_default() += 1,
+                Err((code, message)) => {
+                    let kind = if segments.is_known(&tag) { message.replace(&tag, "…") } else { message.clone() };
+                    *report.errors.entry(format!("{code} {kind}")).or_default() += 1;
+                    if code == "53400" {
+                        segments.note_without_place(call.line, call.node, call.end, &tag);
+                    } else if segments.is_known(&tag) {
+                        if ["55000", "42704"].contains(&code.as_str()) {
+                            segments.note(call.node, call.begin, &tag);
+                        }
+                        availability.check_number_error(
+                            call.line,
+                            (call.begin, call.end),
+                            &code,
+                            &message,
+                            &mut report,
+                        );
+                    }
+                }
             }
         }
         report.sessions += 1;
@@ -224,13 +256,17 @@ pub fn check(directory: &Path) -> Result<Report, String> {
     let found = found(directory)?;
     report.found = found.len();
     given.runs.extend(found.into_iter().map(|id| From { run: Run { first: id, last: id }, begin: 0 }));
-    distinct(given.runs, &OF_IDS, &mut report);
-    distinct(numbers.runs, &OF_NUMBERS, &mut report);
-    for (line, mut calls) in numbers.lines {
-        rising(line, &mut calls, &OF_NUMBERS, &mut report);
+    distinct(given.runs, &OF_IDS, &mut report, |_, _| false);
+    for (tag, of) in numbers {
+        distinct(of.runs, &OF_NUMBERS, &mut report, |run, later| segments.may_come_again(&tag, run, later));
+        for (line, mut calls) in of.lines {
+            rising(line, &mut calls, &OF_NUMBERS, &mut report, |call| segments.may_fall(&tag, call.lowest, call.begin));
+        }
     }
+    segments.check_ended(&given_of, &mut report);
+    segments.check_places(&mut report);
     for (line, mut calls) in given.lines {
-        rising(line, &mut calls, &OF_IDS, &mut report);
+        rising(line, &mut calls, &OF_IDS, &mut report, |_| false);
         let ends: BTreeSet<u64> = calls.iter().map(|call| call.end).collect();
         availability.check_gaps(line, ends.into_iter(), last_end, &mut report);
     }
@@ -242,19 +278,24 @@ fn seconds(nanos: u64) -> f64 {
     (nanos / 1_000_000) as f64 / 1e3
 }
 
-/// Nothing is there twice: runs in the order of their first IDs do not overlap.
-fn distinct(mut runs: Vec<From>, rules: &Rules, report: &mut Report) {
+/// Nothing is there twice: runs in the order of their first IDs do not overlap, but for what may come again in a call that began then.
+fn distinct(mut runs: Vec<From>, rules: &Rules, report: &mut Report, mut may_come_again: impl FnMut(Run, u64) -> bool) {
     runs.sort_unstable_by_key(|from| from.run);
     let mut before: Option<From> = None;
     for from in runs {
         match &mut before {
             Some(before) if from.run.first <= before.run.last => {
-                let count = (before.run.last.min(from.run.last) - from.run.first) as u64 + 1;
-                report.duplicates += count;
-                let (id, first, second) = (from.run.first, seconds(before.begin), seconds(from.begin));
-                report.wrong(rules.twice, || {
-                    format!("{id} and {} more, of calls that began at {first} s and {second} s", count - 1)
-                });
+                let twice = Run { first: from.run.first, last: before.run.last.min(from.run.last) };
+                let count = (twice.last - twice.first) as u64 + 1;
+                if may_come_again(twice, before.begin.max(from.begin)) {
+                    report.again += count;
+                } else {
+                    report.duplicates += count;
+                    let (id, first, second) = (from.run.first, seconds(before.begin), seconds(from.begin));
+                    report.wrong(rules.twice, || {
+                        format!("{id} and {} more, of calls that began at {first} s and {second} s", count - 1)
+                    });
+                }
                 if from.run.last > before.run.last {
                     *before = from;
                 }
@@ -265,7 +306,7 @@ fn distinct(mut runs: Vec<From>, rules: &Rules, report: &mut Report) {
 }
 
 /// The IDs of a call are above those of all calls that had ended when it began. Leaves the calls in the order of their ends.
-fn rising(line: u32, calls: &mut [Given], rules: &Rules, report: &mut Report) {
+fn rising(line: u32, calls: &mut [Given], rules: &Rules, report: &mut Report, may_fall: impl Fn(&Given) -> bool) {
     let mut by_begin = calls.to_vec();
     by_begin.sort_unstable_by_key(|call| call.begin);
     calls.sort_unstable_by_key(|call| call.end);
@@ -279,6 +320,7 @@ fn rising(line: u32, calls: &mut [Given], rules: &Rules, report: &mut Report) {
         }
         if let Some(earlier) = highest
             && call.lowest <= earlier.highest
+            && !may_fall(&call)
         {
             report.wrong(rules.between, || {
                 format!(

@@ -394,3 +394,134 @@ fn numbers_of_a_segment_are_distinct_and_rise() {
     made.numbers[0].push((37, "40".to_owned()));
     is_good(&made);
 }
+
+/// The record says that the numbers are of a segment with these.
+fn of_tag(made: &mut Made, last: i64) {
+    writeln!(made.events, "tag t 1 {last}").unwrap();
+    for (_, answer) in made.numbers.iter_mut().flatten() {
+        answer.insert_str(0, "@t ");
+    }
+}
+
+#[test]
+fn each_segment_has_its_numbers() {
+    let mut made = Made::good();
+    of_tag(&mut made, 35);
+    // Nothing explains that.
+    is_broken(&made, "a call for numbers fails only where something explains it", 1);
+    made.numbers[0].retain(|(_, answer)| !answer.contains('!'));
+    is_good(&made);
+    // The same numbers of another one.
+    made.numbers[1].push((31, "@u 1*10".to_owned()));
+    is_good(&made);
+    made.numbers[1][0].1 = "@t 5".to_owned();
+    is_broken(&made, "no number of a segment is there twice", 1);
+    let mut made = Made::good();
+    of_tag(&mut made, 34);
+    made.numbers[0].pop();
+    is_broken(&made, "a number is one of its segment", 1);
+}
+
+#[test]
+fn an_error_of_a_segment_that_nothing_explains_is_found() {
+    for (error, kind) in [
+        ("57P03 the database system is starting up", "Down"),
+        ("55000 this server has no numbers of segment", "Away"),
+        ("55000 this server has no numbers of segment", "Unsafe"),
+        ("42704 segment does not exist", "NoTag"),
+    ] {
+        let mut made = Made::good();
+        of_tag(&mut made, 100);
+        made.numbers[0].pop();
+        made.numbers[0].push((12, format!("@t ! {error}")));
+        is_broken(&made, "a call for numbers fails only where something explains it", 1);
+        made.trouble(kind, 5, 6);
+        is_good(&made);
+    }
+}
+
+#[test]
+fn a_segment_that_is_used_up_has_all_its_numbers() {
+    let mut made = Made::good();
+    of_tag(&mut made, 40);
+    made.numbers[0].pop();
+    made.numbers[0].push((39, "@t ! 2200H segment is used up".to_owned()));
+    is_good(&made);
+    made.events.push_str("ended t 5\n");
+    is_good(&made);
+    made.events.push_str("ended t 4\n");
+    is_broken(&made, "a segment that is used up has given all its numbers but those that crashes lose", 1);
+}
+
+/// The registry has failed over at 5 s, and knows nothing of the numbers from 21 to 25; at 10 s, the segment was raised.
+#[test]
+fn numbers_that_a_registry_has_lost_may_come_once_more() {
+    let lost = |half: u64, numbers: &str| {
+        let mut made = Made::good();
+        of_tag(&mut made, 1000);
+        made.numbers[0].pop();
+        made.numbers[1].pop();
+        writeln!(made.events, "lost t 21 26 {} {}", 5 * SECOND, 10 * SECOND).unwrap();
+        made.numbers[1].push((half, format!("@t {numbers}")));
+        made
+    };
+    for (half, numbers) in [(10, "21*5"), (20, "23*2"), (15, "24*2")] {
+        let made = lost(half, numbers);
+        is_good(&made);
+        assert_eq!(made.check().duplicates, 0);
+    }
+    let twice = "no number of a segment is there twice";
+    // Before that, after that, and others.
+    is_broken(&lost(8, "21"), twice, 1);
+    is_broken(&lost(21, "21"), twice, 1);
+    let others = lost(12, "15");
+    let rules: Vec<_> = others.check().wrong.keys().copied().collect();
+    assert!(rules.contains(&twice), "{rules:?}");
+    // And not a third time.
+    let mut made = lost(12, "22*2");
+    made.numbers[0].push((13, "@t 23".to_owned()));
+    is_broken(&made, twice, 1);
+    // A server that was started since gives them below those that it gave before.
+    let mut made = lost(10, "21*3");
+    made.numbers[0].push((9, "@t 24*2".to_owned()));
+    made.numbers[0].retain(|(half, answer)| *half != 9 || !answer.contains("21*5"));
+    made.numbers[0].insert(0, (6, "@t 30".to_owned()));
+    is_broken(&made, "the numbers of a server rise from one call's end to the next one's begin", 1);
+    made.numbers[0].retain(|(half, _)| *half != 9);
+    made.numbers[0].push((12, "@t 24*2".to_owned()));
+    is_good(&made);
+}
+
+#[test]
+fn a_server_has_no_place_where_it_uses_as_many_others() {
+    let mut made = Made::good();
+    made.numbers = [vec![], vec![]];
+    made.events.push_str("tag a 1 9\ntag b 1 9\ntag c 1 9\nplaces 0 2\n");
+    for (half, answer) in [(1, "@a 1"), (2, "@b 1"), (3, "@c ! 53400 no room"), (10, "@c ! 53400 no room")] {
+        made.numbers[0].push((half, answer.to_owned()));
+    }
+    is_good(&made);
+    // It was started since, and uses one.
+    made.trouble("Down", 4, 4);
+    is_broken(&made, "a server has no place for a segment only where it uses as many others", 1);
+    made.numbers[0].push((9, "@b 2".to_owned()));
+    is_broken(&made, "a server has no place for a segment only where it uses as many others", 1);
+    made.numbers[0].push((9, "@a 2".to_owned()));
+    is_good(&made);
+}
+
+#[test]
+fn a_registry_that_is_another_one_stops_who_needs_a_lease() {
+    let mut made = Made::good();
+    made.silent(5, 14);
+    made.trouble("Unsafe", 3, 14);
+    is_broken(&made, NO_GAP, 1);
+    for kind in ["Down", "Crash"] {
+        let mut made = Made::good();
+        made.silent(5, 14);
+        made.trouble(kind, 4, 5);
+        is_broken(&made, NO_GAP, 1);
+        made.trouble("Unsafe", 3, 14);
+        is_good(&made);
+    }
+}

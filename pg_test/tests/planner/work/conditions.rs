@@ -1,5 +1,6 @@
 //! Conditions on the time of an item, on its ID, and on its other columns.
 
+use super::super::derived;
 use super::super::instants::{DAY, HOUR, SECOND, written};
 use super::draft::Draft;
 use super::tables::{HIGHEST_N, SPAN, TENANTS};
@@ -63,7 +64,14 @@ impl Draft<'_> {
     fn leaf(&mut self, alias: &str) -> String {
         let t = format!("‹{alias}.t›");
         match self.rng.u8(..100) {
-            0..40 => self.range(alias),
+            0..30 => self.range(alias),
+            30..40 => {
+                let operands = [(); 3].map(|()| {
+                    let instant = self.instant(alias);
+                    self.exact(instant)
+                });
+                derived::condition(&mut self.rng, &t, operands.each_ref().map(String::as_str))
+            }
             40..50 => {
                 let instant = self.instant(alias);
                 format!("{t} = {}", self.exact(instant))

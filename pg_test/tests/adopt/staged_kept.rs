@@ -1,0 +1,148 @@
+//! What tables have beside their rows, and what a move in stages keeps of it, whatever names it all has: the dump before and after differs in
+//! types, defaults and positions only.
+
+use super::schema::{difference, rows, schema};
+use super::staged::{call, load_staged, make_indexes};
+use snowflake_test::check::refused;
+use snowflake_test::directories::server_directory;
+use snowflake_test::{Cluster, value};
+
+/// Schema, tables, columns, indexes, constraints with names that need quotes; one is as long as names can be, in characters of three bytes.
+const TABLES: &str = r#"
+    CREATE ROLE "The ""Clerk""" ; CREATE ROLE reader;
+    CREATE SCHEMA "It's \ ""here"""; SET search_path = "It's \ ""here""", public;
+    CREATE TABLE "Ord ers" ("Ord Id" serial PRIMARY KEY, "長長長長長長長長長長長長長長長長長長長長長" integer, "select" text,
+        n integer NOT NULL DEFAULT 5, CONSTRAINT "it's" CHECK ("Ord Id" > -5 AND n > 0));
+    ALTER TABLE "Ord ers" ADD CONSTRAINT "of \ itself" FOREIGN KEY ("長長長長長長長長長長長長長長長長長長長長長") REFERENCES "Ord ers" DEFERRABLE INITIALLY DEFERRED;
+    ALTER TABLE "Ord ers" ADD CONSTRAINT "with two" UNIQUE (n, "Ord Id") INCLUDE ("select") WITH (fillfactor = 71) DEFERRABLE INITIALLY DEFERRED;
+    ALTER TABLE "Ord ers" ADD CONSTRAINT "n alone" UNIQUE ("select") INCLUDE ("Ord Id");
+    CREATE TABLE "Lines\" (order_id smallint NOT NULL DEFAULT 1 REFERENCES "Ord ers" ON DELETE CASCADE ON UPDATE CASCADE,
+        "Line" integer, of_text text REFERENCES "Ord ers" ("select"));
+    ALTER TABLE "Lines\" ADD PRIMARY KEY (order_id, "Line") WITH (fillfactor = 55);
+    CREATE UNIQUE INDEX "Part ial" ON "Ord ers" ("長長長長長長長長長長長長長長長長長長長長長" DESC NULLS LAST, "select" COLLATE "C" text_pattern_ops)
+        WITH (fillfactor = 80, deduplicate_items = off) WHERE "長長長長長長長長長長長長長長長長長長長長長" > 10 AND "Ord Id" < 100000;
+    CREATE INDEX "an 'Ex' pression" ON "Ord ers" (("Ord Id" / 2), n) INCLUDE ("select");
+    ALTER INDEX "an 'Ex' pression" ALTER COLUMN 1 SET STATISTICS 77;
+    CREATE INDEX "H" ON "Ord ers" USING hash ("Ord Id") WITH (fillfactor = 60);
+    CREATE INDEX "B" ON "Ord ers" USING brin ("Ord Id", n) WITH (pages_per_range = 4);
+    CREATE INDEX untouched ON "Ord ers" (n);
+    CREATE STATISTICS "S'" (ndistinct, mcv) ON "Ord Id", n FROM "Ord ers"; ALTER STATISTICS "S'" SET STATISTICS 33;
+    COMMENT ON STATISTICS "S'" IS 'it''s \ here';
+    CREATE STATISTICS "ex pr" ON ("Ord Id" % 10), "select" FROM "Ord ers";
+    ALTER TABLE "Ord ers" ALTER "Ord Id" SET STATISTICS 500, ALTER "Ord Id" SET (n_distinct = -0.5, n_distinct_inherited = 100);
+    ALTER TABLE "Lines\" ALTER order_id SET STATISTICS 0;
+    ALTER TABLE "Lines\" CLUSTER ON "Lines\_pkey"; ALTER TABLE "Lines\" REPLICA IDENTITY USING INDEX "Lines\_pkey";
+    COMMENT ON COLUMN "Ord ers"."Ord Id" IS 'which \ it''s'; COMMENT ON INDEX "Part ial" IS 'some'; COMMENT ON INDEX "Ord ers_pkey" IS 'the key''s';
+    COMMENT ON CONSTRAINT "Ord ers_pkey" ON "Ord ers" IS 'a key'; COMMENT ON CONSTRAINT "it's" ON "Ord ers" IS '"checked"';
+    GRANT SELECT ("Ord Id", n), INSERT ("Ord Id"), UPDATE ("Ord Id") ON "Ord ers" TO "The ""Clerk""";
+    GRANT REFERENCES ("Ord Id") ON "Ord ers" TO reader WITH GRANT OPTION; GRANT SELECT (order_id) ON "Lines\" TO PUBLIC;
+    ALTER TABLE "Ord ers" SET (autovacuum_enabled = off, fillfactor = 90); ALTER TABLE "Lines\" FORCE ROW LEVEL SECURITY;
+    INSERT INTO "Ord ers" ("長長長長長長長長長長長長長長長長長長長長長", "select") SELECT nullif(n / 2, 0), 't' || n FROM generate_series(1, 300) n;
+    INSERT INTO "Lines\" SELECT n, 1, 't1' FROM generate_series(1, 300) n;
+    ANALYZE "Ord ers", "Lines\"; RESET search_path"#;
+
+const STEPS: [&str; 4] = [
+    r#"CALL moving.prepare('"It''s \ ""here"""."Lines\"', 'order_id')"#,
+    r#"CALL moving.prepare('"It''s \ ""here"""."Ord ers"', '長長長長長長長長長長長長長長長長長長長長長')"#,
+    r#"CALL moving.prepare('"It''s \ ""here"""."Ord ers"', 'Ord Id')"#,
+    "CALL moving.backfill(1, '0')",
+];
+
+/// Without what a type makes of it, and without the order of columns.
+pub fn comparable(lines: &[String]) -> Vec<String> {
+    let wide = |line: &String| {
+        let line = line.replace("smallint", "bigint").replace("integer", "bigint").replace("::bigint", "");
+        let line = line.trim().trim_end_matches(',').replace(['(', ')'], "");
+        // Statistics name their columns by position.
+        match line.split_once(" ON ").filter(|_| line.starts_with("CREATE STATISTICS")) {
+            Some((before, on)) => {
+                let (columns, table) = on.rsplit_once(" FROM ").unwrap();
+                let mut columns: Vec<&str> = columns.split(", ").collect();
+                columns.sort_unstable();
+                format!("{before} ON {} FROM {table}", columns.join(", "))
+            }
+            None => line,
+        }
+    };
+    let mut lines: Vec<String> = lines.iter().filter(|line| !line.starts_with("--")).map(wide).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn a_move_in_stages_keeps_what_tables_have_under_all_names() {
+    let cluster = Cluster::options().start();
+    cluster.client().batch_execute(TABLES).unwrap();
+    let (before, rows_before) = (schema(&cluster, "postgres"), rows(&cluster, "postgres").len());
+    load_staged(&cluster);
+    let mut client = cluster.client();
+    STEPS.iter().for_each(|step| call(&mut client, step));
+    make_indexes(&cluster);
+    call(&mut client, "CALL moving.check()");
+    call(&mut client, r#"CALL moving.swap('"It''s \ ""here"""."Ord ers"', 'Ord Id')"#);
+    for step in ["validate()", "finish()", "remove()"] {
+        call(&mut client, &format!("CALL moving.{step}"));
+    }
+    let (gone, new) = difference(&comparable(&before), &comparable(&schema(&cluster, "postgres")));
+    let of_default = |line: &String| line.contains("SET DEFAULT") || line.contains("DEFAULT public.snowflake_next");
+    assert!(gone.iter().all(|line| of_default(line) || line.starts_with("\"Ord Id\" bigint")), "{gone:#?} {new:#?}");
+    assert!(new.iter().all(of_default), "{gone:#?} {new:#?}");
+    assert_eq!(rows(&cluster, "postgres").len(), rows_before);
+    call(&mut client, r#"INSERT INTO "It's \ ""here"""."Ord ers" ("select") VALUES ('new')"#);
+    let count = r#"SELECT count(*) FROM "It's \ ""here"""."Ord ers" WHERE "Ord Id" > 1000000000000"#;
+    assert_eq!(value::<i64>(&mut client, count), 1);
+}
+
+/// The tablespace of an index stays, whatever the session's is.
+#[test]
+fn indexes_stay_where_they_are() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    let (one, other) = (server_directory("one"), server_directory("other"));
+    for (name, directory) in [("\"The 'one'\"", &one), ("other", &other)] {
+        call(&mut client, &format!("CREATE TABLESPACE {name} LOCATION '{}'", directory.path().display()));
+    }
+    call(
+        &mut client,
+        "CREATE TABLE t (id serial PRIMARY KEY, n integer); CREATE INDEX i ON t (id, n) TABLESPACE \"The 'one'\"",
+    );
+    load_staged(&cluster);
+    call(&mut client, "SET default_tablespace = other");
+    call(&mut client, "CALL moving.prepare('t', 'id')");
+    for row in client.query("SELECT moving.index_statements()", &[]).unwrap() {
+        call(&mut client, row.get(0));
+    }
+    assert_eq!(value::<String>(&mut client, "SHOW default_tablespace"), "other");
+    for step in ["backfill()", "check()", "swap('t', 'id')", "validate()", "finish()", "remove()"] {
+        call(&mut client, &format!("CALL moving.{step}"));
+    }
+    let spaces = "SELECT string_agg(coalesce(tablespace::text, '-'), ' ' ORDER BY indexname) FROM pg_indexes WHERE tablename = 't'";
+    assert_eq!(value::<String>(&mut client, spaces), "The 'one' -");
+}
+
+/// What cannot be kept is said by the first step.
+#[test]
+fn the_first_step_says_what_cannot_be_kept() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    call(
+        &mut client,
+        "CREATE TABLE t (id serial PRIMARY KEY, n integer, EXCLUDE USING btree (id WITH =));
+         CREATE FUNCTION narrow(integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT $1';
+         CREATE TABLE u (id serial PRIMARY KEY); CREATE INDEX ON u (narrow(id))",
+    );
+    load_staged(&cluster);
+    refused(&mut client, "CALL moving.prepare('t', 'id')", "P0001");
+    refused(&mut client, "CALL moving.prepare('u', 'id')", "42883");
+    refused(&mut client, "CALL moving.prepare('t', 'none')", "P0001");
+    assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM moving.columns"), 0);
+    // What the plan says is in the way, too, before rows are read.
+    call(
+        &mut client,
+        "CREATE TABLE v (id serial PRIMARY KEY); INSERT INTO v SELECT FROM generate_series(1, 9); CREATE VIEW w AS SELECT id FROM v",
+    );
+    call(&mut client, "CALL moving.prepare('v', 'id')");
+    let error = client.batch_execute("CALL moving.backfill()").unwrap_err();
+    assert!(error.as_db_error().unwrap().detail().unwrap().contains("view public.w"), "{error:?}");
+    assert_eq!(value::<i64>(&mut client, "SELECT sum(next_block)::bigint FROM moving.columns"), 0);
+}

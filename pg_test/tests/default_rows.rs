@@ -1,0 +1,382 @@
+//! `snowflake_partition_default_rows()`, of the library and of the extension in SQL: rows of a default partition come into partitions of
+//! their own, each whole and once, whatever the tables look like and whoever uses them meanwhile.
+
+use fastrand::Rng;
+use postgres::Client;
+use snowflake_test::check::refused;
+use snowflake_test::hosted::{self, DATABASE};
+use snowflake_test::{Cluster, millis, value};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// A server with the database [`DATABASE`] of role `owner`: with the library, or with the extension in SQL.
+fn servers() -> [Cluster; 2] {
+    let with_library = Cluster::options().start();
+    hosted::create_database(&with_library, DATABASE);
+    with_library.client_of("postgres", DATABASE).batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+    with_library.client_of("postgres", DATABASE).batch_execute("GRANT CREATE ON SCHEMA public TO owner").unwrap();
+    [with_library, hosted::server()]
+}
+
+fn owner(cluster: &Cluster) -> Client {
+    cluster.client_of("owner", DATABASE)
+}
+
+/// What a default partition holds whose columns are in another order.
+const IN_ANOTHER_ORDER: &str = "
+    CREATE TABLE events (id bigint PRIMARY KEY, a text, b text, g integer GENERATED ALWAYS AS (length(a)) STORED) PARTITION BY RANGE (id);
+    CREATE TABLE rest (b text, gone integer, g integer GENERATED ALWAYS AS (length(a)) STORED, id bigint NOT NULL, a text);
+    ALTER TABLE rest DROP COLUMN gone;
+    ALTER TABLE events ATTACH PARTITION rest DEFAULT;
+    INSERT INTO events SELECT snowflake_min_id('2026-01-01 12:00+00'::timestamptz + n * interval '1 h'), 'a' || n, 'b' || n
+        FROM generate_series(1, 48) AS n;
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'a trigger ran'; END $$;
+    CREATE TRIGGER t BEFORE INSERT OR DELETE ON events FOR EACH ROW EXECUTE FUNCTION refuse();
+    CREATE TRIGGER own AFTER DELETE ON rest FOR EACH STATEMENT EXECUTE FUNCTION refuse();
+    ALTER TABLE rest ENABLE ALWAYS TRIGGER own;";
+
+/// What the error says to do, does it, and the call goes through.
+#[test]
+fn the_hint_of_the_error_moves_rows_column_by_column() {
+    for cluster in servers() {
+        let mut client = owner(&cluster);
+        client.batch_execute(IN_ANOTHER_ORDER).unwrap();
+        client.batch_execute("CREATE TABLE before AS TABLE events").unwrap();
+        let create =
+            "SELECT snowflake_create_partitions('events', '1 day', '2026-01-01 00:00+00', '2026-02-01 00:00+00')";
+        let hint = refused(&mut client, create, "23514").hint().unwrap().to_owned();
+        let call = &hint[hint.find("CALL ").unwrap()..hint.find("; then").unwrap()];
+        client.batch_execute(&call.replace("...", "'1 day'")).unwrap();
+        let differing = "SELECT count(*) FROM ((TABLE before EXCEPT ALL TABLE events) UNION ALL (TABLE events EXCEPT ALL TABLE before)) AS d";
+        assert_eq!(value::<i64>(&mut client, differing), 0);
+        assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM rest"), 0);
+        let enabled: String = value(
+            &mut client,
+            "SELECT string_agg(tgname || tgenabled::text, ' ' ORDER BY tgname, tgrelid) FROM pg_trigger WHERE NOT tgisinternal",
+        );
+        assert_eq!(enabled, "ownA tO tO tO tO tO");
+        assert_eq!(client.query(create, &[]).unwrap().len(), 28);
+    }
+}
+
+/// Where all rows are of one partition, the default partition becomes that one.
+#[test]
+fn a_default_partition_becomes_the_partition() {
+    for cluster in servers() {
+        let mut client = owner(&cluster);
+        client.batch_execute("CREATE TABLE events (id bigint PRIMARY KEY, a text) PARTITION BY RANGE (id)").unwrap();
+        client
+            .batch_execute(
+                "CREATE TABLE rest PARTITION OF events DEFAULT;
+                 INSERT INTO events SELECT snowflake_min_id('2026-01-01 00:00+00'::timestamptz + n * interval '1 h'), 'a' || n
+                    FROM generate_series(1, 48) AS n",
+            )
+            .unwrap();
+        let file = "SELECT pg_relation_filenode(oid) FROM pg_class WHERE relname = ";
+        let before: u32 = value(&mut client, &format!("{file} 'rest'"));
+        client.batch_execute("CALL snowflake_partition_default_rows('events', '1 month', dry_run => true)").unwrap();
+        assert_eq!(value::<u32>(&mut client, &format!("{file} 'rest'")), before);
+        client.batch_execute("CALL snowflake_partition_default_rows('events', '1 month')").unwrap();
+        assert_eq!(value::<u32>(&mut client, &format!("{file} 'events_20260101'")), before);
+        assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM events_20260101"), 48);
+        assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM rest"), 0);
+        // What somebody has made of the default partition is not given away.
+        client
+            .batch_execute(
+                "INSERT INTO events VALUES (snowflake_min_id('2027-01-01 00:00+00')); CREATE VIEW looks AS TABLE rest",
+            )
+            .unwrap();
+        client.batch_execute("CALL snowflake_partition_default_rows('events', '1 month')").unwrap();
+        assert!(value::<bool>(&mut client, "SELECT pg_get_viewdef('looks') LIKE '%FROM rest;'"));
+        assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM events_20270101"), 1);
+    }
+}
+
+#[test]
+fn what_cannot_be_moved_is_refused() {
+    for cluster in servers() {
+        let mut client = owner(&cluster);
+        let table = "CREATE TABLE events (id bigint PRIMARY KEY, a text) PARTITION BY RANGE (id);
+            CREATE TABLE rest PARTITION OF events DEFAULT; INSERT INTO events SELECT snowflake_min_id('2026-01-01 00:00+00')";
+        let call = "CALL snowflake_partition_default_rows('events', '1 day')";
+        for (change, code, message) in [
+            (
+                "CREATE TABLE of (event bigint CONSTRAINT \"to it\" REFERENCES events)",
+                "2BP01",
+                "rows to which foreign key \"to it\" of table public.of refers cannot be moved",
+            ),
+            ("CREATE RULE r AS ON DELETE TO rest DO INSTEAD NOTHING", "42809", "rows of public.rest cannot be moved"),
+            (
+                "ALTER TABLE rest ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
+                "42501",
+                "query would be affected by row-level security policy for table \"rest\"",
+            ),
+            ("CREATE TABLE events_20260101 ()", "42P07", "relation \"events_20260101\" already exists"),
+        ] {
+            client.batch_execute(&format!("{table}; {change}")).unwrap();
+            assert_eq!(refused(&mut client, call, code).message(), message);
+            assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM rest").max(1), 1);
+            client.batch_execute("DROP TABLE events CASCADE; DROP TABLE IF EXISTS of, events_20260101").unwrap();
+        }
+        client.batch_execute(table).unwrap();
+        let calls = [
+            ("events', '1 month 1 day", "22023", "every must be one or more months, or one or more whole seconds"),
+            ("events', '-1 day", "22023", "every must be one or more months, or one or more whole seconds"),
+            ("events', '0.5 s", "22023", "every must be one or more months, or one or more whole seconds"),
+            ("rest', '1 day", "42809", "table \"rest\" is not partitioned by a range of a bigint column"),
+        ];
+        for (arguments, code, message) in calls {
+            let call = format!("CALL snowflake_partition_default_rows('{arguments}')");
+            assert_eq!(refused(&mut client, &call, code).message(), message);
+        }
+        let mut superuser = cluster.client_of("postgres", DATABASE);
+        let error = refused(&mut superuser, call, "42501");
+        assert_eq!(error.message(), "table public.events belongs to role owner, and the caller is role postgres");
+        let mut other = owner(&cluster);
+        other.batch_execute("BEGIN; SELECT FROM events").unwrap();
+        client.batch_execute("SET lock_timeout = '50ms'").unwrap();
+        refused(&mut client, call, "55P03");
+        other.batch_execute("COMMIT").unwrap();
+        client.batch_execute("SET default_transaction_isolation = serializable").unwrap();
+        client.batch_execute(call).unwrap();
+        assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM rest"), 0);
+    }
+}
+
+/// A random table with a default partition, both called `t`s in a schema, with 300 rows. `n` is the number of a row.
+fn random_table(draw: &mut Rng, schema: &str) -> String {
+    let mut columns = vec![
+        "\"the Id\" bigint NOT NULL".to_owned(),
+        "n bigint NOT NULL".to_owned(),
+        "a text DEFAULT 'none'".to_owned(),
+        "\"B \"\"b\" numeric CONSTRAINT positive CHECK (\"B \"\"b\" > -1)".to_owned(),
+        "g text GENERATED ALWAYS AS (a || '!') STORED".to_owned(),
+        "f integer".to_owned(),
+    ];
+    draw.shuffle(&mut columns);
+    let parent = columns.join(", ");
+    draw.shuffle(&mut columns);
+    columns.insert(draw.usize(0..=columns.len()), "gone integer".to_owned());
+    let rest = columns.join(", ");
+    let deferred = *draw.choice(&["", " DEFERRABLE INITIALLY DEFERRED"]).unwrap();
+    let unique = *draw
+        .choice(&[
+            "",
+            "CREATE UNIQUE INDEX ON t (n, \"the Id\");",
+            "ALTER TABLE t ADD UNIQUE (n, \"the Id\") DEFERRABLE INITIALLY DEFERRED;",
+        ])
+        .unwrap();
+    let own = *draw
+        .choice(&["", "CREATE INDEX ON \"t rest\" (a) WHERE n % 2 = 0;", "COMMENT ON TABLE \"t rest\" IS 'mine';"])
+        .unwrap();
+    let piece = *draw.choice(&["1 day", "3 hours", "1 week"]).unwrap();
+    let day = draw.u32(1..20);
+    let mut script = format!(
+        "CREATE SCHEMA {schema}; SET search_path = {schema}, public;
+         CREATE TABLE others (id integer PRIMARY KEY); INSERT INTO others SELECT generate_series(0, 9); CREATE TABLE fired (n bigint);
+         CREATE TABLE t ({parent}, PRIMARY KEY (\"the Id\"), FOREIGN KEY (f) REFERENCES others{deferred}) PARTITION BY RANGE (\"the Id\");
+         CREATE TABLE \"t rest\" ({rest}); ALTER TABLE \"t rest\" DROP COLUMN gone;
+         ALTER TABLE t ATTACH PARTITION \"t rest\" DEFAULT; {unique} {own}
+         CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO {schema}.fired VALUES (NEW.n); RETURN NULL; END $$;
+         CREATE TRIGGER noted AFTER INSERT OR DELETE ON t FOR EACH ROW EXECUTE FUNCTION note(); "
+    );
+    if draw.bool() {
+        script += &format!(
+            "SELECT snowflake_create_partitions('t', '{piece}', '2026-01-{day:02} 00:00+00', '2026-01-{:02} 00:00+00');",
+            day + 3
+        );
+    }
+    script + &format!("{}; SET search_path = public", insert(schema, "generate_series(0, 299)"))
+}
+
+/// Inserts rows of these numbers, of the times of January 2026.
+fn insert(schema: &str, numbers: &str) -> String {
+    format!(
+        "INSERT INTO {schema}.t (\"the Id\", n, a, \"B \"\"b\", f)
+         SELECT snowflake_min_id('2026-01-01 00:00+00'::timestamptz + n * 7919 % 44640 * interval '1 min') + n % 4000, n, 'a' || n, n, n % 10
+         FROM {numbers} AS numbers (n)"
+    )
+}
+
+/// What readers see of a table: each row once, and as it was written.
+fn look(client: &mut Client, schema: &str) -> Result<i64, postgres::Error> {
+    let query = format!(
+        "SELECT count(*), count(DISTINCT n), count(*) FILTER (WHERE a <> 'a' || n OR g <> a || '!' OR \"B \"\"b\" <> n OR f <> n % 10)
+         FROM {schema}.t"
+    );
+    let row = client.query_one(&query, &[])?;
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(2)), (row.get(1), 0), "{schema}");
+    Ok(row.get(0))
+}
+
+/// Random tables, which are written and read meanwhile; calls are cancelled and ended, and made again.
+#[test]
+fn random_tables_in_use() {
+    let seed = std::env::var("SNOWFLAKE_TEST_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or_else(|| fastrand::u64(..));
+    println!("SNOWFLAKE_TEST_SEED={seed}");
+    let mut draw = Rng::with_seed(seed);
+    let tables: usize = std::env::var("TABLES").map_or(4, |tables| tables.parse().unwrap());
+    for cluster in servers() {
+        for table in 0..tables {
+            let schema = format!("s{table}");
+            let script = random_table(&mut draw, &schema);
+            owner(&cluster).batch_execute(&script).unwrap_or_else(|error| panic!("{error:?}: {script}"));
+            let every = *draw.choice(&["6 hours", "1 day", "3 days", "1 week", "1 month"]).unwrap();
+            let call = format!("CALL snowflake_partition_default_rows('{schema}.t', '{every}')");
+            let pauses: Vec<u64> = (0..6).map(|_| draw.u64(0..60)).collect();
+            in_use(&cluster, &schema, &call, &pauses);
+            let mut client = owner(&cluster);
+            let left: i64 = value(&mut client, &format!("SELECT count(*) FROM {schema}.\"t rest\""));
+            assert_eq!(left, 0, "{every}: {script}");
+            let fired = format!("SELECT count(*) = (SELECT count(*) FROM {schema}.t) FROM {schema}.fired");
+            assert!(value::<bool>(&mut client, &fired), "{every}: {script}");
+            // All partitions are alike, and nothing is left of a call.
+            let off = format!(
+                "SELECT count(*) FROM pg_trigger JOIN pg_class AS c ON c.oid = tgrelid WHERE relnamespace = '{schema}'::regnamespace
+                 AND tgname = 'noted' AND tgenabled <> 'O'"
+            );
+            assert_eq!(value::<i64>(&mut client, &off), 0);
+            client.batch_execute(&format!("DROP SCHEMA {schema} CASCADE")).unwrap();
+        }
+    }
+}
+
+/// Calls while three sessions write and two read. After each pause, the call that goes on is cancelled, or its session ended.
+fn in_use(cluster: &Cluster, schema: &str, call: &str, pauses: &[u64]) {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for writer in 0..3 {
+            let stop = &stop;
+            scope.spawn(move || {
+                let mut client = owner(cluster);
+                let mut n = 1000 + writer;
+                while !stop.load(Ordering::Relaxed) {
+                    client.batch_execute(&insert(schema, &format!("(VALUES ({n}), ({}))", n + 3))).unwrap();
+                    n += 6;
+                    thread::sleep(millis(2));
+                }
+            });
+        }
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut client = owner(cluster);
+                let mut seen = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    let now = look(&mut client, schema).unwrap();
+                    assert!(now >= seen, "{now} rows, and {seen} before");
+                    seen = now;
+                }
+            });
+        }
+        let stopped = StopAtEnd(&stop);
+        for (round, pause) in pauses.iter().enumerate() {
+            let mut client = owner(cluster);
+            client.batch_execute("SET lock_timeout = '60s'").unwrap();
+            let pid: i32 = value(&mut client, "SELECT pg_backend_pid()");
+            let ending = scope.spawn(move || {
+                thread::sleep(millis(*pause));
+                let how = if round % 2 == 0 { "pg_cancel_backend" } else { "pg_terminate_backend" };
+                cluster.client_of("postgres", DATABASE).query_one(&format!("SELECT {how}($1)"), &[&pid]).unwrap();
+            });
+            if let Err(error) = client.batch_execute(call) {
+                let code = error.code().map_or("closed", |code| code.code());
+                assert!(["57014", "57P01", "closed"].contains(&code), "{error:?}");
+            }
+            ending.join().unwrap();
+        }
+        owner(cluster).batch_execute(call).unwrap();
+        drop(stopped);
+    });
+    // Rows that came into a gap after that.
+    owner(cluster).batch_execute(call).unwrap();
+    assert!(look(&mut owner(cluster), schema).unwrap() > 300);
+}
+
+/// Others stop, however a test ends.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Rows without a time stay, and the call says how many they are.
+#[test]
+fn rows_whose_keys_are_no_ids_stay_and_are_counted() {
+    for cluster in servers() {
+        let mut client = owner(&cluster);
+        client
+            .batch_execute(
+                "CREATE TABLE \"E v\" (\"Id\" bigint) PARTITION BY RANGE (\"Id\");
+                 CREATE TABLE rest PARTITION OF \"E v\" DEFAULT;
+                 INSERT INTO \"E v\" VALUES (-1), (-9223372036854775808), (NULL), (snowflake_min_id('2026-01-01 00:00+00'))",
+            )
+            .unwrap();
+        let (tell, told) = mpsc::channel();
+        let mut calling = postgres::Config::new()
+            .host_path(cluster.socket())
+            .user("owner")
+            .dbname(DATABASE)
+            .notice_callback(move |notice| tell.send(notice.message().to_owned()).unwrap())
+            .connect(postgres::NoTls)
+            .unwrap();
+        let made = "partition \"E v_20260101\" is made, 1 rows were moved";
+        let stay = "rows that stay in the default partition: 3";
+        for expected in [&[made, stay][..], &[stay]] {
+            calling.batch_execute("CALL snowflake_partition_default_rows('\"E v\"', '1 day')").unwrap();
+            assert_eq!(told.try_iter().collect::<Vec<String>>(), expected);
+        }
+        calling.batch_execute("DELETE FROM \"E v\" WHERE \"Id\" < 0 OR \"Id\" IS NULL").unwrap();
+        calling.batch_execute("CALL snowflake_partition_default_rows('\"E v\"', '1 day')").unwrap();
+        assert_eq!(told.try_iter().count(), 0);
+    }
+}
+
+/// A job can be told to do the same; without that, such rows are an error.
+#[test]
+fn a_job_moves_default_rows_where_it_is_told_to() {
+    let [cluster, _] = servers();
+    let mut client = owner(&cluster);
+    client
+        .batch_execute(
+            "CREATE SCHEMA \"The Shop\"; CREATE TABLE \"The Shop\".\"E v\" (id bigint PRIMARY KEY, n integer) PARTITION BY RANGE (id);
+             CREATE TABLE \"The Shop\".rest PARTITION OF \"The Shop\".\"E v\" DEFAULT;
+             INSERT INTO \"The Shop\".\"E v\" SELECT snowflake_min_id(date_trunc('day', now(), 'UTC') + n * interval '1 h'), n FROM generate_series(-30, 30) n",
+        )
+        .unwrap();
+    let call = |more: &str| {
+        format!(
+            "SELECT action, count(*) FROM snowflake_maintain_partitions('\"The Shop\".\"E v\"', '1 day', '3 days'{more}) GROUP BY 1 ORDER BY 1"
+        )
+    };
+    let mut run = |more: &str| {
+        let rows = client.query(&call(more), &[]).unwrap();
+        rows.iter()
+            .map(|row| format!("{} {}", row.get::<_, String>(0), row.get::<_, i64>(1)))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    assert_eq!(run(", default_rows => 'move', dry_run => true"), "create 4, move 4");
+    assert_eq!(run(", default_rows => 'move'"), "create 2, move 4");
+    assert_eq!(run(", default_rows => 'move'"), "");
+    let rows = "SELECT concat_ws(' ', count(*), count(DISTINCT id), sum(n), (SELECT count(*) FROM \"The Shop\".rest)) FROM \"The Shop\".\"E v\"";
+    assert_eq!(value::<String>(&mut client, rows), "61 61 0 0");
+    client.batch_execute("DROP TABLE \"The Shop\".\"E v\"; CREATE TABLE \"The Shop\".\"E v\" (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+        CREATE TABLE \"The Shop\".rest PARTITION OF \"The Shop\".\"E v\" DEFAULT; INSERT INTO \"The Shop\".\"E v\" SELECT snowflake_min_id(now())").unwrap();
+    refused(&mut client, &call(""), "23514");
+    refused(&mut client, &call(", default_rows => 'refuse'"), "23514");
+    // Whose code would run as the caller is told so.
+    refused(&mut cluster.client_of("postgres", DATABASE), &call(", default_rows => 'move'"), "42501");
+    let mut other = owner(&cluster);
+    other.batch_execute("BEGIN; SELECT FROM \"The Shop\".\"E v\"").unwrap();
+    client.batch_execute("SET lock_timeout = '50ms'").unwrap();
+    refused(&mut client, &call(", default_rows => 'move'"), "55P03");
+    other.batch_execute("COMMIT").unwrap();
+    client.batch_execute(&call(", default_rows => 'move'")).unwrap();
+    assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM \"The Shop\".rest"), 0);
+}

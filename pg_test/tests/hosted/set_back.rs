@@ -1,0 +1,267 @@
+//! Sequences of the record that a dump or `setval()` sets back: it is noticed before an ID is made again, and `snowflake_configure()` goes on
+//! above the rows.
+
+use postgres::Client;
+use snowflake_test::check::{self, refused};
+use snowflake_test::dump::psql;
+use snowflake_test::hosted::{self, DATABASE, server_of};
+use snowflake_test::load::TABLE;
+use snowflake_test::programs::{output, run};
+use snowflake_test::query::{batch, next};
+use snowflake_test::{Cluster, Stop, hostile, millis, value};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::thread;
+
+/// Few IDs in a tick, so that those of a second ago are soon made again.
+const NARROW: &str = "timestamp=41 worker=16 sequence=3";
+const SET_BACK: &str = "the record of the IDs of this database was set back";
+
+fn owner(cluster: &Cluster) -> Client {
+    cluster.client_of("owner", DATABASE)
+}
+
+fn with_table() -> Cluster {
+    let cluster = server_of(hosted::options(), NARROW);
+    owner(&cluster).batch_execute(TABLE).unwrap();
+    fill(&cluster);
+    cluster
+}
+
+/// Rows, some of them committed by themselves. One whose ID is there already would be refused.
+fn fill(cluster: &Cluster) {
+    let mut client = owner(cluster);
+    client.batch_execute("INSERT INTO stored (session) SELECT 1 FROM generate_series(1, 500)").unwrap();
+    for _ in 0..20 {
+        client.batch_execute("INSERT INTO stored (session) VALUES (2)").unwrap();
+        thread::sleep(millis(2));
+    }
+}
+
+fn highest(cluster: &Cluster) -> i64 {
+    value(&mut owner(cluster), "SELECT max(id) FROM stored")
+}
+
+/// All numbers of the record, as a dump of the data has them.
+fn dump(cluster: &Cluster) -> PathBuf {
+    let file = cluster.new_file("data.sql");
+    let mut command = cluster.program("pg_dump");
+    run(command
+        .args(["--username=owner", "--data-only", "--schema=_snowflake", "--dbname", DATABASE, "--file"])
+        .arg(&file));
+    file
+}
+
+fn restore(cluster: &Cluster, file: &PathBuf) {
+    run(psql(cluster, "owner", DATABASE).args(["--set=ON_ERROR_STOP=1", "--file"]).arg(file));
+}
+
+/// No session makes an ID, old or new, until the worker ID is given again.
+fn is_noticed(cluster: &Cluster, open: &mut Client) {
+    let before = highest(cluster);
+    for client in [open, &mut owner(cluster)] {
+        for query in ["SELECT snowflake_next()", "SELECT snowflake_next(5)", "INSERT INTO stored (session) VALUES (3)"]
+        {
+            let error = refused(client, query, "55000");
+            assert_eq!(error.message(), SET_BACK, "{error:?}");
+            assert!(error.hint().unwrap().contains("SELECT snowflake_configure(1);"), "{error:?}");
+        }
+    }
+    owner(cluster).batch_execute("SELECT snowflake_configure(1)").unwrap();
+    assert!(next(&mut owner(cluster)) > before);
+    fill(cluster);
+}
+
+#[test]
+fn a_dump_that_is_restored_into_its_own_database() {
+    // Not so that the clock reads the moment of the dump, within the burst.
+    for offset in ["+0s", "-0.1s", "-20s", "-100s"] {
+        let cluster = with_table();
+        let mut open = owner(&cluster);
+        next(&mut open);
+        let file = dump(&cluster);
+        fill(&cluster);
+        thread::sleep(millis(200));
+        fill(&cluster);
+        cluster.step_clock(offset);
+        restore(&cluster, &file);
+        is_noticed(&cluster, &mut open);
+    }
+}
+
+/// After a crash, the mark looks as a dump leaves it. With the clock behind, no tick is opened that would write it anew: a call does.
+#[test]
+fn a_dump_after_a_crash_with_the_clock_behind() {
+    for calls in [1, 40] {
+        let cluster = with_table();
+        cluster.stop(Stop::Kill);
+        cluster.step_clock("-60s");
+        cluster.start();
+        let mut open = owner(&cluster);
+        for _ in 0..calls {
+            next(&mut open);
+        }
+        let file = dump(&cluster);
+        fill(&cluster);
+        restore(&cluster, &file);
+        is_noticed(&cluster, &mut open);
+    }
+}
+
+#[test]
+fn sequences_that_their_owner_sets() {
+    let cluster = with_table();
+    let mut open = owner(&cluster);
+    for (number, set) in [
+        "setval('_snowflake.base', 5)",
+        "setval('_snowflake.number', 1)",
+        "setval('_snowflake.mark', (SELECT last_value FROM _snowflake.mark))",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        next(&mut open);
+        cluster.step_clock(&format!("-{}s", 10 * number));
+        owner(&cluster).batch_execute(&format!("SELECT {set}")).unwrap();
+        is_noticed(&cluster, &mut open);
+    }
+    // These do not say which IDs were made.
+    let list = batch(&mut open, 50);
+    owner(&cluster).batch_execute("SELECT setval('_snowflake.reservation', 5), setval('_snowflake.end', 5)").unwrap();
+    check::rising(&[list, batch(&mut open, 50)].concat());
+}
+
+/// What a crash leaves, what a standby has, and what `pg_upgrade` writes back, was not set back.
+#[test]
+fn crashes_and_upgrades_are_none() {
+    let cluster = with_table();
+    let mut last = highest(&cluster);
+    for _ in 0..4 {
+        cluster.restart(Stop::Kill);
+        let id = next(&mut owner(&cluster));
+        assert!(id > last);
+        last = id;
+        fill(&cluster);
+        cluster.restart(Stop::Kill);
+        cluster.restart(Stop::Kill);
+    }
+    let standby = cluster.standby();
+    cluster.stop(Stop::Kill);
+    standby.promote();
+    next(&mut owner(&standby));
+    // As from 14 to 15, 16, ...
+    let other_major =
+        "SELECT setval('_snowflake.mark', last_value >> 6 << 6 | (last_value + 1) % 32) FROM _snowflake.mark";
+    owner(&standby).batch_execute(other_major).unwrap();
+    next(&mut owner(&standby));
+    thread::sleep(millis(10));
+    next(&mut owner(&standby));
+    let written: bool = value(
+        &mut owner(&standby),
+        "SELECT log_cnt > 0 AND last_value % 64 = current_setting('server_version_num')::integer / 10000 FROM _snowflake.mark",
+    );
+    assert!(written);
+}
+
+/// A reservation that comes with a dump covers IDs that may be in use: no session gives one of them out, not one that has drawn its number
+/// before another session has skipped them.
+#[test]
+fn sessions_at_once_skip_what_a_dump_reserves() {
+    const SESSIONS: usize = 6;
+    const ROUNDS: usize = 40;
+    let cluster = server_of(hosted::options(), NARROW);
+    let mut client = owner(&cluster);
+    let barrier = Barrier::new(SESSIONS + 1);
+    let bounds: Vec<AtomicI64> = (0..ROUNDS).map(|_| AtomicI64::new(0)).collect();
+    let below = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..SESSIONS {
+            scope.spawn(|| {
+                let mut client = owner(&cluster);
+                for bound in &bounds {
+                    // Some have drawn one already.
+                    next(&mut client);
+                    barrier.wait();
+                    let list = batch(&mut client, 10);
+                    barrier.wait();
+                    let bound = bound.load(Ordering::Relaxed);
+                    below.lock().unwrap().extend(list.into_iter().filter(|id| *id < bound));
+                }
+            });
+        }
+        for bound in &bounds {
+            // IDs may be up to ten minutes ahead.
+            let reserved: i64 = value(
+                &mut client,
+                "SELECT setval('_snowflake.reservation', greatest(pg_sequence_last_value('_snowflake.reservation'), \
+                    (extract(epoch FROM clock_timestamp()) * 1000)::bigint + 20000) + 300) + setval('_snowflake.end', 0)",
+            );
+            let first = format!("SELECT snowflake_min_id(to_timestamp({reserved} / 1000.0))");
+            bound.store(value(&mut client, &first), Ordering::Relaxed);
+            barrier.wait();
+            barrier.wait();
+        }
+    });
+    let below = below.into_inner().unwrap();
+    assert!(below.is_empty(), "{} IDs of {}: {below:?}", below.len(), SESSIONS * ROUNDS * 10);
+}
+
+/// Only tables of the caller are read.
+#[test]
+fn tables_of_somebody_else_are_named() {
+    let cluster = with_table();
+    cluster.client().batch_execute("CREATE ROLE mallory LOGIN").unwrap();
+    owner(&cluster).batch_execute("CREATE SCHEMA evil; GRANT ALL ON SCHEMA evil TO mallory").unwrap();
+    cluster
+        .client_of("mallory", DATABASE)
+        .batch_execute(
+            "CREATE FUNCTION evil.trap(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN \
+                IF current_user <> 'mallory' THEN RAISE LOG 'sprung: as %', current_user; END IF; RETURN $1; END $$; \
+             CREATE TABLE evil.events (id bigint PRIMARY KEY DEFAULT snowflake_next(), CHECK (evil.trap(5) > 0)); \
+             CREATE INDEX ON evil.events (evil.trap(7)) WHERE evil.trap(1) > 0; GRANT ALL ON evil.events TO owner; \
+             CREATE TABLE evil.parts (id bigint DEFAULT snowflake_next()) PARTITION BY RANGE (id); \
+             CREATE TABLE evil.part PARTITION OF evil.parts DEFAULT; CREATE INDEX ON evil.part (evil.trap(7)) WHERE evil.trap(1) > 0; \
+             INSERT INTO evil.events DEFAULT VALUES; INSERT INTO evil.parts DEFAULT VALUES",
+        )
+        .unwrap();
+    let configure = |before: &str| {
+        let statements = format!("{before} SELECT snowflake_configure(1)");
+        output(psql(&cluster, "owner", DATABASE).args(["--set=ON_ERROR_STOP=1", "--command", &statements])).errors
+    };
+    assert_eq!(configure(""), "");
+    let said = configure("SELECT setval('_snowflake.base', 5);");
+    assert!(said.contains("WARNING:  tables of other roles were not looked at for IDs above the record"), "{said}");
+    assert!(said.contains("They are evil.events, evil.part. Reading them would run code of theirs."), "{said}");
+    assert!(hostile::sprung(&cluster).is_empty(), "{:?}", hostile::sprung(&cluster));
+    // What the hint says.
+    let theirs: i64 = value(&mut cluster.client_of("mallory", DATABASE), "SELECT max(id) FROM evil.parts");
+    cluster.step_clock("-30s");
+    let hint =
+        said.lines().find_map(|line| line.split_once("their rows: ")).unwrap().1.replace('…', &theirs.to_string());
+    let mut client = owner(&cluster);
+    client.batch_execute(&hint).unwrap();
+    assert!(next(&mut client) > theirs);
+}
+
+/// A number that no clock explains is no reason to make no IDs for years, and none to repeat it.
+#[test]
+fn rows_far_ahead_of_the_clock() {
+    let cluster = with_table();
+    let mut client = owner(&cluster);
+    // Of worker 1, in partitions and inherited tables, too.
+    client
+        .batch_execute(
+            "CREATE TABLE parts (id bigint DEFAULT snowflake_next()) PARTITION BY RANGE (id); \
+             CREATE TABLE part (id bigint); ALTER TABLE parts ATTACH PARTITION part FOR VALUES FROM (0) TO (MAXVALUE); \
+             INSERT INTO parts VALUES (snowflake_encode(now() + interval '1 hour', 1, 0)), (snowflake_encode(now() + interval '2 hours', 2, 0))",
+        )
+        .unwrap();
+    let error = refused(&mut client, "SELECT snowflake_configure(1)", "55000");
+    assert!(error.message().starts_with("table public.part has an ID of this worker that is 3"), "{error:?}");
+    client.batch_execute("SELECT snowflake_configure(3)").unwrap();
+    cluster.step_clock("+3590s");
+    client.batch_execute("SELECT snowflake_configure(1)").unwrap();
+    let above: bool = value(&mut client, "SELECT snowflake_next() > min(id) FROM parts");
+    assert!(above);
+}

@@ -1,33 +1,35 @@
 # pg_snowflake: build, install, test, show. `make help` lists the targets.
 
-PG_CONFIG ?= $(shell scripts/pg-config)
+# Where it is not named, scripts/pg-config says which is taken, each time anew: it may be installed meanwhile.
+PG_CONFIG ?=
+CHOSEN = $(shell PG_CONFIG='$(PG_CONFIG)' scripts/pg-config)
 CARGO ?= cargo
 # What worker IDs can be leased from; less, or nothing, makes a smaller library: REGISTRIES="registry-etcd".
 REGISTRIES ?= registries
 # cargo's profile and directory. `dev` builds in a fraction of the time, and checks its own arithmetic; packages have `dist`.
 PROFILE ?= release
 TARGET ?= target
-export PG_CONFIG
+export PG_CONFIG CARGO
 
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 MAJOR = $(shell PG_CONFIG='$(PG_CONFIG)' scripts/pg-config --major)
-LIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
-EXTENSIONDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)/extension
-BUILD = PGRX_PG_CONFIG_PATH=$(PG_CONFIG) $(CARGO)
-FEATURES = $(shell scripts/cargo-flags) --no-default-features \
+LIBDIR = $(DESTDIR)$(shell $(CHOSEN) --pkglibdir)
+EXTENSIONDIR = $(DESTDIR)$(shell $(CHOSEN) --sharedir)/extension
+BUILD = PGRX_PG_CONFIG_PATH=$(CHOSEN) $(CARGO)
+FEATURES = $(shell CARGO='$(CARGO)' scripts/cargo-flags) --no-default-features \
 	--features "pg$(MAJOR) $(REGISTRIES)"
 BUILT = $(TARGET)/$(subst dev,debug,$(PROFILE))
 STAGE = $(TARGET)/install
 TOOLS = $(shell . scripts/tools && echo $$tools)
 
 .PHONY: help deps deps-test deps-clients build install uninstall demo check test test-all test-assertions test-valgrind test-clients test-clusters \
-	test-extensions test-schemas random-queries soak check-history model simulation \
-	mutants evidence hosted test-hosted bench bench-bundle microbench lint advisories versions docs dist deb test-packages \
+	test-extensions test-mixed test-schemas litmus random-queries soak check-history model simulation \
+	mutants hosted test-hosted bench bench-bundle microbench lint advisories versions docs dist deb test-packages \
 	image test-image clean
 .NOTPARALLEL:
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
 
 deps:
 	@scripts/deps
@@ -73,6 +75,9 @@ test-clients: deps-clients install ## the examples of clients, in examples/, wit
 test-clusters: ## Patroni, active-active, cascades, PgBouncer, on PostgreSQL 17 or later; FAILOVERS=20 for as many, ONLY=patroni for some
 	@FAILOVERS='$(FAILOVERS)' ONLY='$(ONLY)' scripts/test-clusters
 
+test-mixed: deps-test install ## servers of RELEASED_VERSION=0.2.0 and of this one share a registry while they are upgraded and go back, from SEED
+	@RELEASED_VERSION='$(RELEASED_VERSION)' SEED='$(SEED)' scripts/test-mixed
+
 test-schemas: deps-test install ## schemas of others and SCHEMA_COUNT=100 random ones, from SEED, moved in and out; SCHEMAS=directory for more
 	@SCHEMAS='$(SCHEMAS)' SCHEMA_COUNT='$(SCHEMA_COUNT)' SEED='$(SEED)' scripts/test-schemas
 
@@ -81,8 +86,12 @@ random-queries: deps-test install ## rows, work and truth of QUERIES=20000 rando
 		QUERIES=$(or $(QUERIES),20000) SEED=$$seed $(CARGO) test $(shell scripts/cargo-flags tests) --test main -- --nocapture \
 			planner::the_same_rows planner::work::the_same_work planner::work::truth:: || exit; done
 
-soak: deps-test install ## faults at random, for MINUTES=5, FAULTS and IDS from SEED, and the check of its record, kept in RECORD=directory; REGISTRY=etcd (postgres, redis) with leases
-	@SEED='$(SEED)' MINUTES='$(MINUTES)' FAULTS='$(FAULTS)' IDS='$(IDS)' SETS='$(SETS)' REGISTRY='$(REGISTRY)' RECORD='$(RECORD)' \
+litmus: ## the lock-free code's orderings by Arm's model of memory, with herd7: model/litmus
+	@scripts/litmus
+
+soak: deps-test install ## faults at random, for MINUTES=5, FAULTS and IDS from SEED, and the check of its record, kept in RECORD=directory; REGISTRY=etcd (postgres, redis) with leases; SCENARIO=failover and others for one history; EDITION=sql for the extension in SQL
+	@SEED='$(SEED)' MINUTES='$(MINUTES)' FAULTS='$(FAULTS)' IDS='$(IDS)' SETS='$(SETS)' REGISTRY='$(REGISTRY)' \
+		SCENARIO='$(SCENARIO)' EDITION='$(EDITION)' RECORD='$(RECORD)' \
 		$(CARGO) run -q --locked --profile model -p snowflake_test --bin soak
 
 check-history: ## checks the record of a soak once more, in RECORD=directory
@@ -98,9 +107,6 @@ mutants: ## small changes in core and moving, of which each makes a test fail; S
 	@scripts/deps mutants
 	@SAMPLE='$(SAMPLE)' SEED='$(SEED)' FILES='$(FILES)' scripts/mutants
 
-evidence: deps-test install ## what docs/evidence.md tells of, kept in docs/evidence, in two hours; NAMES="model soak-etcd" for some
-	@scripts/evidence $(NAMES)
-
 bench: install ## side by side with what else makes IDs; QUICK=1 for less, ONLY=analytics for one measure, RESULTS=directory
 	@QUICK='$(QUICK)' ONLY='$(ONLY)' RESULTS='$(RESULTS)' $(CARGO) run -q --locked --release -p snowflake_bench
 
@@ -114,11 +120,11 @@ lint: deps ## formatting, clippy, licences, unused crates, the core's package fo
 	@scripts/deps lint
 	$(CARGO) fmt --all --check
 	$(BUILD) clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
-	$(BUILD) clippy --locked $(shell scripts/cargo-flags) --no-default-features --features "pg$(MAJOR)" -- -D warnings
+	$(BUILD) clippy --locked $(shell CARGO='$(CARGO)' scripts/cargo-flags) --no-default-features --features "pg$(MAJOR)" -- -D warnings
 	$(CARGO) clippy --locked -p snowflake_registry --all-features --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked -p snowflake_core --no-deps
 	$(CARGO) package --locked -p snowflake_core --allow-dirty --offline
-	$(TOOLS)/bin/cargo-machete
+	$(TOOLS)/bin/cargo-machete machete
 	$(TOOLS)/bin/cargo-deny --locked check --hide-inclusion-graph licenses bans sources
 	$(TOOLS)/hadolint/bin/hadolint packaging/docker/Dockerfile
 	@scripts/lint-scripts

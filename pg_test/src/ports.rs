@@ -2,14 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, TcpListener, UdpSocket};
+use std::ops::Range;
 use std::sync::Mutex;
 
-/// A port that nobody listens at, and that this process has not given to anybody yet.
+/// Below those that Linux takes for a connection's own end: between two starts of a server, no client has its port.
+const PORTS: Range<u16> = 12_000..32_000;
+
+/// A port that nobody listens at, and that this process has not given to anybody yet; other processes are likely to have chosen others.
 pub fn free_port() -> u16 {
     static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     loop {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        if GIVEN.lock().unwrap().insert(port) {
+        let port = fastrand::u16(PORTS);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() && GIVEN.lock().unwrap().insert(port) {
             return port;
         }
     }

@@ -128,10 +128,12 @@ fn of_row(columns: &[String], mut rest: &[u8], namespace: &str) -> Option<Grant>
     })
 }
 
-/// etcd tells a watcher all that was stored since its first revision, and goes on with what is stored now. The last is our own.
+/// etcd tells a watcher all that was stored since its first revision, and goes on with what is stored now. The last is our own, with a
+/// value that no earlier reading has stored.
 fn of_etcd(server: &Server, namespace: &str) -> Vec<Grant> {
     const LAST: &str = "/pg_snowflake/last";
-    server.etcdctl(&["put", LAST, "x"]);
+    let last = format!("{:032x}", fastrand::u128(..));
+    server.etcdctl(&["put", LAST, &last]);
     let mut watch = Command::new("etcdctl");
     watch.arg(format!("--endpoints=http://{}", server.address())).env("ETCDCTL_API", "3");
     let mut watch =
@@ -144,7 +146,10 @@ fn of_etcd(server: &Server, namespace: &str) -> Vec<Grant> {
         let (action, key, record) = (next(), next(), next());
         assert_eq!(action, "PUT", "{key}");
         if key == LAST {
-            break;
+            if record == last {
+                break;
+            }
+            continue;
         }
         if let Some(worker) = key.strip_prefix(&format!("/pg_snowflake/{namespace}/workers/")) {
             grants.push(of_json(worker, &record));

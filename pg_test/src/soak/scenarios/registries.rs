@@ -379,15 +379,12 @@ pub(super) fn the_registry_is_switched(wanted: &Wanted) {
             // 2. The servers are stopped, or all leases are over.
             if stops {
                 stop_all(stage);
-            }
-            let last: Vec<Grant> = of(&registry, since).collect();
-            // Those that are not stopped may renew once more.
-            registry.kill();
-            if stops {
-                grants.extend(last);
+                grants.extend(of(&registry, since));
+                registry.kill();
                 // Where they are to trust the new one, no lease of one that was killed may go on.
                 thread::sleep(crate::seconds(if trusts { WINDOW } else { 0 }));
             } else {
+                registry.kill();
                 // One that was restarted meanwhile knows of none, but the one from before may go on as long as its window.
                 let is_without = "SELECT lease IN ('none', 'expired') FROM snowflake_status()";
                 for server in &servers {

@@ -31,13 +31,14 @@ done
 rm -rf $left
 "#;
 
-/// A new directory in /tmp. Its name begins with `pgsf-` and this.
+/// A new directory in that of SNOWFLAKE_TEST_DIRECTORY, or else in /tmp. Its name begins with `pgsf-` and this.
 ///
 /// # Panics
 /// Where it cannot be made.
 pub fn directory(name: &str) -> TempDir {
     static PIPE: OnceLock<Mutex<ChildStdin>> = OnceLock::new();
-    let directory = tempfile::Builder::new().prefix(&format!("pgsf-{name}")).tempdir_in("/tmp").unwrap();
+    let place = std::env::var_os("SNOWFLAKE_TEST_DIRECTORY").unwrap_or_else(|| "/tmp".into());
+    let directory = tempfile::Builder::new().prefix(&format!("pgsf-{name}")).tempdir_in(place).unwrap();
     let pipe = PIPE.get_or_init(|| {
         let mut watchdog = Command::new("sh");
         // In a group of its own, as the group that the program is in may be killed, too.

@@ -77,6 +77,7 @@ impl Draft {
              CREATE FUNCTION made(text) RETURNS bigint LANGUAGE sql AS 'SELECT nextval(''shared'') * 100 + length($1)';
              CREATE FUNCTION half(bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT $1 / 2';
              CREATE FUNCTION half_of_four(integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT $1 / 2';
+             CREATE TABLE narrow (key integer);
              CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
         );
         for number in 0..draft.random.usize(6..12) {
@@ -131,7 +132,8 @@ impl Draft {
             kind = "little";
         }
         let width = if kind == "wide" || kind == "little" { "bigint" } else { kind };
-        let is_partitioned = self.once_in(6);
+        let is_partitioned = self.once_in(4);
+        let is_by_key = is_partitioned && self.once_in(2);
         let is_unlogged = !is_partitioned && self.once_in(6);
         let source = self.random.usize(0..9);
         let mut sequence = None;
@@ -157,13 +159,13 @@ impl Draft {
         };
         let is_identity = of_key.contains("IDENTITY");
         let has_default = of_key.contains("DEFAULT ");
-        let is_unique = !is_partitioned && !self.once_in(6);
+        let is_unique = (is_by_key || !is_partitioned) && !self.once_in(6);
         let third = !is_one_owner && self.once_in(5);
         let mut columns = vec![
             format!("{key} {of_key}{}", if is_unique { " PRIMARY KEY" } else { " NOT NULL" }),
             "note text".to_owned(),
         ];
-        if is_partitioned {
+        if is_partitioned && !is_by_key {
             columns.push("at date NOT NULL".to_owned());
         }
         // Not where the table is, and not of what others made it.
@@ -193,7 +195,11 @@ impl Draft {
             references.push((column, format!("REFERENCES {} {action}{late}", parent.name)));
         }
         let what = if is_unlogged { "UNLOGGED TABLE" } else { "TABLE" };
-        let by = if is_partitioned { " PARTITION BY RANGE (at)" } else { "" };
+        let by = match (is_partitioned, is_by_key) {
+            (true, true) => format!(" PARTITION BY RANGE ({key})"),
+            (true, false) => " PARTITION BY RANGE (at)".to_owned(),
+            (false, _) => String::new(),
+        };
         self.add(format!("CREATE {what} {name} ({}){by}", columns.join(", ")));
         for (place, (column, reference)) in references.iter().enumerate() {
             self.add(format!("ALTER TABLE {name} ADD CONSTRAINT fk_{place} FOREIGN KEY ({column}) {reference}"));
@@ -207,7 +213,9 @@ impl Draft {
                 self.add(format!("ALTER TABLE {name} DISABLE TRIGGER ALL"));
             }
         }
-        if is_partitioned {
+        if is_by_key {
+            self.partitions_by_key(number, &name);
+        } else if is_partitioned {
             self.partitions(number, &name, key, &of_key);
         } else if self.once_in(5) && !is_identity {
             self.heirs(number, &name, key, has_default);
@@ -245,6 +253,20 @@ impl Draft {
                 1 if of_key.contains("DEFAULT") => self.add(format!("ALTER TABLE {part} ALTER {key} DROP DEFAULT")),
                 _ => {}
             }
+        }
+    }
+
+    /// By the old key: some have no partition for new IDs.
+    fn partitions_by_key(&mut self, number: usize, name: &str) {
+        let first = self.one_of(&["MINVALUE", "-30000"]);
+        let last = self.one_of(&[
+            "FOR VALUES FROM (10000) TO (30000)",
+            "FOR VALUES FROM (10000) TO (30000)",
+            "FOR VALUES FROM (10000) TO (MAXVALUE)",
+            "DEFAULT",
+        ]);
+        for (place, bounds) in [&format!("FOR VALUES FROM ({first}) TO (10000)"), last].into_iter().enumerate() {
+            self.add(format!("CREATE TABLE of_key_{number}_{place} PARTITION OF {name} {bounds}"));
         }
     }
 
@@ -306,6 +328,21 @@ impl Draft {
             if self.once_in(5) {
                 self.add(statement);
             }
+        }
+        // Some cannot take an ID: in a variable, in an argument, in a column.
+        let takes = [
+            format!("DECLARE k integer; BEGIN k := NEW.{key}; RETURN NEW; END"),
+            format!("DECLARE k bigint := NEW.{key}; BEGIN RETURN NEW; END"),
+            format!("BEGIN PERFORM half_of_four(NEW.{key}); RETURN NEW; END"),
+            format!("BEGIN PERFORM half(NEW.{key}); RETURN NEW; END"),
+            format!("DECLARE r record; BEGIN r := NEW; INSERT INTO narrow VALUES (r.{key}); RETURN NEW; END"),
+        ];
+        if self.once_in(4) {
+            let body = takes[self.random.usize(0..takes.len())].replace('\'', "''");
+            self.add(format!(
+                "CREATE FUNCTION takes_{number}() RETURNS trigger LANGUAGE plpgsql AS '{body}'; \
+                 CREATE TRIGGER takes BEFORE INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION takes_{number}()"
+            ));
         }
         if is_unique && self.once_in(4) {
             self.add(format!("CREATE UNIQUE INDEX with_note_{number} ON {name} ({key}) INCLUDE (note)"));

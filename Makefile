@@ -23,9 +23,9 @@ STAGE = $(TARGET)/install
 TOOLS = $(shell . scripts/tools && echo $$tools)
 
 .PHONY: help deps deps-test deps-clients build install uninstall demo check test test-all test-assertions test-valgrind test-clients test-clusters \
-	test-extensions test-mixed test-schemas litmus random-queries soak check-history model simulation \
+	test-extensions test-mixed test-platforms test-schemas litmus random-queries soak check-history model simulation \
 	mutants hosted test-hosted bench bench-bundle microbench lint advisories versions docs dist deb test-packages \
-	image test-image clean
+	image test-image test-container clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -77,6 +77,9 @@ test-clusters: ## Patroni, active-active, cascades, PgBouncer, on PostgreSQL 17 
 
 test-mixed: deps-test install ## servers of RELEASED_VERSION=0.2.0 and of this one share a registry while they are upgraded and go back, from SEED
 	@RELEASED_VERSION='$(RELEASED_VERSION)' SEED='$(SEED)' scripts/test-mixed
+
+test-platforms: ## other systems, made by debootstrap: PLATFORMS="debian-12 debian-13 debian-14", each with its own PostgreSQL; SHORT=1 for less
+	@SHORT='$(SHORT)' scripts/test-platforms $(PLATFORMS)
 
 test-schemas: deps-test install ## schemas of others and SCHEMA_COUNT=100 random ones, from SEED, moved in and out; SCHEMAS=directory for more
 	@SCHEMAS='$(SCHEMAS)' SCHEMA_COUNT='$(SCHEMA_COUNT)' SEED='$(SEED)' scripts/test-schemas
@@ -172,6 +175,9 @@ image: ## the extension image that CloudNativePG mounts, in target/image; POSTGR
 
 test-image: image ## what is in it, and a PostgreSQL without pg_snowflake that uses it
 	@scripts/test-image
+
+test-container: ## the Dockerfile, built without a container engine, and the servers of examples/compose
+	@scripts/test-container
 
 clean: ## remove what was built
 	$(CARGO) clean

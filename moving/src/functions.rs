@@ -4,7 +4,7 @@
 //! A session keeps the plans of a function in PL/pgSQL, and with them the type that a column of a row variable had, such as that of
 //! `NEW.id`. After the column has become wider, each call fails in this session, until the function's own row of the catalogue changes.
 
-use crate::{Actor, Facts, MovePlan, MoveStep, Oid, Waiver};
+use crate::{Actor, Column, Facts, MovePlan, MoveStep, Oid, Waiver};
 
 mod text;
 
@@ -17,6 +17,8 @@ pub struct Function {
     pub name: String,
     /// What calls it for a row: `trigger t on table public.orders`. None where it only names a table.
     pub callers: Vec<String>,
+    /// The tables whose rows are `NEW` and `OLD` there.
+    pub row_tables: Vec<Oid>,
     /// Its text.
     pub source: String,
     /// Whether it is one of PL/pgSQL.
@@ -45,9 +47,12 @@ fn narrowing(facts: &Facts, function: &Function) -> Vec<String> {
     if !function.is_plpgsql {
         return Vec::new();
     }
-    let columns: Vec<String> = facts.columns.iter().map(|column| text::unquoted(&column.name)).collect();
+    let names = |is_meant: &dyn Fn(&Column) -> bool| -> Vec<String> {
+        facts.columns.iter().filter(|column| is_meant(column)).map(|column| text::unquoted(&column.name)).collect()
+    };
+    let of_rows = names(&|column| function.row_tables.contains(&column.relation));
     let name = &function.name;
-    let lines = text::narrowing(&function.source, &columns).into_iter();
+    let lines = text::narrowing(&function.source, &names(&|_| true), &of_rows).into_iter();
     lines
         .map(|(number, line)| {
             format!("line {number} of function {name} may put the key into a variable that is too small: {line}")

@@ -939,6 +939,7 @@ fn what_the_catalogue_shows_to_break_inserts_can_be_waived() {
         oid: Oid(9),
         name: "f()".to_owned(),
         callers: vec!["trigger w on table t".to_owned()],
+        row_tables: vec![Oid(2)],
         source: "DECLARE v integer; BEGIN v := NEW.id; END".to_owned(),
         is_plpgsql: true,
         renewal: None,

@@ -19,6 +19,11 @@ fn servers() -> [Cluster; 2] {
     [with_library, hosted::server()]
 }
 
+/// Whether an owner may disable a partition's copy of a trigger of its table.
+fn disables_copies(client: &mut Client) -> bool {
+    value(client, "SELECT current_setting('server_version_num')::integer >= 150000")
+}
+
 fn owner(cluster: &Cluster) -> Client {
     cluster.client_of("owner", DATABASE)
 }
@@ -46,8 +51,14 @@ fn the_hint_of_the_error_moves_rows_column_by_column() {
         let create =
             "SELECT snowflake_create_partitions('events', '1 day', '2026-01-01 00:00+00', '2026-02-01 00:00+00')";
         let hint = refused(&mut client, create, "23514").hint().unwrap().to_owned();
-        let call = &hint[hint.find("CALL ").unwrap()..hint.find("; then").unwrap()];
-        client.batch_execute(&call.replace("...", "'1 day'")).unwrap();
+        let call = &hint[hint.find("CALL ").unwrap()..hint.find("; then").unwrap()].replace("...", "'1 day'");
+        let owners_disable = disables_copies(&mut client);
+        if !owners_disable {
+            let hint = refused(&mut client, call, "0A000").hint().unwrap().to_owned();
+            assert!(hint.starts_with("Drop the triggers"), "{hint}");
+            client.batch_execute("DROP TRIGGER t ON events").unwrap();
+        }
+        client.batch_execute(call).unwrap();
         let differing = "SELECT count(*) FROM ((TABLE before EXCEPT ALL TABLE events) UNION ALL (TABLE events EXCEPT ALL TABLE before)) AS d";
         assert_eq!(value::<i64>(&mut client, differing), 0);
         assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM rest"), 0);
@@ -55,7 +66,7 @@ fn the_hint_of_the_error_moves_rows_column_by_column() {
             &mut client,
             "SELECT string_agg(tgname || tgenabled::text, ' ' ORDER BY tgname, tgrelid) FROM pg_trigger WHERE NOT tgisinternal",
         );
-        assert_eq!(enabled, "ownA tO tO tO tO tO");
+        assert_eq!(enabled, if owners_disable { "ownA tO tO tO tO tO" } else { "ownA" });
         assert_eq!(client.query(create, &[]).unwrap().len(), 28);
     }
 }
@@ -221,6 +232,9 @@ fn random_tables_in_use() {
     let mut draw = Rng::with_seed(seed);
     let tables: usize = std::env::var("TABLES").map_or(4, |tables| tables.parse().unwrap());
     for cluster in servers() {
+        if !disables_copies(&mut cluster.client()) {
+            cluster.client().batch_execute("ALTER ROLE owner SUPERUSER").unwrap();
+        }
         for table in 0..tables {
             let schema = format!("s{table}");
             let script = random_table(&mut draw, &schema);

@@ -62,6 +62,28 @@ fn an_update_is_taken_back_by_the_statements_of_the_page() {
 }
 
 /// In the order of the page: while a default or a view uses it, the extension is not dropped.
+/// Each message of the quick start's table that this server can be brought to.
+#[test]
+fn messages_of_an_installation_have_a_row() {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/quick-start.md")).unwrap();
+    let rows: Vec<&str> = page.lines().skip_while(|line| *line != "## If it does not work").collect();
+    let is_there = |error: postgres::Error| {
+        let error = error.as_db_error().unwrap().message().to_owned();
+        assert!(rows.iter().any(|row| row.contains(&format!("`{error}`"))), "{error}");
+    };
+    let other = Cluster::options().not_preloaded().start();
+    let mut client = other.client();
+    client.batch_execute("CREATE ROLE clerk").unwrap();
+    client.batch_execute("CREATE DATABASE of_nobody").unwrap();
+    let next = "SELECT snowflake_next()";
+    is_there(client.batch_execute(next).unwrap_err());
+    is_there(other.client_of("postgres", "of_nobody").batch_execute(next).unwrap_err());
+    client.batch_execute("DROP EXTENSION pg_snowflake; SET ROLE clerk").unwrap();
+    is_there(client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap_err());
+    let without_worker = Cluster::options().set("pg_snowflake.worker_id = -1").start();
+    is_there(without_worker.client().batch_execute(next).unwrap_err());
+}
+
 #[test]
 fn it_is_uninstalled_by_the_steps_of_the_page() {
     let cluster = Cluster::options().start();

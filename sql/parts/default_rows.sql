@@ -57,17 +57,21 @@ COMMENT ON FUNCTION _snowflake.check_default_partition(regclass, regclass) IS
     'part of snowflake_partition_default_rows(): refuses to move rows of a default partition where that cannot be done';
 
 -- The statements that disable the triggers of a table and its partitions that fire for an event, a bit of pg_trigger.tgtype, or enable them
--- as they are now; or the same for what these triggers are on a partition that is not there yet. But for those of foreign keys.
-CREATE FUNCTION _snowflake.triggers(tbl regclass, event integer, partition text, OUT off text[], OUT as_now text[])
+-- as they are now; or the same for what these triggers are on a partition that is not there yet. But for those of foreign keys. And whether
+-- some are a partition's copies of its table's: these are the system's, up to PostgreSQL 14.
+CREATE FUNCTION _snowflake.triggers(tbl regclass, event integer, partition text, OUT off text[], OUT as_now text[], OUT has_copies boolean)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
     AS $$
     SELECT coalesce(array_agg(format('ALTER TABLE %s DISABLE TRIGGER %I', name, tgname) ORDER BY oid), '{}'),
         coalesce(array_agg(format('ALTER TABLE %s ENABLE %sTRIGGER %I', name,
-            CASE tgenabled WHEN 'A' THEN 'ALWAYS ' WHEN 'R' THEN 'REPLICA ' END, tgname) ORDER BY oid), '{}')
+            CASE tgenabled WHEN 'A' THEN 'ALWAYS ' WHEN 'R' THEN 'REPLICA ' END, tgname) ORDER BY oid), '{}'),
+        coalesce(bool_or(tgparentid <> 0 OR partition IS NOT NULL), false)
     FROM (
         SELECT g.*, coalesce(partition, format('%I.%I', n.nspname, c.relname)) AS name
         FROM pg_trigger AS g JOIN pg_class AS c ON c.oid = g.tgrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & event <> 0
+        WHERE (NOT g.tgisinternal OR g.tgparentid <> 0 AND (g.tgconstraint = 0
+                OR EXISTS (SELECT FROM pg_constraint AS k WHERE k.oid = g.tgconstraint AND k.contype = 't')))
+            AND g.tgenabled <> 'D' AND g.tgtype & event <> 0
             AND CASE WHEN partition IS NULL THEN g.tgrelid IN (SELECT relid FROM pg_partition_tree(tbl))
                 ELSE g.tgrelid = tbl AND g.tgtype & 1 = 1 END
     ) AS firing
@@ -86,8 +90,8 @@ CREATE FUNCTION _snowflake.is_plain_partition(parent regclass, rest regclass) RE
         AND r.relreplident <> 'i' AND r.reloftype = 0
         AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid IN (rest, parent) AND attacl IS NOT NULL)
         AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = rest AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = indexrelid))
-        AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = rest AND NOT tgisinternal AND (tgparentid = 0
-            OR tgenabled <> (SELECT p.tgenabled FROM pg_trigger AS p WHERE p.oid = pg_trigger.tgparentid)))
+        AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = rest AND CASE WHEN tgparentid = 0 THEN NOT tgisinternal
+            ELSE tgenabled <> (SELECT p.tgenabled FROM pg_trigger AS p WHERE p.oid = pg_trigger.tgparentid) END)
         AND NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = rest AND contype IN ('c', 'f') AND conislocal)
         AND NOT EXISTS (SELECT FROM pg_publication_rel WHERE prrelid = rest)
         AND NOT EXISTS (SELECT FROM pg_statistic_ext WHERE stxrelid = rest)
@@ -259,6 +263,14 @@ BEGIN
     condition := format('%1$I >= %2$s AND %1$I < %3$s', t.col, lower, until);
     deleting := _snowflake.triggers(d.tbl, 8, NULL);
     inserting := _snowflake.triggers(parent, 4, quoted);
+    IF current_setting('server_version_num')::integer < 150000 AND (deleting.has_copies OR inserting.has_copies)
+        AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
+    THEN
+        RAISE feature_not_supported USING MESSAGE = format('triggers of partitions of table %s cannot be disabled', t.quoted),
+            DETAIL = 'They would run for each row that is moved. On PostgreSQL 14, only superusers can disable a partition''s copy of a '
+                'trigger.',
+            HINT = 'Drop the triggers of the table for each row, and create them again afterwards.';
+    END IF;
     statements := format('CREATE TEMPORARY TABLE snowflake_default_rows AS SELECT %s FROM %s WHERE %s', cols, d.quoted, condition)
         || deleting.off || format('DELETE FROM %s WHERE %s', d.quoted, condition) || deleting.as_now
         || format('CREATE %sTABLE %s PARTITION OF %s FOR VALUES FROM (%s) TO (%s)', CASE t.relpersistence WHEN 't' THEN 'TEMPORARY ' END,

@@ -29,15 +29,19 @@ pub fn unquoted(name: &str) -> String {
     }
 }
 
-/// The lines, with their numbers, in which one of these columns gets into a variable of type integer or smallint, or is cast to it.
-pub fn narrowing(source: &str, columns: &[String]) -> Vec<(usize, String)> {
+/// The lines, with their numbers, in which one of these columns gets into a variable of type integer or smallint, or is cast to it. What NEW and
+/// OLD have of them is `of_rows`.
+pub fn narrowing(source: &str, columns: &[String], of_rows: &[String]) -> Vec<(usize, String)> {
     let tokens = tokens(source);
     let variables: Vec<&str> = tokens.windows(3).filter_map(small_variable).collect();
     let is_small = |token: &Token| token.is_name && variables.contains(&&*token.text);
-    let is_key = |token: &Token| token.is_name && columns.contains(&token.text);
     let mut numbers = Vec::new();
     for statement in tokens.split(ends_statement) {
-        let mut keys = statement.iter().enumerate().filter(|(_, token)| is_key(token));
+        let is_key = |&(place, token): &(usize, &Token)| {
+            let is_of_row = matches!(&statement[place.saturating_sub(2)..place], [row, dot] if dot.is(".") && (row.is("new") || row.is("old")));
+            token.is_name && if is_of_row { of_rows } else { columns }.contains(&token.text)
+        };
+        let mut keys = statement.iter().enumerate().filter(is_key);
         let is_cast = |&(place, _): &(usize, &Token)| matches!(&statement[place + 1..], [colons, of_type, ..] if colons.is("::") && of_type.is_small_type());
         // What an assignment has on its right.
         let assigned = statement.iter().position(|token| token.is(":=") || token.is("=") || token.is("default"));
@@ -114,8 +118,8 @@ mod tests {
     use super::narrowing;
 
     fn lines(source: &str) -> Vec<usize> {
-        let columns = ["id".to_owned(), "Ord Id".to_owned()];
-        narrowing(source, &columns).into_iter().map(|(number, _)| number).collect()
+        let columns = ["id", "Ord Id", "other_id"].map(str::to_owned);
+        narrowing(source, &columns, &columns[..2]).into_iter().map(|(number, _)| number).collect()
     }
 
     #[test]
@@ -130,12 +134,15 @@ mod tests {
             "SELECT id INTO STRICT v FROM orders;",
             "PERFORM f(NEW.id::integer);",
             "IF true THEN v := NEW.\"Ord Id\"; END IF;",
+            "SELECT other_id INTO v FROM others;",
         ] {
             assert_eq!(lines(&body(found)), [7], "{found}");
         }
         for other in [
             "w := NEW.id;",
             "v := NEW.n;",
+            "v := NEW.other_id;",
+            "v := OLD . other_id;",
             "-- v := NEW.id;",
             "/* v := NEW.id; */ NULL;",
             "w := NEW.id; v := 3;",

@@ -132,8 +132,8 @@ impl Draft {
             kind = "little";
         }
         let width = if kind == "wide" || kind == "little" { "bigint" } else { kind };
-        let is_partitioned = self.once_in(4);
-        let is_by_key = is_partitioned && self.once_in(2);
+        let is_partitioned = self.once_in(5);
+        let is_by_key = is_partitioned && self.once_in(3);
         let is_unlogged = !is_partitioned && self.once_in(6);
         let source = self.random.usize(0..9);
         let mut sequence = None;
@@ -337,7 +337,7 @@ impl Draft {
             format!("BEGIN PERFORM half(NEW.{key}); RETURN NEW; END"),
             format!("DECLARE r record; BEGIN r := NEW; INSERT INTO narrow VALUES (r.{key}); RETURN NEW; END"),
         ];
-        if self.once_in(4) {
+        if self.once_in(8) {
             let body = takes[self.random.usize(0..takes.len())].replace('\'', "''");
             self.add(format!(
                 "CREATE FUNCTION takes_{number}() RETURNS trigger LANGUAGE plpgsql AS '{body}'; \

@@ -216,6 +216,7 @@ fn functions(client: &SpiClient, tables: &[pg_sys::Oid]) -> Result<Vec<Function>
             is_plpgsql: flag(row, 5)?,
             renewal: maybe_text(row, 6)?,
             owner: oid(row, 7)?,
+            row_tables: oids(row, 8)?,
         })
     })
 }

@@ -1,5 +1,5 @@
 -- Functions that run for a row of the tables ($1), with what calls them, and those in whose source one of these, or a sequence of one of
--- their columns, is named. The statement has sessions compile a function of PL/pgSQL again, and changes nothing.
+-- their columns, is named. The tables are those whose rows are NEW and OLD there. The statement has sessions compile a function of PL/pgSQL again, and changes nothing.
 WITH RECURSIVE types (type) AS (
     SELECT atttypid FROM pg_attribute WHERE attrelid = ANY ($1) AND NOT attisdropped
     UNION SELECT typbasetype FROM types JOIN pg_type ON oid = type AND typtype = 'd'
@@ -30,7 +30,7 @@ SELECT p.oid, p.oid::regprocedure::text, ARRAY(SELECT caller FROM called c WHERE
     THEN CASE prokind
         WHEN 'p' THEN format('ALTER PROCEDURE %s SECURITY %s', p.oid::regprocedure, CASE WHEN prosecdef THEN 'DEFINER' ELSE 'INVOKER' END)
         ELSE format('ALTER FUNCTION %s COST %s', p.oid::regprocedure, procost) END
-    END, proowner
+    END, proowner, ARRAY(SELECT DISTINCT tgrelid FROM pg_trigger WHERE tgfoid = p.oid AND tgrelid = ANY ($1))
 FROM pg_proc p JOIN pg_language l ON l.oid = prolang
 WHERE p.oid IN (SELECT function FROM called UNION SELECT function FROM named) AND lanname NOT IN ('c', 'internal') AND p.oid >= 16384
 ORDER BY 2

@@ -152,7 +152,7 @@ fn several_owners(table: &str) -> ErrorReport {
 fn not_readable(table: &str, column: &str) -> ErrorReport {
     let message = format!("the values of column {column} of table {table} may not be read");
     error(ERRCODE_INSUFFICIENT_PRIVILEGE, &message)
-        .set_hint("This takes the privilege SELECT on the column, and no row-level security that concerns the role.")
+        .set_hint("This needs SELECT on the column, and no row-level security that applies to the role.")
 }
 
 // What stands in the way of a plan.
@@ -253,11 +253,11 @@ fn other_default(column: &str) -> ErrorReport {
 fn unwritable(table: &str, problem: &str, detail: Option<String>, is_made: bool) -> ErrorReport {
     let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
     error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &format!("rows of table {table} could not be written any more"))
-        .set_detail(format!("A row was tried, which could be written before: {problem}{detail}"))
+        .set_detail(format!("A test row failed that could be written before the move: {problem}{detail}"))
         .set_hint(if is_made {
-            "The table is moved all the same, as pg_snowflake.waive says. Mend what failed."
+            "The table is moved anyway, because of pg_snowflake.waive. Fix what failed."
         } else {
-            "Nothing was changed. Mend what failed, or SET pg_snowflake.probe = off to move the table without a try."
+            "Nothing was changed. Fix what failed, or SET pg_snowflake.probe = off to move the table without a try."
         })
 }
 

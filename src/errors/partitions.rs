@@ -197,7 +197,7 @@ fn bad_ahead(now: i64, until: i64, problem: PiecesError, layout: &Layout) -> Err
         PiecesError::SinceOutOfRange => report.set_hint("That is what the server's clock says. Set it right."),
         PiecesError::UntilOutOfRange => report.set_hint("Give a shorter ahead."),
         PiecesError::TooMany(_) => report
-            .set_detail(format!("No more than {MAX_AHEAD} partitions of the time ahead are looked for."))
+            .set_detail(format!("At most {MAX_AHEAD} future partitions are looked for."))
             .set_hint("Give a longer every, or a shorter ahead."),
         _ => report,
     }

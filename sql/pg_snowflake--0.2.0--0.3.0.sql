@@ -195,8 +195,8 @@ COMMENT ON FUNCTION _snowflake.check_default_partition(regclass, regclass) IS
     'part of snowflake_partition_default_rows(): refuses to move rows of a default partition where that cannot be done';
 
 -- The statements that disable the triggers of a table and its partitions that fire for an event, a bit of pg_trigger.tgtype, or enable them
--- as they are now; or the same for what these triggers are on a partition that is not there yet. But for those of foreign keys. And whether
--- some are a partition's copies of its table's: these are the system's, up to PostgreSQL 14.
+-- as they are now; or the same for what these triggers are on a partition that is not there yet. Those of foreign keys are left out.
+-- has_copies: whether some are a partition's copies of its table's triggers, which only superusers can disable up to PostgreSQL 14.
 CREATE FUNCTION _snowflake.triggers(tbl regclass, event integer, partition text, OUT off text[], OUT as_now text[], OUT has_copies boolean)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
     AS $$
@@ -407,7 +407,7 @@ BEGIN
         RAISE feature_not_supported USING MESSAGE = format('triggers of partitions of table %s cannot be disabled', t.quoted),
             DETAIL = 'They would run for each row that is moved. On PostgreSQL 14, only superusers can disable a partition''s copy of a '
                 'trigger.',
-            HINT = 'Drop the triggers of the table for each row, and create them again afterwards.';
+            HINT = 'Drop the triggers that the table has FOR EACH ROW, and create them again afterwards.';
     END IF;
     statements := format('CREATE TEMPORARY TABLE snowflake_default_rows AS SELECT %s FROM %s WHERE %s', cols, d.quoted, condition)
         || deleting.off || format('DELETE FROM %s WHERE %s', d.quoted, condition) || deleting.as_now

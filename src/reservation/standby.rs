@@ -24,8 +24,8 @@ use pgrx::pg_sys::{self, XLogRecPtr};
 /// Where the statement is cancelled or the session terminated, PostgreSQL's own error ends the call.
 pub fn confirm(position: XLogRecPtr) -> Confirmed {
     let level = asked();
-    // Where this session has not read yet that standbys are named now, it waits for the position itself. Others may, too: that is equal in
-    // the queue, which is no harm, but for an assertion of PostgreSQL's, which wants it to rise.
+    // Where this session has not read yet that standbys are named now, it waits for the position itself. Another may wait for the same one.
+    // Two equal positions in PostgreSQL's queue are harmless, but fail an assertion in builds that have assertions.
     let own = (level != HERE && names_standbys() && !standbys_have(level, position)).then(wal::mark);
     while level != HERE && !standbys_have(level, position) {
         check_for_interrupts!();

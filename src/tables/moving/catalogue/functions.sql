@@ -1,5 +1,6 @@
 -- Functions that run for a row of the tables ($1), with what calls them, and those in whose source one of these, or a sequence of one of
--- their columns, is named. The tables are those whose rows are NEW and OLD there. The statement has sessions compile a function of PL/pgSQL again, and changes nothing.
+-- their columns, is named. The statement has sessions compile a function of PL/pgSQL again, and changes nothing. The last column has the tables
+-- whose rows are NEW and OLD in the function.
 WITH RECURSIVE types (type) AS (
     SELECT atttypid FROM pg_attribute WHERE attrelid = ANY ($1) AND NOT attisdropped
     UNION SELECT typbasetype FROM types JOIN pg_type ON oid = type AND typtype = 'd'

@@ -232,7 +232,7 @@ fn find_obstacles(plan: &mut MovePlan, facts: &Facts, widened: &[&Column], wish:
             let [first, second] = [first, second].map(|&oid| facts.name(oid));
             plan.hinder(
                 format!("{name} cannot change its type because it is inherited from both {first} and {second}"),
-                "PostgreSQL changes no column that has two parents: end one of the inheritances by NO INHERIT.",
+                "PostgreSQL cannot change a column that is inherited from two tables: end one of the two by ALTER TABLE ... NO INHERIT.",
             );
         }
     }

@@ -59,7 +59,7 @@ pub fn check(plan: &mut MovePlan, facts: &Facts, waived: &[Waiver]) {
             waived,
             Waiver::Casts,
             &format!("{cast}, into which no new ID fits"),
-            "Make such an expression again without the cast.",
+            "Recreate such an expression without the cast.",
         );
     }
     for check in &facts.refused_by_checks {

@@ -29,7 +29,7 @@ pub fn check(plan: &mut MovePlan, facts: &Facts) {
     if let Some(obstacle) = shut_out(facts) {
         plan.hinder(
             obstacle,
-            "Only a superuser can grant EXECUTE on snowflake_next(). Or revoke INSERT from such roles.",
+            "Have a superuser grant EXECUTE on snowflake_next() to such roles, or revoke INSERT from them.",
         );
     }
 }

@@ -14,7 +14,7 @@ pub fn open_plain(path: &Path) -> Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(Error::new(ErrorKind::InvalidInput, "it is no plain file")),
+        false => Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
     }
 }
 

@@ -90,9 +90,9 @@ fn what_is_no_file_of_certificates_keeps_nobody_waiting() {
     std::fs::File::create(&long).unwrap().set_len(1 << 30).unwrap();
     for kind in Kind::ALL {
         for (path, what) in [
-            (pipe.as_path(), "it is no plain file"),
-            (Path::new("/dev/zero"), "it is no plain file"),
-            (directory.path(), "it is no plain file"),
+            (pipe.as_path(), "it is not a regular file"),
+            (Path::new("/dev/zero"), "it is not a regular file"),
+            (directory.path(), "it is not a regular file"),
             (&long, "it is too long"),
         ] {
             let path = path.display();

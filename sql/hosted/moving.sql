@@ -70,8 +70,8 @@ BEGIN
         RETURN;
     ELSIF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE active_sql_transaction USING MESSAGE = 'a table can be moved in a READ COMMITTED transaction only',
-            DETAIL = 'In others, the snapshot does not show what was committed before the tables were locked.',
-            HINT = 'BEGIN ISOLATION LEVEL READ COMMITTED;';
+            DETAIL = 'At other levels, the snapshot is older than the locks, and does not show what others committed in between.',
+            HINT = 'Begin the transaction with BEGIN ISOLATION LEVEL READ COMMITTED;';
     END IF;
     EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', (SELECT string_agg(format('ONLY %I.%I', n.nspname, t.relname), ', ' ORDER BY t.oid)
         FROM _snowflake.family_of(k.tbl) AS f JOIN pg_class AS t ON t.oid = f JOIN pg_namespace AS n ON n.oid = t.relnamespace

@@ -281,7 +281,7 @@ BEGIN
                     OR e.upper > piece_start AND e.upper < piece_end AND _snowflake.whole_time(e.upper, l) IS NULL
                 ORDER BY e.lower LIMIT 1;
             IF FOUND THEN
-                RAISE invalid_object_definition USING MESSAGE = format('partition "%s" is in the way, and is no range of time', p.relname),
+                RAISE invalid_object_definition USING MESSAGE = format('partition "%s" is in the way, and is not a range of time', p.relname),
                     DETAIL = format('It holds IDs %s. A range of time begins and ends with the first ID of an instant.',
                         _snowflake.range(p."from", p."to", l)),
                     HINT = format('Create the partition beside it by hand, with its bound: CREATE TABLE ... PARTITION OF %s FOR VALUES '

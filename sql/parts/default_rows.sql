@@ -36,7 +36,7 @@ BEGIN
         WHERE t.relkind NOT IN ('r', 'p') OR EXISTS (SELECT FROM pg_rewrite WHERE ev_class = t.oid) ORDER BY t.oid LIMIT 1;
     IF FOUND THEN
         RAISE wrong_object_type USING MESSAGE = format('rows of %s cannot be moved', c.quoted),
-            DETAIL = CASE c.relkind WHEN 'f' THEN 'It is a foreign table: rows would be in no transaction while they are moved.'
+            DETAIL = CASE c.relkind WHEN 'f' THEN 'It is a foreign table: its rows cannot be moved in one transaction.'
                 ELSE 'It has rules, which would run for each row that is moved.' END,
             HINT = 'Move its rows yourself, or detach it.';
     END IF;
@@ -48,7 +48,7 @@ BEGIN
     IF FOUND THEN
         RAISE dependent_objects_still_exist USING
             MESSAGE = format('rows to which foreign key "%s" of table %s refers cannot be moved', c.conname, c.quoted),
-            DETAIL = 'To PostgreSQL, a row that is moved is one that is deleted, and another one.',
+            DETAIL = 'To PostgreSQL, a row that is moved to another partition is deleted and inserted again.',
             HINT = format('Drop the foreign key, and add it again afterwards: ALTER TABLE %1$s DROP CONSTRAINT %2$I; and '
                 'ALTER TABLE %1$s ADD CONSTRAINT %2$I %3$s;', c.quoted, c.conname, c.definition);
     END IF;

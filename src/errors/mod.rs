@@ -144,8 +144,8 @@ impl Error {
                 ERRCODE_FEATURE_NOT_SUPPORTED,
                 "another extension plans with an index that pg_snowflake has described for the planner alone",
             )
-            .set_detail("There is no such index: it only says what statistics there are.")
-            .set_hint("Plan such queries with SET pg_snowflake.plan_by_time = off, and report the extension's name."),
+            .set_detail("The index does not exist. It only gives the planner statistics of the time.")
+            .set_hint("SET pg_snowflake.plan_by_time = off for such queries, and report the extension's name."),
         }
     }
 }

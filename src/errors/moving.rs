@@ -113,8 +113,8 @@ fn bad_views(text: &str) -> ErrorReport {
 
 fn isolation() -> ErrorReport {
     error(ERRCODE_ACTIVE_SQL_TRANSACTION, "a table can be moved in a READ COMMITTED transaction only")
-        .set_detail("In others, the snapshot does not show what was committed before the tables were locked.")
-        .set_hint("BEGIN ISOLATION LEVEL READ COMMITTED;")
+        .set_detail("At other levels, the snapshot is older than the locks, and does not show what others committed in between.")
+        .set_hint("Begin the transaction with BEGIN ISOLATION LEVEL READ COMMITTED;")
 }
 
 // What others did meanwhile.

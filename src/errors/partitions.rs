@@ -282,7 +282,7 @@ fn overlap(there: &Partition, wanted: &Partition, layout: &Layout) -> ErrorRepor
 }
 
 fn no_time(Partition { parent, name, ids }: &Partition, layout: &Layout) -> ErrorReport {
-    let message = format!("partition \"{name}\" is in the way, and is no range of time");
+    let message = format!("partition \"{name}\" is in the way, and is not a range of time");
     error(ERRCODE_INVALID_OBJECT_DEFINITION, &message)
         .set_detail(format!(
             "It holds IDs {}. A range of time begins and ends with the first ID of an instant.",

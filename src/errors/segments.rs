@@ -130,7 +130,7 @@ impl SegmentError {
                 )
             }
             Self::Dropped { tag } => error(ERRCODE_UNDEFINED_OBJECT, &format!("segment \"{tag}\" was dropped"))
-                .set_hint("Where it is created again, with snowflake_segment_create(), it goes on above what was used."),
+                .set_hint("Create it again with snowflake_segment_create(): it goes on above what was used."),
             Self::Exists { tag } => error(ERRCODE_DUPLICATE_OBJECT, &format!("segment \"{tag}\" already exists")),
             Self::UsedUp { tag, last } => {
                 error(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, &format!("segment \"{tag}\" is used up"))

@@ -165,7 +165,7 @@ pub fn settings_at_odds() {
     if settings::registry::window() > settings::max_lead() {
         warn(
             "pg_snowflake.registry_window is longer than pg_snowflake.max_lead".to_owned(),
-            "After a crash, a server may have to start where its old lease ends, which is too far ahead of the clock then.",
+            "After a crash, a server may have to go on where its old lease ends. If that is more than max_lead ahead of the clock, calls wait or fail.",
             "Make the window shorter, or max_lead longer.",
         );
     }
@@ -191,7 +191,7 @@ pub fn exposures(exposures: &[String]) {
         let code = PgSqlErrorCode::ERRCODE_WARNING;
         ErrorReport::new(code, "the registry of worker IDs gives a role more rights than it needs", "")
             .set_detail(exposure)
-            .set_hint("Whoever has them may come by leases, or have code run as another role: see docs/security.md.")
+            .set_hint("With them, a role can take leases over, or have code run as another role: see docs/security.md.")
             .report(PgLogLevel::WARNING);
     }
 }
@@ -237,12 +237,12 @@ pub fn protection(protection: Protection, url: &Url) {
         Protection::Local | Protection::Verified => {}
         Protection::Nothing if url.has_password() && url.kind().is_password_readable() => warn(
             "the password for the registry of worker IDs is sent without encryption",
-            "Whoever is on the way can read it, and change leases.",
+            "Anyone on the network in between can read it, and then change leases.",
             &encrypted,
         ),
         Protection::Nothing => note(
             "the connection with the registry of worker IDs is not encrypted",
-            "Whoever is on the way can read and change what is sent.",
+            "Anyone on the network in between can read and change what is sent.",
             &encrypted,
         ),
         Protection::Unverified => note(
@@ -255,8 +255,8 @@ pub fn protection(protection: Protection, url: &Url) {
 
 const NO_WORKER_HINT: &str = "Wait until one of these leases ends, stop a server, or use a layout with more workers.";
 
-const NOT_BEFORE_HINT: &str = "Wait. If you have made sure that no IDs have later times than now, and that no other server makes any, set \
-     pg_snowflake.registry_trusted = on on the servers that wait and reload, until they have leases.";
+const NOT_BEFORE_HINT: &str = "Wait until then. To go on earlier, check the conditions in docs/runbook.md, \"The registry has forgotten\", and \
+     then set pg_snowflake.registry_trusted to on where servers wait, and reload. If that is too early, IDs repeat.";
 
 fn clock_ahead(by: Micros) -> String {
     format!(
@@ -309,15 +309,11 @@ pub fn segments_trouble(trouble: &segment::Trouble, error: &str) -> String {
 
 /// An answer that was not expected has no reason.
 fn failing(error: &str) -> String {
-    if error.is_empty() {
-        "The registry has answered something else than was asked.".to_owned()
-    } else {
-        error.to_owned()
-    }
+    if error.is_empty() { "The registry's answer does not fit what was asked.".to_owned() } else { error.to_owned() }
 }
 
 fn no_such_worker(worker: WorkerNumber) -> String {
-    format!("The lease is of worker ID {}, and the layout \"{}\" has none such.", worker.0, settings::layout())
+    format!("The lease is of worker ID {}, which the layout \"{}\" does not have.", worker.0, settings::layout())
 }
 
 fn other_layout(theirs: &str) -> String {

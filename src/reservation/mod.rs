@@ -108,7 +108,7 @@ fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
                 "It holds the reservation of this server's snowflake IDs. pg_upgrade does not carry it. IDs go on above what \
                  each database has on record.",
             )
-            .set_hint("Where nobody upgraded the server, find out who dropped it.")
+            .set_hint("If the server was not upgraded, find out who dropped it.")
             .report(PgLogLevel::WARNING);
     }
     Register::open()?.ok_or(ReservationError::NoOrigin.into())

@@ -43,10 +43,10 @@ fn password(file: &str) -> Result<Password, String> {
     // As for the key of a certificate: root may own the file, and let the group of the server read it.
     let forbidden = if metadata.uid() == 0 { 0o037 } else { 0o077 };
     if metadata.permissions().mode() & forbidden != 0 {
-        return Err(problem("can be read by others: its mode must be 0600".to_owned()));
+        return Err(problem("can be read by others: its mode must be 0600, or 0640 if root owns it".to_owned()));
     }
     let content = read_to_end(&opened, LONGEST_FILE).map_err(unreadable)?;
-    let content = String::from_utf8(content).map_err(|_| problem("is no text in UTF-8".to_owned()))?;
+    let content = String::from_utf8(content).map_err(|_| problem("is not text in UTF-8".to_owned()))?;
     match content.lines().next() {
         Some(line) => Password::new(line).map_err(|_| problem("has no password in its first line".to_owned())),
         None => Err(problem("is empty".to_owned())),

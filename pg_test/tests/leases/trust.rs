@@ -68,7 +68,7 @@ fn a_pipe_in_the_place_of_certificates_does_not_hold_up_a_stop() {
     cluster.start();
     let mut client = cluster.client();
     client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
-    wait_for("the state is shown", || status(&mut client, "registry_error").contains("it is no plain file"));
+    wait_for("the state is shown", || status(&mut client, "registry_error").contains("it is not a regular file"));
     let start = Instant::now();
     cluster.stop(Stop::Fast);
     assert!(start.elapsed() < seconds(20), "{:?}", start.elapsed());

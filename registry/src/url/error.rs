@@ -38,7 +38,7 @@ pub enum UrlError {
     #[error("a registry's URL has no part after \"#\"; write %23 for the character itself")]
     Fragment,
     /// A parameter that this kind of registry does not have.
-    #[error("parameter {number} is unknown; there are {known}")]
+    #[error("parameter {number} is unknown; the known ones are {known}")]
     Parameter {
         /// The first is 1.
         number: usize,

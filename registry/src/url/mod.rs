@@ -272,8 +272,8 @@ mod tests {
             ("redis://h?wait_replicas=s3cret", value("wait_replicas", "a number from 0 to 100")),
             ("etcd://h?connect_timeout=0", value("connect_timeout", "a number of seconds from 1 to 60")),
             ("postgres://u@h?sslmode=allow", value("sslmode", "disable, prefer, require, verify-ca or verify-full")),
-            ("postgres://u@h?sslkey=k", value("sslcert", "there where sslkey is")),
-            ("postgres://u@h?sslcert=k", value("sslkey", "there where sslcert is")),
+            ("postgres://u@h?sslkey=k", value("sslcert", "set where sslkey is set")),
+            ("postgres://u@h?sslcert=k", value("sslkey", "set where sslcert is set")),
             ("redis://h?sslrootcert=r", NoTls { name: "sslrootcert", instead: "rediss://".to_owned() }),
             ("etcd://h?sslcert=c&sslkey=k", NoTls { name: "sslcert", instead: "etcds://".to_owned() }),
             (
@@ -293,7 +293,7 @@ mod tests {
             ("redis://h?s3cret=1", "sslrootcert, sslcert, sslkey, connect_timeout, wait_replicas"),
         ] {
             let error = text.parse::<Url>().unwrap_err();
-            assert_eq!(error.to_string(), format!("parameter 1 is unknown; there are {known}"));
+            assert_eq!(error.to_string(), format!("parameter 1 is unknown; the known ones are {known}"));
         }
     }
 

@@ -57,8 +57,8 @@ impl Parameters {
         match (self.get("sslcert"), self.get("sslkey")) {
             (None, None) => Ok(None),
             (Some(certificate), Some(key)) => Ok(Some((certificate.into(), key.into()))),
-            (None, Some(_)) => Err(UrlError::Value { name: "sslcert", must_be: "there where sslkey is" }),
-            (Some(_), None) => Err(UrlError::Value { name: "sslkey", must_be: "there where sslcert is" }),
+            (None, Some(_)) => Err(UrlError::Value { name: "sslcert", must_be: "set where sslkey is set" }),
+            (Some(_), None) => Err(UrlError::Value { name: "sslkey", must_be: "set where sslcert is set" }),
         }
     }
 }

@@ -436,7 +436,7 @@ fn errors_and_log_messages_are_those_of_the_sources() {
 fn the_page_on_security_has_every_function_with_who_may_call_it() {
     let page = std::fs::read_to_string(root().join("docs/security.md")).unwrap();
     let mut described = BTreeMap::new();
-    assert!(page.contains("| those that are not listed here | everybody | nothing of others |"));
+    assert!(page.contains("| those that are not listed here | everybody | no code of other roles |"));
     for line in page.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         for name in cells[1].split(", ") {

@@ -190,7 +190,7 @@ pub static REGISTRY_PASSWORD_FILE: Parameter<Option<CString>> = Parameter {
 pub static REGISTRY_TRUSTED: Parameter<bool> = Parameter {
     name: c"pg_snowflake.registry_trusted",
     short: c"Whether worker IDs are leased at once from a registry that has forgotten what it had stored.",
-    long: c"Only after somebody has made sure that no server has made IDs of later times than now.",
+    long: c"Only under the conditions of docs/runbook.md: too early, two servers can make the same IDs.",
     value: GucSetting::<bool>::new(false),
     limits: (),
     flags: GucFlags::empty(),
@@ -237,7 +237,7 @@ pub static SEGMENT_DURATION: Parameter<i32> = Parameter {
 
 pub static PLAN_BY_TIME: Parameter<bool> = Parameter {
     name: c"pg_snowflake.plan_by_time",
-    short: c"Whether the planner uses that an ID's time rises with the ID.",
+    short: c"Whether the planner exploits that an ID's time rises with the ID.",
     long: c"Then an index on the ID serves conditions on its time, and an order by it.",
     value: GucSetting::<bool>::new(true),
     limits: (),

@@ -33,7 +33,7 @@ impl Collisions {
     /// What to do.
     pub fn remedy(&self) -> String {
         format!(
-            "Drop it and create it again with largest_range => {} or more: it goes on above what was used.",
+            "Drop it and create it again with largest_range => {} or more: its numbers continue above those that were used.",
             self.enough
         )
     }
@@ -130,12 +130,12 @@ impl SegmentError {
                 )
             }
             Self::Dropped { tag } => error(ERRCODE_UNDEFINED_OBJECT, &format!("segment \"{tag}\" was dropped"))
-                .set_hint("Create it again with snowflake_segment_create(): it goes on above what was used."),
+                .set_hint("Create it again with snowflake_segment_create(): its numbers continue above those that were used."),
             Self::Exists { tag } => error(ERRCODE_DUPLICATE_OBJECT, &format!("segment \"{tag}\" already exists")),
             Self::UsedUp { tag, last } => {
                 error(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, &format!("segment \"{tag}\" is used up"))
                     .set_detail(format!("Its last number is {last}."))
-                    .set_hint("Drop it and create it again with a higher last number: it goes on above what was used.")
+                    .set_hint("Drop it and create it again with a higher last number: its numbers continue above those that were used.")
             }
             Self::AboveLast { tag, last } => error(
                 ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,

@@ -142,7 +142,7 @@ pub fn segment(event: &segment::TagEvent) {
         segment::TagEvent::NearEnd { tag, left } => warn(
             format!("segment \"{tag}\" comes to its end"),
             format!("{left} numbers are left that no server was granted."),
-            "Drop it and create it again with a higher last number: it goes on above what was used.",
+            "Drop it and create it again with a higher last number: its numbers continue above those that were used.",
         ),
         segment::TagEvent::TooSmall { tag, conflicts, largest, enough } => {
             let collisions = Collisions { conflicts: *conflicts, largest: *largest, enough: *enough };

@@ -240,7 +240,7 @@ fn whatever_can_run_code_is_refused() {
         (
             "ALTER TABLE workers DROP CONSTRAINT workers_pkey",
             "ALTER TABLE workers ADD PRIMARY KEY (namespace, worker)",
-            "has not the primary key (namespace, worker)",
+            "does not have the primary key (namespace, worker)",
         ),
         (
             "ALTER TABLE workers RENAME TO kept; CREATE VIEW workers AS SELECT * FROM kept",
@@ -420,7 +420,7 @@ fn a_role_that_can_become_a_superuser_is_one() {
         let roles = "CREATE ROLE super SUPERUSER; CREATE ROLE between; GRANT super TO between";
         let _ = of(&server, "postgres").batch_execute(roles);
         of(&server, "postgres").batch_execute(&format!("GRANT {role} TO ids")).unwrap();
-        refused(&server, "ids", &["belongs to role \"admin\"", "connect as a role that is no superuser"]);
+        refused(&server, "ids", &["belongs to role \"admin\"", "connect as a role that is not a superuser"]);
         // What the other way says.
         of(&server, "postgres").batch_execute("REASSIGN OWNED BY admin TO ids").unwrap();
         let warnings = client_of(&server, "ids").exposures().unwrap();

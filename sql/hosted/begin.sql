@@ -66,7 +66,7 @@ IF in_extension OR schemas[1] = ANY (found_in) THEN
 ELSIF cardinality(found_in) = 1 THEN
     target := found_in[1];
 ELSIF cardinality(found_in) > 1 THEN
-    RAISE ambiguous_function USING MESSAGE = 'the extension in SQL is there more than once',
+    RAISE ambiguous_function USING MESSAGE = 'the extension in SQL is installed more than once',
         DETAIL = format('It is in the schemas %s.', (SELECT string_agg(quote_ident(s), ', ' ORDER BY s) FROM unnest(found_in) AS s)),
         HINT = 'Say by search_path which one is meant, for example SET search_path = public;';
 ELSE
@@ -128,11 +128,11 @@ SELECT (SELECT string_agg(format('%s: %s%s.', finding, array_to_string(names[:5]
     FROM examined AS e LEFT JOIN pg_namespace AS n ON nspname = '_snowflake';
 IF findings IS NOT NULL THEN
     RAISE EXCEPTION USING ERRCODE = CASE WHEN theirs THEN 'insufficient_privilege' ELSE 'duplicate_object' END,
-        MESSAGE = 'what the extension in SQL would make is there already, and is not its own', DETAIL = findings,
+        MESSAGE = 'the extension in SQL would create objects that are there already, and are not its own', DETAIL = findings,
         HINT = CASE WHEN owner <> me THEN format('If role %1$I has installed the extension in SQL here, that role updates it: '
                 'SET ROLE %1$I, and run the file again. If not, have these dropped.', pg_get_userbyid(owner))
-            ELSE 'Have these dropped or renamed. What this file made before, and a restore left without its comment, gets that of '
-                'this file by COMMENT ON.' END;
+            ELSE 'Drop or rename them. If this file made them before, and a restore has lost their comments, set the comments '
+                'that this file has by COMMENT ON.' END;
 ELSIF owner IS NULL AND NOT has_database_privilege(current_database(), 'CREATE') THEN
     RAISE insufficient_privilege USING MESSAGE = format('role %I may not create schemas in this database', current_user),
         DETAIL = 'The extension in SQL has the schema _snowflake.',

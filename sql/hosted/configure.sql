@@ -61,7 +61,7 @@ BEGIN
             DETAIL = format('Field %s is missing.', CASE WHEN wanted[11] = 0 THEN 'sequence' ELSE 'worker' END);
     ELSIF wanted[15] > 31 THEN
         RAISE feature_not_supported USING MESSAGE = 'IDs cannot be made in this layout here',
-            DETAIL = 'Its datacenter and worker have more than 31 bits together.', HINT = 'The library makes them.';
+            DETAIL = 'Its datacenter and worker have more than 31 bits together.', HINT = 'Choose a layout with a narrower datacenter or worker. Only the library makes IDs in this one.';
     END IF;
     PERFORM _snowflake.place_worker(datacenter_id, worker_id, wanted);
     IF wanted IS DISTINCT FROM l THEN

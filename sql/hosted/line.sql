@@ -340,7 +340,7 @@ BEGIN
                     DETAIL = format('It is the advisory lock (1936617062, 1), of process %s.', (SELECT string_agg(pid::text, ', ')
                         FROM pg_locks WHERE locktype = 'advisory' AND (classid, objid, objsubid) = (1936617062, 1, 2)
                             AND database = _snowflake.home() AND granted)),
-                    HINT = 'Nothing here holds it for longer than a moment: end that session.';
+                    HINT = 'End that session: the extension itself never holds the lock for longer than a moment.';
             END IF;
         END IF;
     END LOOP;

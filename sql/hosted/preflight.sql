@@ -321,7 +321,7 @@ BEGIN
                 next, CASE WHEN v.highest BETWEEN 0 AND l[5] THEN format('; read as IDs, they would be of the time up to %s',
                     _snowflake.time_of(v.highest, l)) END, _snowflake.time_of(next, l));
             advice := concat_ws(' ', advice, 'Have queries by time leave out what is below the first ID.',
-                CASE WHEN v.lowest < 0 THEN 'Negative numbers are no IDs, and stay what they are.' END);
+                CASE WHEN v.lowest < 0 THEN 'Negative numbers are not IDs, and stay as they were.' END);
         ELSE
             verdict := 'problem';
             finding := format('%s has the value %s, and the next ID would be %s, which is not above it', k.whole, v.highest, next);

@@ -72,7 +72,10 @@ fn functions_and_types_of_somebody_else() {
     let mut try_with = |role: &str, made: &str, name: &str, sqlstate: &str| {
         client.batch_execute(&format!("BEGIN; SET ROLE {role}; {made}; SET ROLE owner")).unwrap();
         let error = refused_script(&mut client, sqlstate);
-        assert_eq!(error.message(), "what the extension in SQL would make is there already, and is not its own");
+        assert_eq!(
+            error.message(),
+            "the extension in SQL would create objects that are there already, and are not its own"
+        );
         assert!(error.detail().unwrap().contains(name), "{name}: {error:?}");
         client.batch_execute("ROLLBACK").unwrap();
     };

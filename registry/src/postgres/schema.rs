@@ -446,9 +446,9 @@ impl Found {
         }
         let remedy = match (owned.is_empty(), strange.is_empty()) {
             (true, true) => return Ok(()),
-            (true, false) => "take away what is said here".to_owned(),
+            (true, false) => "remove what is named here".to_owned(),
             (false, _) if self.is_superuser => format!(
-                "connect as a role that is no superuser and cannot become one; or look at what it has, then ALTER SCHEMA \
+                "connect as a role that is not a superuser and cannot become one; or look at what it has, then ALTER SCHEMA \
                  snowflake_registry OWNER TO {}, and each of its tables",
                 identifier(&self.role)
             ),
@@ -533,7 +533,7 @@ impl Table {
         };
         let mut strange: Vec<String> = self.code.iter().map(described).collect();
         if self.key != ours.key {
-            strange.push(format!("has not the primary key ({})", ours.key.replace(' ', ", ")));
+            strange.push(format!("does not have the primary key ({})", ours.key.replace(' ', ", ")));
         }
         for (name, of_type, is_required) in ours.columns {
             match self.columns.iter().find(|column| column.name == *name) {
@@ -668,7 +668,7 @@ pub(super) mod tests {
         }
         let mut found = ours();
         found[2][0][3] = None;
-        assert_eq!(objection(&found), "table namespaces has not the primary key (namespace)");
+        assert_eq!(objection(&found), "table namespaces does not have the primary key (namespace)");
     }
 
     #[test]

@@ -224,7 +224,7 @@ pub fn key_with_ids(key: &Key, values: Values) -> Finding {
 
 /// Roles that may insert rows, and could not any more, or cannot.
 pub fn shut_out(key: &Key) -> Option<Finding> {
-    const ADVICE: &str = "A superuser can grant it. Or revoke INSERT from such roles.";
+    const ADVICE: &str = "Have a superuser grant it, or revoke INSERT from such roles.";
     key.shut_out.as_ref().map(|problem| row("key", Verdict::Problem, problem.clone(), ADVICE))
 }
 
@@ -248,7 +248,7 @@ pub fn key(layout: &Layout, key: &Key, values: Values, found: Sorting) -> Findin
                 Ok(last) => format!("; read as IDs, they would be of the time up to {}", at(last)),
                 Err(_) => String::new(),
             };
-            let negative = if lowest < 0 { " Negative numbers are no IDs, and stay what they are." } else { "" };
+            let negative = if lowest < 0 { " Negative numbers are not IDs, and stay as they were." } else { "" };
             let finding = format!(
                 "{name} has values from {lowest} to {highest}, which sort below the next ID, {next}{read_as}; \
                  times are true from {next_at} on"

@@ -583,3 +583,11 @@ CREATE FUNCTION _snowflake.latest(way text, VARIADIC given "any") RETURNS timest
     AS 'MODULE_PATHNAME', 'snowflake_latest';
 COMMENT ON FUNCTION _snowflake.latest(text, VARIADIC "any") IS
     'internal: no time after this one is accepted by a condition that compares what is made of the time; infinity where none is known';
+
+-- The elements of a list of times, for a scan that reads an index by one after the other.
+
+CREATE FUNCTION _snowflake.sorted("values" anyarray) RETURNS anyarray
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 2
+    AS 'MODULE_PATHNAME', 'snowflake_sorted';
+COMMENT ON FUNCTION _snowflake.sorted(anyarray) IS
+    'internal: the elements of an array of timestamptz, timestamp or date that are not NULL, each once, in rising order';

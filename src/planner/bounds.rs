@@ -14,7 +14,7 @@ use crate::postgres::time::timestamptz;
 use crate::record;
 use pgrx::pg_sys::{self, Oid};
 use snowflake_core::Layout;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 /// The comparisons, to be combined by AND; `None` where that of the time must stay as it is. What it is compared with is of this type.
 pub fn of_comparison<'p>(
@@ -137,14 +137,18 @@ fn with_highest<'p>(
 /// Conditions that are combined by AND, without what follows from the rest: where an ID is above a bound, it need not be compared with
 /// the lowest one as well; and no constant is needed twice. Those that are made by [`of_comparison`] are given in the same order; the others stay.
 pub fn without_implied<'p>(conditions: &[Expr<'p>], made: &[Expr<'p>]) -> Vec<Expr<'p>> {
+    // Of most queries.
+    if made.len() < 2 {
+        return conditions.to_vec();
+    }
     let of_made: Vec<Option<Sides>> = made.iter().map(|&one| Sides::read(one)).collect();
-    let bounded: HashSet<Column> = of_made
+    let bounded: BTreeSet<Column> = of_made
         .iter()
         .flatten()
         .filter(|sides| sides.is_lower() && sides.bound != Some(0))
         .map(|sides| sides.id)
         .collect();
-    let mut known = HashSet::new();
+    let mut known = BTreeSet::new();
     let mut made = made.iter().zip(of_made).peekable();
     let mut is_needed = |condition: &Expr<'p>| {
         let Some((_, sides)) = made.next_if(|(made, _)| *made == condition) else { return true };
@@ -161,7 +165,7 @@ pub fn without_implied<'p>(conditions: &[Expr<'p>], made: &[Expr<'p>]) -> Vec<Ex
 type Column = (u32, i16);
 
 /// What a comparison of an ID with a bound compares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Sides {
     operator: u32,
     id: Column,

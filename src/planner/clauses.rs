@@ -63,10 +63,10 @@ pub fn of_index<'p>(
     planner: Planner<'p>,
     index: Index<'p>,
     twin: &TimeColumn<'p>,
-    clauses: List<'p, IndexClause>,
+    clauses: impl Iterator<Item = OfIndex<'p>>,
 ) -> Resolved<'p> {
     let (mut new, mut is_as_described) = (Vec::new(), true);
-    for (number, clause) in clauses.iter().enumerate() {
+    for (number, clause) in clauses.enumerate() {
         let resolved = twin.known(number, clause).unwrap_or_else(|| {
             let resolved = resolve(planner, index, twin, clause);
             twin.resolved.borrow_mut().push((clause, resolved));
@@ -107,7 +107,7 @@ fn without_implied<'p>(clauses: &[OfIndex<'p>]) -> Vec<OfIndex<'p>> {
 }
 
 /// A condition of a twin as one of its index; `None` where there is none. Then it is evaluated for each row that is read.
-fn resolve<'p>(
+pub fn resolve<'p>(
     planner: Planner<'p>,
     index: Index<'p>,
     twin: &TimeColumn<'p>,
@@ -264,6 +264,6 @@ fn set_conditions<'p>(planner: Planner<'p>, clause: OfIndex<'p>, conditions: &[E
 }
 
 /// What PostgreSQL has made of a condition for the index: with the column on the left side. It makes one from each.
-fn first_condition(clause: OfIndex<'_>) -> Option<Expr<'_>> {
+pub fn first_condition(clause: OfIndex<'_>) -> Option<Expr<'_>> {
     clause.quals().get(0).map(At::clause)
 }

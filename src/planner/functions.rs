@@ -9,9 +9,8 @@ use crate::record;
 use pgrx::prelude::*;
 use snowflake_core::{Field, Layout};
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::CStr;
-use std::hash::Hash;
 
 /// The first OID that is not PostgreSQL's own.
 const FIRST_OF_USERS: u32 = 16384;
@@ -38,7 +37,7 @@ pub struct IdTime<'p> {
 }
 
 /// A function that bounds IDs by a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bound {
     /// The lowest ID whose time is at or after it; NULL where there is none.
     From,
@@ -150,6 +149,20 @@ pub fn call_of_times<'p>(is_earliest: bool, arguments: List<'p, pg_sys::Node>) -
     Some(call(function, pg_sys::TIMESTAMPTZOID, arguments, pg_sys::DEFAULT_COLLATION_OID))
 }
 
+/// `_snowflake.sorted()`; `None` where there is no such function, or the user may not call it.
+pub fn sorted() -> Option<pg_sys::Oid> {
+    let find = || {
+        let found = find(internal_schema(), c"sorted", &[pg_sys::ANYARRAYOID]);
+        found.filter(|&function| symbol(function).is_some_and(|it| it == "snowflake_sorted"))
+    };
+    remembered(|all| &mut all.sorted, (), find).filter(|&function| may_call(function))
+}
+
+/// The call of `_snowflake.sorted()` for an array of times.
+pub fn call_of_sorted(array: Expr<'_>) -> Option<Expr<'_>> {
+    Some(call(sorted()?, array.type_of(), [array.copy()].into_iter().collect(), pg_sys::InvalidOid))
+}
+
 /// The call of a function of PostgreSQL's own, by its OID, of one argument that it takes.
 pub fn call_of_one<'p>(function: u32, argument: Expr<'p>, returns: pg_sys::Oid) -> Expr<'p> {
     call(function.into(), returns, [argument].into_iter().collect(), pg_sys::InvalidOid)
@@ -158,9 +171,10 @@ pub fn call_of_one<'p>(function: u32, argument: Expr<'p>, returns: pg_sys::Oid) 
 /// The findings in the catalog: the look-ups take as long as the rest of a query's planning.
 #[derive(Default)]
 struct Found {
-    accessors: HashMap<pg_sys::Oid, Option<Accessor>>,
-    bounds: HashMap<(pg_sys::Oid, Bound, pg_sys::Oid), Option<pg_sys::Oid>>,
-    of_times: HashMap<bool, Option<pg_sys::Oid>>,
+    accessors: BTreeMap<u32, Option<Accessor>>,
+    bounds: BTreeMap<(u32, Bound, u32), Option<pg_sys::Oid>>,
+    of_times: BTreeMap<bool, Option<pg_sys::Oid>>,
+    sorted: BTreeMap<(), Option<pg_sys::Oid>>,
 }
 
 thread_local! {
@@ -173,8 +187,8 @@ thread_local! {
 const MOST: usize = 1000;
 
 /// The findings, from before or from now.
-fn remembered<K: Eq + Hash + Copy, V: Copy>(
-    of: fn(&mut Found) -> &mut HashMap<K, V>,
+fn remembered<K: Ord + Copy, V: Copy>(
+    of: fn(&mut Found) -> &mut BTreeMap<K, V>,
     key: K,
     find: impl FnOnce() -> V,
 ) -> V {
@@ -206,7 +220,7 @@ extern "C-unwind" fn forget(_argument: pg_sys::Datum, _cache: CacheNumber, _hash
 }
 
 fn find_accessor(function: pg_sys::Oid) -> Option<Accessor> {
-    remembered(|all| &mut all.accessors, function, || look_up_accessor(function))
+    remembered(|all| &mut all.accessors, function.to_u32(), || look_up_accessor(function))
 }
 
 fn look_up_accessor(function: pg_sys::Oid) -> Option<Accessor> {
@@ -221,7 +235,7 @@ fn look_up_accessor(function: pg_sys::Oid) -> Option<Accessor> {
 /// The function that is a bound for the times of an accessor.
 fn find_bound(time: &IdTime<'_>, bound: Bound, time_type: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let find = || look_up_bound(time, bound, time_type);
-    remembered(|all| &mut all.bounds, (time.function, bound, time_type), find)
+    remembered(|all| &mut all.bounds, (time.function.to_u32(), bound, time_type.to_u32()), find)
 }
 
 fn look_up_bound(time: &IdTime<'_>, bound: Bound, time_type: pg_sys::Oid) -> Option<pg_sys::Oid> {

@@ -1,35 +1,76 @@
-//! `created_at IN (…)`: each of the times is a range of IDs of its own. PostgreSQL makes one scan of each alternative of an OR, so the list becomes
-//! one; and a list again, where it is evaluated for each row.
+//! `created_at IN (…)`: each of the times is a range of IDs of its own. A table is read by [one after the other](super::elements) where it can be.
+//! Elsewhere the list becomes an OR, as PostgreSQL makes one scan of each alternative; and a list again, where it is evaluated for each row.
 
 use super::nodes::{At, Expr, List, list, made};
 use super::operators::{self, Accepts, EQUAL_TIMES};
-use super::state::Planner;
-use super::{rising, times};
-use pg_sys::{BoolExpr, BoolExprType, Node, ScalarArrayOpExpr};
+use super::rising;
+use super::state::{Planner, Rel};
+use crate::postgres::value;
+use pg_sys::{BoolExpr, BoolExprType, Node, Oid, ScalarArrayOpExpr};
 use pgrx::pg_sys::{self, NodeTag};
 
 /// The longest list that becomes an OR. Each alternative takes time when the query is planned.
 const LONGEST: usize = 100;
 
+/// A comparison with the elements of an array, each of which is a range of IDs of its own.
+#[derive(Clone, Copy)]
+pub struct Listed<'p> {
+    pub comparison: At<'p, ScalarArrayOpExpr>,
+    /// What is compared.
+    pub compared: Expr<'p>,
+    pub array: Expr<'p>,
+    /// The type of what is compared, and of the elements.
+    pub of_type: Oid,
+}
+
+impl<'p> Listed<'p> {
+    /// Reads a condition; `None` where it is something else.
+    pub fn read(planner: Planner<'p>, condition: Expr<'p>) -> Option<Self> {
+        let comparison = condition.cast::<ScalarArrayOpExpr>().filter(|comparison| comparison.is_any())?;
+        if operators::compares(comparison.opno().to_u32()) != Some(Accepts::Equal) {
+            return None;
+        }
+        let (compared, array) = (comparison.args().get(0)?, comparison.args().get(1)?);
+        let of_type = compared.type_of();
+        // Elements of another type may differ, and be the same time: a day that a time zone has left out.
+        let is_array = match of_type {
+            pg_sys::TIMESTAMPTZOID => array.type_of() == pg_sys::TIMESTAMPTZARRAYOID,
+            pg_sys::TIMESTAMPOID => array.type_of() == pg_sys::TIMESTAMPARRAYOID,
+            pg_sys::DATEOID => array.type_of() == pg_sys::DATEARRAYOID,
+            _ => false,
+        };
+        let is_known = || planner.tables_of(array).is_empty() && !array.is_volatile() && !array.has_subplan();
+        (is_array && is_known()).then_some(Self { comparison, compared, array, of_type })
+    }
+}
+
 /// Makes ORs of the lists of times in the conditions of a query whose expressions are preprocessed, and not distributed yet. The times are those of
-/// this table.
-pub fn spread(planner: Planner<'_>, table: u32) {
+/// this table. Those that the table is to be read by [one after the other](super::elements) stay; and where it `gathers`, an OR becomes such a list.
+pub fn spread<'p>(planner: Planner<'p>, table: Rel<'p>, gathers: bool, stays: &dyn Fn(Expr<'p>) -> bool) {
     if let Some(join_tree) = planner.join_tree() {
-        spread_in_join_tree(planner, join_tree, table);
+        spread_in_join_tree(planner, join_tree, table.number(), gathers, stays);
     }
 }
 
 /// Conditions of a part of the join tree are lists, whose elements are combined by AND.
-fn spread_in_join_tree<'p>(planner: Planner<'p>, node: Expr<'p>, table: u32) {
-    let spread = |conditions: Expr<'p>| conditions.list().and_then(|list| spread_in_list(planner, list, table)?.node());
+fn spread_in_join_tree<'p>(
+    planner: Planner<'p>,
+    node: Expr<'p>,
+    table: u32,
+    gathers: bool,
+    stays: &dyn Fn(Expr<'p>) -> bool,
+) {
+    let spread = |conditions: Expr<'p>| {
+        conditions.list().and_then(|list| spread_in_list(planner, list, table, gathers, stays)?.node())
+    };
     if let Some(from) = node.cast::<pg_sys::FromExpr>() {
-        from.fromlist().iter().for_each(|part| spread_in_join_tree(planner, part, table));
+        from.fromlist().iter().for_each(|part| spread_in_join_tree(planner, part, table, gathers, stays));
         if let Some(new) = from.quals().and_then(spread) {
             from.set_quals(Some(new));
         }
     } else if let Some(join) = node.cast::<pg_sys::JoinExpr>() {
-        spread_in_join_tree(planner, join.left(), table);
-        spread_in_join_tree(planner, join.right(), table);
+        spread_in_join_tree(planner, join.left(), table, gathers, stays);
+        spread_in_join_tree(planner, join.right(), table, gathers, stays);
         if let Some(new) = join.quals().and_then(spread) {
             join.set_quals(Some(new));
         }
@@ -37,12 +78,24 @@ fn spread_in_join_tree<'p>(planner: Planner<'p>, node: Expr<'p>, table: u32) {
 }
 
 /// Conditions that are combined by AND; `None` where none of them becomes another one, as what is within a combination does in its place.
-fn spread_in_list<'p>(planner: Planner<'p>, conditions: List<'p, Node>, table: u32) -> Option<List<'p, Node>> {
+fn spread_in_list<'p>(
+    planner: Planner<'p>,
+    conditions: List<'p, Node>,
+    table: u32,
+    gathers: bool,
+    stays: &dyn Fn(Expr<'p>) -> bool,
+) -> Option<List<'p, Node>> {
     let mut is_changed = false;
     let mut spread = |condition: Expr<'p>| {
         if let Some(combination) = condition.cast::<BoolExpr>() {
+            if gathers && let Some(list) = gathered(condition).filter(|&list| stays(list)) {
+                is_changed = true;
+                return list;
+            }
             spread_in_combination(planner, combination, table);
-        } else if let Some(alternatives) = alternatives(planner, condition, table) {
+        } else if !stays(condition)
+            && let Some(alternatives) = of_table(planner, condition, table)
+        {
             is_changed = true;
             return any_of(&alternatives);
         }
@@ -52,10 +105,31 @@ fn spread_in_list<'p>(planner: Planner<'p>, conditions: List<'p, Node>, table: u
     is_changed.then_some(new)
 }
 
+/// Whether a condition is a list, or has one within.
+pub fn has_any(condition: Expr<'_>) -> bool {
+    match condition.cast::<BoolExpr>() {
+        Some(combination) => combination.args().iter().any(has_any),
+        None => condition.cast::<ScalarArrayOpExpr>().is_some(),
+    }
+}
+
+/// The same for one condition, which is a copy; `None` where nothing in it becomes an OR.
+pub fn spread_condition<'p>(
+    planner: Planner<'p>,
+    condition: Expr<'p>,
+    table: u32,
+    stays: &dyn Fn(Expr<'p>) -> bool,
+) -> Option<Expr<'p>> {
+    let before = condition.copy();
+    let spread = spread_in_list(planner, list(&[condition]), table, false, stays);
+    let spread = spread.and_then(|spread| spread.get(0)).unwrap_or(condition);
+    (!spread.says(before)).then_some(spread)
+}
+
 fn spread_in_combination<'p>(planner: Planner<'p>, combination: At<'p, BoolExpr>, table: u32) {
     match combination.boolop() {
         BoolExprType::AND_EXPR => {
-            if let Some(new) = spread_in_list(planner, combination.args(), table) {
+            if let Some(new) = spread_in_list(planner, combination.args(), table, false, &|_| false) {
                 combination.set_args(new);
             }
         }
@@ -66,7 +140,7 @@ fn spread_in_combination<'p>(planner: Planner<'p>, combination: At<'p, BoolExpr>
                 if let Some(combination) = alternative.cast::<BoolExpr>() {
                     spread_in_combination(planner, combination, table);
                 }
-                match alternatives(planner, alternative, table) {
+                match of_table(planner, alternative, table) {
                     Some(alternatives) => all.extend(alternatives),
                     None => all.push(alternative),
                 }
@@ -77,44 +151,36 @@ fn spread_in_combination<'p>(planner: Planner<'p>, combination: At<'p, BoolExpr>
     }
 }
 
-/// The alternatives of a list of times of a table's IDs, of which one at least is not NULL. The condition is one of the query, or of a member of the
-/// table.
-pub fn alternatives<'p>(planner: Planner<'p>, condition: Expr<'p>, table: u32) -> Option<Vec<Expr<'p>>> {
-    let comparison = condition.cast::<ScalarArrayOpExpr>()?;
-    let mut sides = comparison.args().iter();
-    let (time, times) = (sides.next()?, sides.next()?);
-    let is_list = comparison.is_any() && comparison.opno().to_u32() == EQUAL_TIMES;
-    if !is_list || rising::time_of(planner, time, table).is_none() {
-        return alternatives_of_derived(planner, comparison, time, times, table);
-    }
-    let times = elements_of(planner, times)?;
-    if times.is_empty() || times.len() > LONGEST {
-        return None;
-    }
-    let equal = |other| operators::of_instants(Accepts::Equal).of(time.copy(), other);
-    times.into_iter().map(equal).collect()
+/// The alternatives of a list of times of a table's IDs.
+pub fn of_table<'p>(planner: Planner<'p>, condition: Expr<'p>, table: u32) -> Option<Vec<Expr<'p>>> {
+    alternatives(planner, condition, &|time| rising::time_of(planner, time, table).is_some())
 }
 
-/// The same for what is made of a time: each is a range of IDs of its own.
-fn alternatives_of_derived<'p>(
+/// The alternatives of a list of times, or of what is made of them, of which one at least is not NULL: each is a range of IDs of its own. The
+/// condition is one of the query, or of a member of a table. `is_time` says what is a time.
+pub fn alternatives<'p>(
     planner: Planner<'p>,
-    comparison: At<'p, ScalarArrayOpExpr>,
-    made_of_time: Expr<'p>,
-    values: Expr<'p>,
-    table: u32,
+    condition: Expr<'p>,
+    is_time: &dyn Fn(Expr<'p>) -> bool,
 ) -> Option<Vec<Expr<'p>>> {
-    let is_equality = operators::compares(comparison.opno().to_u32()) == Some(Accepts::Equal);
-    if !is_equality || !comparison.is_any() {
+    let comparison = condition.cast::<ScalarArrayOpExpr>()?;
+    let (compared, values) = (comparison.args().get(0)?, comparison.args().get(1)?);
+    if operators::compares(comparison.opno().to_u32()) != Some(Accepts::Equal) || !comparison.is_any() {
         return None;
     }
-    let (_, time) = rising::derived_of(planner, made_of_time)?;
-    rising::time_of(planner, time.call, table)?;
-    let values = match values.cast::<pg_sys::ArrayExpr>() {
-        Some(_) => elements_of(planner, values)?,
-        None => values.constants()?,
+    let made = || rising::derived_of(planner, compared).is_some_and(|(_, time)| is_time(time.call));
+    let values = if comparison.opno().to_u32() == EQUAL_TIMES && is_time(compared) {
+        elements_of(planner, values)?
+    } else if made() {
+        match values.cast::<pg_sys::ArrayExpr>() {
+            Some(_) => elements_of(planner, values)?,
+            None => values.constants()?,
+        }
+    } else {
+        return None;
     };
     let is_short = !values.is_empty() && values.len() <= LONGEST;
-    is_short.then(|| values.into_iter().map(|value| comparison.with_element(made_of_time.copy(), value)).collect())
+    is_short.then(|| values.into_iter().map(|value| comparison.with_element(compared.copy(), value)).collect())
 }
 
 /// One of these conditions, as a condition. There is one at least.
@@ -159,7 +225,7 @@ pub fn gathered(condition: Expr<'_>) -> Option<Expr<'_>> {
         times.push(right.constvalue());
     }
     let first = alternatives.get(0)?.cast::<pg_sys::OpExpr>()?;
-    let (none, array) = (pg_sys::InvalidOid, times::array_of(of_type, times));
+    let (none, array) = (pg_sys::InvalidOid, value::array_of(of_type, times));
     // SAFETY: these make new nodes. The array is of the type, and the operator, by which the time is compared already, takes its elements.
     unsafe {
         let array = pg_sys::makeConst(pg_sys::get_array_type(of_type), -1, none, -1, array, false, false);

@@ -6,7 +6,7 @@ use super::nodes::{Expr, List, made};
 use super::remembered::{Remembered, RememberedBy, remember, remembered};
 use super::state::{MemberPlace, Planner, Rel, Restriction};
 use super::statistics::Expressions;
-use super::{lists, versions};
+use super::{elements, lists, versions};
 use pg_sys::RestrictInfo;
 use pgrx::prelude::*;
 use std::ffi::CString;
@@ -177,25 +177,22 @@ pub fn with_implied<'p>(
     all.into_iter().chain(more).collect()
 }
 
-/// The conditions of a whole, with an OR for a member in place of each list of its times. (Those of a table are ORs before its conditions are
-/// distributed.)
+/// The conditions of a whole, with an OR for a member in place of each list of its times that it is not read by one after the other.
 pub fn with_alternatives<'p>(
     planner: Planner<'p>,
     place: MemberPlace<'p>,
     member: Rel<'p>,
     conditions: List<'p, RestrictInfo>,
 ) -> List<'p, RestrictInfo> {
-    let is_list = |one: Restriction<'p>| one.clause().cast::<pg_sys::ScalarArrayOpExpr>().is_some();
-    if !conditions.iter().any(is_list) {
+    if !conditions.iter().any(|one| lists::has_any(one.clause())) {
         return conditions;
     }
     let for_member = ForMember::new(planner, member, place);
+    let stays = |list| elements::serve(planner, member, list);
     let spread = |condition: Restriction<'p>| {
-        let of_member = || planner.of_member(place, condition.clause());
-        let alternatives =
-            if is_list(condition) { lists::alternatives(planner, of_member(), member.number()) } else { None };
-        alternatives
-            .map_or(condition, |alternatives| for_member.add(condition, lists::any_of(&alternatives), Instead::First))
+        let own = lists::has_any(condition.clause()).then(|| planner.of_member(place, condition.clause()));
+        let spread = own.and_then(|own| lists::spread_condition(planner, own, member.number(), &stays));
+        spread.map_or(condition, |spread| for_member.add(condition, spread, Instead::First))
     };
     conditions.iter().map(spread).collect()
 }
@@ -203,11 +200,6 @@ pub fn with_alternatives<'p>(
 /// Whether a child's constraints on its IDs, by CHECK or NOT NULL, exclude all rows that the query asks for, by the conditions of its parent.
 /// PostgreSQL finds that out if it knows the conditions on the ID.
 pub fn is_excluded<'p>(planner: Planner<'p>, child: Rel<'p>, conditions: List<'p, RestrictInfo>) -> bool {
-    // SAFETY: a parameter, which is read once.
-    let exclusion = unsafe { pg_sys::constraint_exclusion } as u32;
-    if exclusion == pg_sys::ConstraintExclusionType::CONSTRAINT_EXCLUSION_OFF {
-        return false;
-    }
     let Some((place, _)) = child.place(planner) else { return false };
     let time_of = |expression| IdTime::read(expression);
     let rewriter = Rewriter::new(planner, &time_of);
@@ -225,6 +217,9 @@ pub fn is_excluded<'p>(planner: Planner<'p>, child: Rel<'p>, conditions: List<'p
     // SAFETY: the query has locked its tables, and the table is open while its constraints are read, as PostgreSQL reads them. What is made of them
     // are new trees.
     unsafe {
+        if pg_sys::constraint_exclusion as u32 == pg_sys::ConstraintExclusionType::CONSTRAINT_EXCLUSION_OFF {
+            return false;
+        }
         let table = pg_sys::table_open(entry.oid(), pg_sys::NoLock as pg_sys::LOCKMODE);
         let constraints = (*(*table).rd_att).constr;
         let count = if constraints.is_null() { 0 } else { (*constraints).num_check as usize };

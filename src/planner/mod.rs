@@ -5,7 +5,7 @@
 //!
 //! Where to look: an index as one on the time, [`twins`], and its conditions, [`clauses`]; what a query says of times, [`rising`]; partitions,
 //! children and UNION ALL, [`wholes`] and [`members`]; bounds of one comparison, [`bounds`]; conditions that are rewritten, [`comparisons`]; what is made of a time, [`derived`]; forms that are other comparisons, [`written`];
-//! IN, [`lists`]; partial indexes, [`predicates`]; filters, [`filters`]; statistics, [`statistics`], [`times`] and [`groups`]; PostgreSQL's nodes
+//! IN, [`elements`] and [`lists`]; partial indexes, [`predicates`]; filters, [`filters`]; statistics, [`statistics`], [`times`] and [`groups`]; PostgreSQL's nodes
 //! as safe types, [`nodes`] and [`state`]; what differs between majors, [`versions`].
 //!
 //! The hooks run for every query of a session that has the library loaded. For a query without our functions they only look at
@@ -15,6 +15,7 @@ mod bounds;
 mod clauses;
 mod comparisons;
 mod derived;
+mod elements;
 mod filters;
 mod functions;
 mod groups;
@@ -195,6 +196,7 @@ extern "C-unwind" fn finish<'p>(planner: Planner<'p>, table: Rel<'p>) {
         if has_members(planner, table) {
             wholes::restore(planner, table);
         } else {
+            elements::add_paths(planner, table);
             filters::rewrite(planner, table, has_others());
             pruning::add_joins(planner, table);
         }

@@ -113,6 +113,7 @@ tagged!(
     FuncExpr = T_FuncExpr,
     IndexClause = T_IndexClause,
     IndexOptInfo = T_IndexOptInfo,
+    IndexPath = T_IndexPath,
     JoinExpr = T_JoinExpr,
     NullTest = T_NullTest,
     OpExpr = T_OpExpr,
@@ -262,6 +263,13 @@ pub fn compared<'p>((operator, function): (u32, u32), left: Expr<'p>, right: Exp
     }
 }
 
+impl<'p> At<'p, pg_sys::OpExpr> {
+    /// The same comparison of other sides, which are of the types that it takes.
+    pub fn of(self, left: Expr<'p>, right: Expr<'p>) -> Expr<'p> {
+        compared((self.opno().to_u32(), self.opfuncid().to_u32()), left, right)
+    }
+}
+
 impl<'p> At<'p, pg_sys::ScalarArrayOpExpr> {
     /// The comparison with an element of the array, which is of the type of its elements.
     pub fn with_element(self, left: Expr<'p>, element: Expr<'p>) -> Expr<'p> {
@@ -396,6 +404,13 @@ impl<'p, T> FromIterator<At<'p, T>> for List<'p, T> {
 /// A list of these.
 pub fn list<'p, T>(elements: &[At<'p, T>]) -> List<'p, T> {
     elements.iter().copied().collect()
+}
+
+impl NumberSet<'_> {
+    /// For PostgreSQL: NULL where it is empty.
+    pub fn as_ptr(self) -> *mut pg_sys::Bitmapset {
+        self.0.map_or(std::ptr::null_mut(), At::as_ptr)
+    }
 }
 
 impl At<'_, pg_sys::List> {
@@ -657,6 +672,7 @@ fields! { 'p;
     }
     FuncExpr {
         funcid: Oid = funcid;
+        _ / set_returns_set: bool = funcretset;
         collation: Oid = inputcollid;
         args: List<'p, Node> = args;
     }
@@ -677,7 +693,7 @@ fields! { 'p;
         expressions: List<'p, Node> = indexprs;
         predicate: List<'p, Node> = indpred;
         entries: List<'p, pg_sys::TargetEntry> = indextlist;
-        restrictions: List<'p, pg_sys::RestrictInfo> = indrestrictinfo;
+        restrictions / set_restrictions: List<'p, pg_sys::RestrictInfo> = indrestrictinfo;
         is_hypothetical: bool = hypothetical;
     }
     IndexPath {
@@ -686,7 +702,7 @@ fields! { 'p;
         table: At<'p, pg_sys::RelOptInfo> = path.parent;
         parameters: Option<At<'p, pg_sys::ParamPathInfo>> = path.param_info;
         order / set_order: List<'p, Node> = path.pathkeys;
-        _ / set_direction: i32 = indexscandir;
+        direction / set_direction: i32 = indexscandir;
     }
     JoinExpr {
         jointype: u32 = jointype;
@@ -733,6 +749,8 @@ fields! { 'p;
         memory: Option<At<'p, pg_sys::MemoryContextData>> = planner_cxt;
     }
     Query {
+        command: u32 = commandType;
+        locks: List<'p, Node> = rowMarks;
         join_tree: Option<At<'p, pg_sys::FromExpr>> = jointree;
         targets: List<'p, pg_sys::TargetEntry> = targetList;
         sorted_by: List<'p, pg_sys::SortGroupClause> = sortClause;
@@ -749,19 +767,21 @@ fields! { 'p;
     RelOptInfo {
         number: u32 = relid;
         numbers: NumberSet<'p> = relids;
-        kind: u32 = reloptkind;
+        kind / set_kind: u32 = reloptkind;
+        may_be_parallel / set_may_be_parallel: bool = consider_parallel;
         entry_kind: u32 = rtekind;
         indexes / set_indexes: List<'p, pg_sys::IndexOptInfo> = indexlist;
         statistics: List<'p, pg_sys::StatisticExtInfo> = statlist;
         conditions / set_conditions: List<'p, pg_sys::RestrictInfo> = baserestrictinfo;
         joins / set_joins: List<'p, pg_sys::RestrictInfo> = joininfo;
-        has_class_joins: bool = has_eclass_joins;
+        has_class_joins / set_has_class_joins: bool = has_eclass_joins;
         class_numbers: NumberSet<'p> = eclass_indexes;
         partitioning: Option<At<'p, pg_sys::PartitionSchemeData>> = part_scheme;
         paths: List<'p, pg_sys::Path> = pathlist;
         partial_paths: List<'p, pg_sys::Path> = partial_pathlist;
+        lateral: NumberSet<'p> = lateral_relids;
         row_count: f64 = tuples;
-        expected_rows: f64 = rows;
+        expected_rows / set_expected_rows: f64 = rows;
     }
     RelabelType {
         arg: Expr<'p> = arg;
@@ -774,6 +794,7 @@ fields! { 'p;
         _ / set_startup_cost: f64 = eval_cost.startup;
         _ / set_selectivity: f64 = norm_selec;
         _ / set_outer_selectivity: f64 = outer_selec;
+        security / set_security: u32 = security_level;
     }
     RowCompareExpr {
         opnos: NumberList<'p> = opnos;

@@ -10,12 +10,12 @@ use super::state::{Index, Planner};
 use pgrx::prelude::*;
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::rc::Rc;
 
 /// What something is remembered by: numbers, and addresses that nothing is read at.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RememberedBy {
     /// An index, by the state of the query, the number that its table has there, and its OID.
     Index(usize, u32, u32),
@@ -44,11 +44,11 @@ pub unsafe trait Remembered: 'static {
     type Of<'p>: 'p;
 }
 
-type All = HashMap<RememberedBy, Vec<Rc<dyn Any>>>;
+type All = BTreeMap<RememberedBy, Vec<Rc<dyn Any>>>;
 
 thread_local! {
     /// By the memory that queries are planned in: its address.
-    static REMEMBERED: RefCell<HashMap<usize, All>> = RefCell::default();
+    static REMEMBERED: RefCell<BTreeMap<usize, All>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Remembers something until the memory of the query goes.

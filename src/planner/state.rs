@@ -71,6 +71,13 @@ impl<'p> Planner<'p> {
         place: AppendRelInfo = append_rel_array;
     }
 
+    /// Whether a row that another session has changed meanwhile is looked at again, by the scans of the plan: where rows are changed or locked.
+    pub fn rechecks_rows(self) -> bool {
+        let query = self.query();
+        !query.locks().is_empty()
+            || !matches!(query.command(), pg_sys::CmdType::CMD_SELECT | pg_sys::CmdType::CMD_INSERT)
+    }
+
     /// The query's join tree. Some of PostgreSQL's commands plan without a query.
     #[inline]
     pub fn join_tree(self) -> Option<Expr<'p>> {
@@ -160,8 +167,7 @@ impl<'p> Planner<'p> {
 
     /// A constant `true` or `false`.
     pub fn truth(self, value: bool) -> Expr<'p> {
-        // SAFETY: this makes a new node.
-        unsafe { made(pg_sys::makeBoolConst(value, false)) }
+        Self::constant_of(pg_sys::BOOLOID, pg_sys::InvalidOid, 1, pg_sys::Datum::from(value))
     }
 
     /// A constant of type `bigint`.
@@ -206,6 +212,89 @@ impl<'p> Planner<'p> {
     fn constant_of(of_type: Oid, collation: Oid, length: i32, value: pg_sys::Datum) -> Expr<'p> {
         // SAFETY: a new node with a value of its type, as those who call this have it.
         unsafe { made(pg_sys::makeConst(of_type, -1, collation, length, value, false, length > 0)) }
+    }
+
+    /// Adds the rows of a function to the tables of a query, and returns them, and the column that they have. The call returns a set of values of this
+    /// type, so many most probably. No part of the query has them, and they have no paths, so PostgreSQL joins them with nothing.
+    pub fn with_function(self, call: Expr<'p>, of_type: Oid, count: f64, like: Rel<'p>) -> (Rel<'p>, Expr<'p>) {
+        let root = self.as_ptr();
+        // SAFETY: new nodes, and as PostgreSQL adds a partition to the tables of a query: the arrays have room for one more, whose number is the length
+        // of the list.
+        let (rows, column): (Rel<'p>, Expr<'p>) = unsafe {
+            let function = pgrx::PgBox::<pg_sys::RangeTblFunction>::alloc_node(pg_sys::NodeTag::T_RangeTblFunction);
+            let function = function.into_pg();
+            (*function).funcexpr = call.as_ptr();
+            (*function).funccolcount = 1;
+            let entry = pgrx::PgBox::<RangeTblEntry>::alloc_node(pg_sys::NodeTag::T_RangeTblEntry).into_pg();
+            (*entry).rtekind = pg_sys::RTEKind::RTE_FUNCTION;
+            (*entry).functions = pg_sys::lappend(std::ptr::null_mut(), function.cast());
+            let name = pg_sys::makeString(pg_sys::pstrdup(c"element".as_ptr()));
+            (*entry).eref = pg_sys::makeAlias(c"elements".as_ptr(), pg_sys::lappend(std::ptr::null_mut(), name.cast()));
+            let tables = pg_sys::lappend((*(*root).parse).rtable, entry.cast());
+            (*(*root).parse).rtable = tables;
+            let number = (*tables).length;
+            pg_sys::expand_planner_arrays(root, 1);
+            *(*root).simple_rte_array.add(number as usize) = entry;
+            let rows = pg_sys::build_simple_rel(root, number, std::ptr::null_mut());
+            let column = pg_sys::makeVar(number as _, 1, of_type, -1, pg_sys::InvalidOid, 0);
+            (*(*rows).reltarget).exprs = pg_sys::lappend(std::ptr::null_mut(), column.cast());
+            pg_sys::set_function_size_estimates(root, rows);
+            (made(rows), made(column))
+        };
+        rows.set_kind(pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL);
+        rows.set_may_be_parallel(like.may_be_parallel());
+        rows.set_expected_rows(count.max(1.0));
+        (rows, column.copy())
+    }
+
+    /// Has PostgreSQL estimate what a path over an index costs that is read once.
+    pub fn estimate(self, path: At<'p, pg_sys::IndexPath>) {
+        // SAFETY: a path of a table of the query.
+        unsafe { pg_sys::cost_index(path.as_ptr(), self.as_ptr(), 1.0, false) };
+    }
+
+    /// Adds a path to a table that reads it by a path over an index, which is estimated for all of it, for each of so many rows of a function: by a
+    /// condition that compares the table with the row. Each time costs so many calls of an operator.
+    pub fn add_loop(
+        self,
+        table: Rel<'p>,
+        (rows, count): (Rel<'p>, f64),
+        inner: At<'p, pg_sys::IndexPath>,
+        by: Restriction<'p>,
+        order: List<'p, Node>,
+        of_each: f64,
+    ) {
+        use pg_sys::JoinType::JOIN_INNER;
+        let (joins, has_class_joins) = (table.joins(), table.has_class_joins());
+        table.set_joins([by].into_iter().collect());
+        table.set_has_class_joins(false);
+        let (root, rel, none, nobody) = (self.as_ptr(), table.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut());
+        let (mut costs, mut extra) = (pg_sys::JoinCostWorkspace::default(), pg_sys::JoinPathExtraData::default());
+        let (costs, extra) = (&raw mut costs, &raw mut extra);
+        let inner: *mut pg_sys::Path = inner.as_ptr().cast();
+        // SAFETY: paths of tables of the query. The one that is new is a path of the table: it has its rows, and needs nothing of others.
+        unsafe {
+            let outer = pg_sys::create_functionscan_path(root, rows.as_ptr(), none, nobody);
+            let (startup, total) = ((*inner).startup_cost, (*inner).total_cost);
+            (*inner).param_info = pg_sys::get_baserel_parampathinfo(root, rel, rows.numbers().as_ptr());
+            (*inner).rows = ((*inner).rows / count).max(1.0);
+            (*inner).startup_cost = startup / count;
+            (*inner).total_cost = total / count;
+            #[cfg(not(since_pg19))]
+            pg_sys::initial_cost_nestloop(root, costs, JOIN_INNER, outer, inner, extra);
+            // Whatever kind of join is turned off.
+            #[cfg(since_pg19)]
+            pg_sys::initial_cost_nestloop(root, costs, JOIN_INNER, 0, outer, inner, extra);
+            let order = order.as_ptr();
+            let new =
+                pg_sys::create_nestloop_path(root, rel, JOIN_INNER, costs, extra, outer, inner, none, order, nobody);
+            let new: *mut pg_sys::Path = new.cast();
+            (*new).startup_cost = (*outer).startup_cost + startup;
+            (*new).total_cost = (*outer).total_cost + total + count * of_each * pg_sys::cpu_operator_cost;
+            pg_sys::add_path(rel, new);
+        }
+        table.set_joins(joins);
+        table.set_has_class_joins(has_class_joins);
     }
 
     /// In which order an index of a table is read, forward and backward, as far as the query has a use for it; and how much of that the query itself

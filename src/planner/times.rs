@@ -6,7 +6,7 @@ use super::nodes::{At, Expr, list};
 use super::operators::{ABOVE, EQUAL_TIMES};
 use super::state::{Index, Planner};
 use crate::postgres::time::timestamptz;
-use crate::postgres::{abort, catalog, foreign};
+use crate::postgres::{abort, catalog, foreign, value};
 use pg_sys::VariableStatData;
 use pgrx::prelude::*;
 use snowflake_core::Layout;
@@ -19,6 +19,9 @@ pub type Statistics<'p> = (Option<At<'p, pg_sys::HeapTupleData>>, bool);
 pub struct ColumnStatistics<'p> {
     tuple: At<'p, pg_sys::HeapTupleData>,
     data: VariableStatData,
+    /// The share of NULLs, and how many different values there are, as the catalog has both.
+    nulls: f32,
+    distinct: f32,
 }
 
 impl<'p> ColumnStatistics<'p> {
@@ -29,7 +32,11 @@ impl<'p> ColumnStatistics<'p> {
         // SAFETY: this fills the data. Its row stays until it is freed.
         unsafe {
             pg_sys::examine_variable(planner.as_ptr(), id.as_ptr(), 0, &raw mut data);
-            At::new(data.statsTuple).map(|tuple| Self { tuple, data })
+            let tuple = At::new(data.statsTuple)?;
+            // A row of this catalog begins with what its struct says.
+            let header = (*data.statsTuple).t_data;
+            let row: *const pg_sys::FormData_pg_statistic = header.cast::<u8>().add((*header).t_hoff.into()).cast();
+            Some(Self { tuple, data, nulls: (*row).stanullfrac, distinct: (*row).stadistinct })
         }
     }
 
@@ -49,15 +56,6 @@ impl<'p> ColumnStatistics<'p> {
             let numbers = (0..slot.nnumbers as usize).map(|at| *slot.numbers.add(at)).collect();
             pg_sys::free_attstatsslot(&raw mut slot);
             Some((values, numbers))
-        }
-    }
-
-    /// The row of the catalog: its fixed part.
-    fn row(&self) -> &pg_sys::FormData_pg_statistic {
-        // SAFETY: a row of this catalog is what its struct says. Nobody changes it, and it is freed with this.
-        unsafe {
-            let header = (*self.tuple.as_ptr()).t_data;
-            &*header.cast::<u8>().add((*header).t_hoff.into()).cast()
         }
     }
 }
@@ -100,6 +98,8 @@ pub fn correlation<'p>(planner: Planner<'p>, index: Index<'p>, time: &IdTime<'p>
 pub enum Compared {
     /// With nothing.
     No,
+    /// Whether it is equal to others.
+    Equal,
     /// With constants: `timestamptz` up to this one.
     UpTo(i64),
     /// With what is known only when the query runs, or with other tables.
@@ -123,12 +123,11 @@ pub fn statistics<'p>(
         derived.map_or(Some(instant), |derived| derived.about(instant, arguments.as_ref()?.as_deref()?))
     };
     let mut row = StatisticsRow::new();
-    let of_id = known.row();
-    row.set(pg_sys::Anum_pg_statistic_stanullfrac, of_id.stanullfrac);
+    row.set(pg_sys::Anum_pg_statistic_stanullfrac, known.nulls);
     row.set(pg_sys::Anum_pg_statistic_stawidth, size_of::<i64>() as i32);
     let (mut ticks, mut are_few) = (None, false);
     if let Some((mut ids, _)) = known.slot(pg_sys::STATISTIC_KIND_HISTOGRAM, pg_sys::ATTSTATSSLOT_VALUES) {
-        if compared == Compared::No {
+        if compared <= Compared::Equal {
             ids = ids.first().into_iter().chain(ids.last()).copied().collect();
         } else if is_in_last_bin(&layout, compared, &ids) {
             extend(planner, time.id, &mut ids);
@@ -139,7 +138,7 @@ pub fn statistics<'p>(
                 arguments.as_ref().zip(derived).and_then(|(known, derived)| Some(derived.grain(known.as_deref()?)));
             let grain = grain.unwrap_or(1).max(layout.tick_length().0);
             ticks = Some((last - first) as f64 / grain as f64 + 1.0);
-            if compared != Compared::No {
+            if compared > Compared::Equal {
                 let mut all: Vec<i64> = ids.iter().filter_map(|&id| value(id)).collect();
                 all.sort_unstable();
                 if let Some((few, shares)) = shares_of_few(&all).filter(|_| derived.is_some()) {
@@ -162,7 +161,7 @@ pub fn statistics<'p>(
         }
     }
     // At most one for each tick.
-    let distinct = f64::from(of_id.stadistinct);
+    let distinct = f64::from(known.distinct);
     let count = if distinct < 0.0 { -distinct * rows } else { distinct };
     let distinct = ticks.filter(|&ticks| ticks < count).unwrap_or(distinct);
     row.set(pg_sys::Anum_pg_statistic_stadistinct, distinct as f32);
@@ -187,18 +186,6 @@ pub fn sample<'p>(planner: Planner<'p>, column: Expr<'p>) -> Vec<i64> {
         .filter_map(|kind| known.slot(kind, pg_sys::ATTSTATSSLOT_VALUES))
         .flat_map(|(values, _)| values)
         .collect()
-}
-
-/// An array of values of a type, in PostgreSQL's memory.
-pub fn array_of(of_type: pg_sys::Oid, mut values: Vec<pg_sys::Datum>) -> pg_sys::Datum {
-    let (mut length, mut by_value, mut align) = (0, false, 0);
-    let count = values.len() as i32;
-    // SAFETY: a look-up of the type in the catalog; so many values of it, which are copied.
-    unsafe {
-        pg_sys::get_typlenbyvalalign(of_type, &raw mut length, &raw mut by_value, &raw mut align);
-        pg_sys::construct_array(values.as_mut_ptr(), count, of_type, length.into(), by_value, align)
-    }
-    .into()
 }
 
 /// A type of values that there are statistics of, with its operators `<` and `=` as in PostgreSQL's `pg_operator.dat`.
@@ -236,7 +223,7 @@ impl Values {
     }
 
     fn array(&self, values: &[i64]) -> pg_sys::Datum {
-        array_of(self.of_type, values.iter().filter_map(|&value| self.datum(value)).collect())
+        value::array_of(self.of_type, values.iter().filter_map(|&value| self.datum(value)).collect())
     }
 }
 

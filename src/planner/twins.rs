@@ -9,13 +9,14 @@
 
 use super::clauses::{self, Resolved, TimeColumn};
 use super::derived::{self, Derived};
-use super::functions::IdTime;
+use super::functions::{self, IdTime};
+use super::lists::Listed;
 use super::nodes::{At, Expr, HookCall, List, made};
 use super::operators::{self, Accepts, DATETIME_OPS};
 use super::predicates;
 use super::remembered::{Remembered, RememberedBy, remember, remembered};
 use super::rising::Asked;
-use super::state::{Index, Planner, Rel};
+use super::state::{Index, OfIndex, Planner, Rel};
 use super::times::{self, Statistics};
 use super::versions::{self, declared};
 use crate::errors::Error;
@@ -39,6 +40,9 @@ pub struct Twin<'p> {
     pub statistics: Cell<Option<Statistics<'p>>>,
     /// The correlation of the index with the table, once it was asked for.
     correlation: Cell<Option<f64>>,
+    /// The first path over it by the elements of an array, and that condition. It costs [`ENDLESS`] until [`elements`](super::elements) makes something of it.
+    pub by_elements: Cell<Option<(At<'p, IndexPath>, OfIndex<'p>)>>,
+    is_estimated_by_elements: Cell<bool>,
 }
 
 /// The twins, as they are remembered.
@@ -58,6 +62,31 @@ impl<'p> Twin<'p> {
         let by = RememberedBy::index(planner, index);
         remembered::<AllTwins>(planner, by, |twin| twin.description == index)
             .or_else(|| remembered::<AllTwins>(planner, by, |twin| twin.is_copied_by(index)))
+    }
+
+    /// Whether the index may be read by [the elements of an array](super::elements), one after the other. A scan in a loop looks at a row that
+    /// another session has changed by the first element alone.
+    pub fn reads_elements(&self, planner: Planner<'p>) -> bool {
+        self.index.access_method() == pg_sys::BTREE_AM_OID && !planner.rechecks_rows() && functions::sorted().is_some()
+    }
+
+    /// The condition of a path that compares the time with the elements of an array, one after the other.
+    fn list_of(&self, planner: Planner<'p>, path: At<'p, IndexPath>) -> Option<OfIndex<'p>> {
+        let is_list = |clause: &OfIndex<'p>| {
+            clause.column() as usize == self.column.at
+                && clauses::first_condition(*clause).is_some_and(|condition| Listed::read(planner, condition).is_some())
+        };
+        // And not one that is part of an OR.
+        let is_of_table =
+            |clause: &OfIndex<'p>| self.index.restrictions().iter().any(|one| one == clause.restriction());
+        path.clauses().iter().find(is_list).filter(is_of_table).filter(|_| self.reads_elements(planner))
+    }
+
+    /// Estimates what a path by elements of an array costs, as if the index were one on the time.
+    pub fn estimate_by_elements(&self, planner: Planner<'p>, path: At<'p, IndexPath>) {
+        self.is_estimated_by_elements.set(true);
+        planner.estimate(path);
+        self.is_estimated_by_elements.set(false);
     }
 
     /// Whether a description says what this one does. Two twins of an index that say the same are the same for the planner.
@@ -169,6 +198,22 @@ struct Other {
     nulls: bool,
 }
 
+/// A copy of an array of so many elements, or NULL, with one more at this place. Of [`twin`], which says why it is sound.
+macro_rules! with {
+    ($array:expr, $length:expr, $at:expr, $element:expr) => {{
+        let (array, length, at, element) = ($array, $length as usize, $at, $element);
+        if array.is_null() {
+            array
+        } else {
+            let new = pg_sys::palloc(size_of_val(&element) * (length + 1)).cast();
+            array.copy_to_nonoverlapping(new, at);
+            new.add(at).write(element);
+            array.add(at).copy_to_nonoverlapping(new.add(at + 1), length - at);
+            new
+        }
+    }};
+}
+
 /// The twin of an index, by the column that is the ID, and what it is wanted for; `None` where the index has no operators for that.
 fn twin<'p>(planner: Planner<'p>, index: Index<'p>, at: usize, wanted: &Wanted<'p>, other: Other) -> Option<Twin<'p>> {
     let Wanted { time, ordered_by, derived } = wanted;
@@ -187,15 +232,15 @@ fn twin<'p>(planner: Planner<'p>, index: Index<'p>, at: usize, wanted: &Wanted<'
         (*new).ncolumns = columns + 1;
         (*new).nkeycolumns = keys + 1;
         // 0 stands for an expression.
-        (*new).indexkeys = with((*index).indexkeys, columns, at, 0);
-        (*new).canreturn = with((*index).canreturn, columns, at, false);
-        (*new).opclassoptions = with((*index).opclassoptions, columns, at, std::ptr::null_mut());
-        (*new).indexcollations = with((*index).indexcollations, keys, at, pg_sys::InvalidOid);
-        (*new).opfamily = with((*index).opfamily, keys, at, family.into());
-        (*new).opcintype = with((*index).opcintype, keys, at, of_type);
-        (*new).sortopfamily = with((*index).sortopfamily, keys, at, DATETIME_OPS.into());
-        (*new).reverse_sort = with((*index).reverse_sort, keys, at, is_falling);
-        (*new).nulls_first = with((*index).nulls_first, keys, at, nulls_first != other.nulls);
+        (*new).indexkeys = with!((*index).indexkeys, columns, at, 0);
+        (*new).canreturn = with!((*index).canreturn, columns, at, false);
+        (*new).opclassoptions = with!((*index).opclassoptions, columns, at, std::ptr::null_mut());
+        (*new).indexcollations = with!((*index).indexcollations, keys, at, pg_sys::InvalidOid);
+        (*new).opfamily = with!((*index).opfamily, keys, at, family.into());
+        (*new).opcintype = with!((*index).opcintype, keys, at, of_type);
+        (*new).sortopfamily = with!((*index).sortopfamily, keys, at, DATETIME_OPS.into());
+        (*new).reverse_sort = with!((*index).reverse_sort, keys, at, is_falling);
+        (*new).nulls_first = with!((*index).nulls_first, keys, at, nulls_first != other.nulls);
         if derived.is_some() {
             // What is made of a time need not rise with it. The estimate of a btree's cost still reads in which direction its first column is.
             (*new).sortopfamily = std::ptr::null_mut();
@@ -220,8 +265,8 @@ fn twin<'p>(planner: Planner<'p>, index: Index<'p>, at: usize, wanted: &Wanted<'
         (*new).unique = false;
         // It is not there: nobody can read the lowest and the highest time from it.
         (*new).hypothetical = true;
-        // Several times are several ranges of IDs.
-        (*new).amsearcharray = false;
+        // BRIN has none.
+        (*new).amsearcharray = (*index).amsearcharray;
         (*new).amcostestimate = Some(declared(cost));
     }
     Some(Twin {
@@ -231,26 +276,9 @@ fn twin<'p>(planner: Planner<'p>, index: Index<'p>, at: usize, wanted: &Wanted<'
         has_rival: other.has_rival,
         statistics: Cell::new(None),
         correlation: Cell::new(None),
+        by_elements: Cell::new(None),
+        is_estimated_by_elements: Cell::new(false),
     })
-}
-
-/// A copy of an array with one more element at this place.
-///
-/// # Safety
-/// NULL, or an array of this length.
-unsafe fn with<T: Copy>(array: *mut T, length: i32, at: usize, element: T) -> *mut T {
-    if array.is_null() {
-        return array;
-    }
-    let length = length as usize;
-    // SAFETY: the new array has one element more than the one that is copied.
-    unsafe {
-        let new: *mut T = pg_sys::palloc(size_of::<T>() * (length + 1)).cast();
-        new.copy_from_nonoverlapping(array, at);
-        new.add(at).write(element);
-        new.add(at + 1).copy_from_nonoverlapping(array.add(at), length - at);
-        new
-    }
 }
 
 /// Whether rows that are read by these conditions of an index, not for each row of a join, may be dropped.
@@ -262,6 +290,9 @@ fn may_drop_rows<'p>(index: Index<'p>, clauses: List<'p, IndexClause>) -> bool {
 /// Where somebody has made an index on the time, as for `WHERE tenant = $1 ORDER BY created_at LIMIT 1`, that is what it is for; so
 /// an order by the ID must cost much less to be preferred. What is read for each row of a join has no order that counts.
 const DOUBT: f64 = 4.0;
+
+/// What a path costs that nobody is to choose.
+const ENDLESS: Cost = 1e11;
 
 /// What a path over a twin costs, which is made one over the index itself.
 ///
@@ -286,23 +317,42 @@ unsafe extern "C-unwind" fn cost(
         Error::PlannedByOthers.raise();
     };
     let Some(twin) = Twin::of(planner, path.index()) else { Error::PlannedByOthers.raise() };
+    let by_elements = planner.in_memory(|| twin.list_of(planner, path));
+    let all = path.clauses().iter().filter(|&clause| Some(clause) != by_elements);
     let Resolved { clauses, is_as_described } =
-        planner.in_memory(|| clauses::of_index(planner, twin.index, &twin.column, path.clauses()));
+        planner.in_memory(|| clauses::of_index(planner, twin.index, &twin.column, all));
+    let is_endless = match by_elements {
+        Some(clause) if !twin.is_estimated_by_elements.get() => {
+            if path.parameters().is_none() && twin.by_elements.get().is_none() {
+                twin.by_elements.set(Some((planner.in_memory(|| path.duplicate()), clause)));
+            }
+            true
+        }
+        _ => false,
+    };
     // Of other indexes than btrees, PostgreSQL asks for statistics in a way that cannot be told from another.
     let is_as_described = is_as_described && twin.description.access_method() == pg_sys::BTREE_AM_OID;
     let Some(estimate) = versions::estimate_of(twin.index) else { Error::PlannedByOthers.raise() };
     let is_doubtful =
         !path.order().is_empty() && twin.has_rival && path.parameters().is_none() && may_drop_rows(twin.index, clauses);
     // PostgreSQL looks for it among the statistics of the index, which has none of the time.
-    let of_time = (is_as_described && twin.column.at == 0)
+    let of_time = (is_as_described && !is_endless && twin.column.at == 0)
         .then(|| times::once(&twin.correlation, || times::correlation(planner, twin.index, &twin.column.time)));
-    if !is_as_described {
+    if !is_as_described || is_endless {
         path.set_index(twin.index);
         path.set_clauses(clauses);
     }
     let (root, of_path) = (planner.as_ptr(), path.as_ptr());
     // SAFETY: the function that the index's own description has is called with the arguments of this one; the results are where it writes them.
     unsafe {
+        if is_endless {
+            startup.write(ENDLESS);
+            total.write(ENDLESS);
+            selectivity.write(1.0);
+            correlation.write(0.0);
+            pages.write(1.0);
+            return;
+        }
         foreign::call(|| estimate(root, of_path, loop_count, startup, total, selectivity, correlation, pages));
         if let Some(of_time) = of_time {
             correlation.write(of_time);

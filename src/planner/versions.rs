@@ -186,3 +186,20 @@ fn is_column_not_null(planner: Planner<'_>, table: Rel<'_>, column: i16) -> bool
         is_not_null
     }
 }
+
+/// How many elements an array most probably has.
+pub fn expected_elements<'p>(planner: Planner<'p>, array: Expr<'p>) -> f64 {
+    let array = array.as_ptr();
+    // SAFETY: this reads an expression.
+    unsafe {
+        #[cfg(not(since_pg17))]
+        {
+            let _ = planner;
+            pg_sys::estimate_array_length(array).into()
+        }
+        #[cfg(since_pg17)]
+        {
+            pg_sys::estimate_array_length(planner.as_ptr(), array)
+        }
+    }
+}

@@ -8,7 +8,7 @@ use super::comparisons::Use;
 use super::nodes::{Expr, List};
 use super::state::{MemberPlace, Planner, RangeEntry, Rel, Restriction};
 use super::statistics::Expressions;
-use super::{comparisons, lists, members, operators, pruning, statistics, twins, versions};
+use super::{comparisons, elements, lists, members, operators, pruning, statistics, twins, versions};
 use pg_sys::{Node, RestrictInfo};
 use pgrx::prelude::*;
 
@@ -30,7 +30,13 @@ pub fn use_of<'p>(planner: Planner<'p>, table: Rel<'p>) -> Use {
 pub fn add_conditions<'p>(planner: Planner<'p>, table: Rel<'p>) {
     let which = use_of(planner, table);
     if which == Use::Both || twins::has_any(table) {
-        lists::spread(planner, table.number());
+        // What a whole is pruned by is added.
+        let stays = |condition| match which {
+            Use::Plain => elements::serve(planner, table, condition),
+            Use::Both => true,
+            Use::IdsOnly => false,
+        };
+        lists::spread(planner, table, which == Use::Plain, &stays);
     }
     if which != Use::Plain {
         let added = comparisons::rewrite(planner, table, which);
@@ -116,10 +122,7 @@ pub fn hand_down<'p>(planner: Planner<'p>, member: Rel<'p>) {
                 own
             }
         }
-        Use::Both => {
-            let own = members::with_alternatives(planner, place, member, own);
-            members::with_implied(planner, place, member, own, false)
-        }
+        Use::Both => members::with_implied(planner, place, member, own, false),
         Use::IdsOnly => members::with_implied(planner, place, member, own, true),
     });
 }

@@ -2,6 +2,7 @@
 
 use super::given::Given;
 use pg_sys::{Datum, FunctionCallInfo, Oid};
+use pgrx::AnyArray;
 use pgrx::prelude::*;
 use snowflake_core::inverse::{Kind, Value, Zone, Zones};
 use std::ffi::CString;
@@ -107,6 +108,41 @@ pub unsafe fn elements(array: Datum, of_type: Oid) -> Vec<(Datum, bool)> {
         pg_sys::deconstruct_array(array, of_type, length.into(), by_value, align, values, nulls, count);
         (0..*count as usize).map(|at| (*(*values).add(at), *(*nulls).add(at))).collect()
     }
+}
+
+/// An array of values of a type, in PostgreSQL's memory.
+pub fn array_of(of_type: Oid, mut values: Vec<Datum>) -> Datum {
+    let (mut length, mut by_value, mut align) = (0, false, 0);
+    let count = values.len() as i32;
+    // SAFETY: a look-up of the type in the catalog; so many values of it, which are copied.
+    unsafe {
+        pg_sys::get_typlenbyvalalign(of_type, &raw mut length, &raw mut by_value, &raw mut align);
+        let array = pg_sys::construct_array(values.as_mut_ptr(), count, of_type, length.into(), by_value, align);
+        Datum::from(array)
+    }
+}
+
+/// An array of `timestamptz`, `timestamp` or `date` with each element once, in their order, and none that is NULL. Another array as it is.
+pub fn sorted(array: AnyArray) -> AnyArray {
+    let datum = array.datum();
+    // SAFETY: an array, whose header has the type of its elements; and a new one of the same type.
+    let sorted = unsafe {
+        let of_type = (*pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast::<pg_sys::ArrayType>()).elemtype;
+        if !matches!(of_type, pg_sys::TIMESTAMPTZOID | pg_sys::TIMESTAMPOID | pg_sys::DATEOID) {
+            return array;
+        }
+        let own = elements(datum, of_type).into_iter().filter(|&(_, is_null)| !is_null);
+        // They are whole numbers, of 8 or 4 bytes.
+        let whole = |one: &Datum| match of_type {
+            pg_sys::DATEOID => (one.value() as i32).into(),
+            _ => one.value() as i64,
+        };
+        let mut all: Vec<Datum> = own.map(|(one, _)| one).collect();
+        all.sort_unstable_by_key(whole);
+        all.dedup_by_key(|one| whole(one));
+        AnyArray::from_polymorphic_datum(array_of(of_type, all), false, array.oid())
+    };
+    sorted.unwrap_or(array)
 }
 
 /// The zones that PostgreSQL knows.

@@ -13,6 +13,7 @@ use super::range::{max_id, max_id_before};
 use crate::postgres::given::Given;
 use crate::postgres::time::timestamptz::{from_date, from_timestamp, to_unix};
 use crate::postgres::value::{self, KnownZones};
+use pgrx::AnyArray;
 use pgrx::pg_sys::FunctionCallInfo;
 use snowflake_core::Layout;
 use snowflake_core::inverse::{Span, Value, Way};
@@ -35,6 +36,7 @@ export!(
     snowflake_max_id_before_date_in_wrapper as snowflake_max_id_before_date_in,
     snowflake_earliest_wrapper as snowflake_earliest,
     snowflake_latest_wrapper as snowflake_latest,
+    snowflake_sorted_wrapper as snowflake_sorted,
 );
 
 /// The lowest ID of the layout whose time is at or after a `timestamptz`. NULL where there is none, as the highest
@@ -74,4 +76,10 @@ fn snowflake_earliest(way: Option<Given>, call: FunctionCallInfo) -> Option<i64>
 #[pgrx::pg_extern(sql = "")]
 fn snowflake_latest(way: Option<Given>, call: FunctionCallInfo) -> Option<i64> {
     accepted(way, call).map(|span| span.until.unwrap_or(i64::MAX))
+}
+
+/// The elements of a list of times that are not NULL, each once, in their order: what an index is read by, one after the other.
+#[pgrx::pg_extern(sql = "")]
+fn snowflake_sorted(values: AnyArray) -> AnyArray {
+    value::sorted(values)
 }

@@ -11,7 +11,7 @@ const LAYOUTS: usize = 150;
 
 /// Functions of the library that are not in the extension in SQL.
 /// The type `snowflake_id` is one that only a superuser can create.
-const LEFT_OUT: [&str; 36] = [
+const LEFT_OUT: [&str; 37] = [
     "_snowflake.earliest(text,\"any\")",
     "_snowflake.id_from(integer)",
     "_snowflake.id_from(numeric)",
@@ -37,6 +37,7 @@ const LEFT_OUT: [&str; 36] = [
     "_snowflake.min_id(timestamp with time zone,text)",
     "_snowflake.min_id(timestamp without time zone)",
     "_snowflake.min_id(timestamp without time zone,text)",
+    "_snowflake.sorted(anyarray)",
     "snowflake_adopt_all(regclass[],text)",
     "snowflake_adopt_all_plan(regclass[],text)",
     "snowflake_adopt_layout()",

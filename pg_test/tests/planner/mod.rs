@@ -16,6 +16,7 @@ mod compare;
 mod conditions;
 mod cursors;
 mod derived;
+mod elements;
 mod generator;
 mod guests;
 mod instants;

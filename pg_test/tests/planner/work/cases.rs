@@ -82,16 +82,15 @@ fn in_with_a_subquery_asks_the_key() {
     case.does_no_more("SELECT count(*) FROM ‹r› WHERE EXISTS (SELECT FROM few WHERE at = ‹t›)");
 }
 
-/// A, with the subquery in an array, whose elements are known when the query runs: each row is looked at, as without the parameter.
+/// A, with the subquery in an array, whose elements are known when the query runs.
 #[test]
-fn an_array_of_a_subquery_is_left_alone() {
+fn an_array_of_a_subquery_asks_the_key() {
     let mut case = Case::new(&[TABLE, KEY, COLUMN_INDEX]);
     for query in [
         "SELECT count(*) FROM ‹r› WHERE ‹t› = ANY (ARRAY(SELECT at FROM few))",
         "SELECT count(*) FROM ‹r› WHERE ‹t› = ANY ((SELECT array_agg(at) FROM few)::timestamptz[])",
     ] {
-        let [on, off] = ["on", "off"].map(|state| case.run(query, false, state));
-        assert!(!on.1.exceeds(&off.1), "{query}\non: {:?}\n{}off: {:?}\n{}", on.1, on.2, off.1, off.2);
+        case.does_no_more(query);
     }
 }
 

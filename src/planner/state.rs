@@ -50,12 +50,12 @@ macro_rules! numbered {
 
 /// Functions of PostgreSQL that copy an expression and change the copy.
 macro_rules! copied {
-    ($($(#[$doc:meta])* fn $name:ident = $function:ident;)+) => {
+    ($($(#[$doc:meta])* fn $name:ident = $function:ident($($planner:ident)?);)+) => {
         $(
             $(#[$doc])*
             pub fn $name(self, expression: Expr<'p>) -> Expr<'p> {
                 // SAFETY: the function reads what the planner has and a tree, and makes a new one.
-                unsafe { made(pg_sys::$function(self.as_ptr(), expression.as_ptr())) }
+                unsafe { made(pg_sys::$function($({ let $planner = self.as_ptr(); $planner },)? expression.as_ptr())) }
             }
         )+
     };
@@ -117,16 +117,13 @@ impl<'p> Planner<'p> {
 
     copied! {
         /// An expression with what is known of it evaluated.
-        fn folded = eval_const_expressions;
+        fn folded = eval_const_expressions(planner);
 
         /// An expression with what it would be now, as for an estimate.
-        fn estimated = estimate_expression_value;
-    }
+        fn estimated = estimate_expression_value(planner);
 
-    /// A condition that is true where another one is false.
-    pub fn negated(self, condition: Expr<'p>) -> Expr<'p> {
-        // SAFETY: this makes a new node.
-        unsafe { made(pg_sys::negate_clause(condition.copy().as_ptr())) }
+        /// A condition that is true where another one is false, which is not used any more.
+        fn negated = negate_clause();
     }
 
     /// Whether an expression is NULL.

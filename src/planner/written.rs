@@ -138,7 +138,7 @@ impl<'p> Written<'p> {
             BoolTestType::IS_NOT_TRUE => (true, true),
             _ => return None,
         };
-        let condition = if is_negated { self.planner.negated(comparison.node()) } else { comparison.node() };
+        let condition = if is_negated { self.planner.negated(comparison.node().copy()) } else { comparison.node() };
         if condition.cast::<pg_sys::OpExpr>().is_none() || comparison.node().is_volatile() {
             return None;
         }

@@ -66,6 +66,12 @@ pub fn layout() -> &'static Layout {
     }
 }
 
+/// The layout of this database's IDs; `None` until it is read in this transaction.
+#[inline]
+pub fn layout_at_once() -> Option<&'static Layout> {
+    KNOWN.get()
+}
+
 /// The layout of this database's IDs; `None` where it is not on record, and so [`layout`] would end the call.
 pub fn layout_on_record() -> Option<&'static Layout> {
     KNOWN.get().or_else(|| read_layout().ok())

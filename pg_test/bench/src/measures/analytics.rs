@@ -127,7 +127,13 @@ const FORMS: [(&str, &str); 11] = [
     ("IS TRUE", "(created_at > now() - interval '1 hour') IS TRUE"),
 ];
 
-/// The same tables, by conditions on what is made of the time.
+/// Lists of times, which an index on a column serves by one scan.
+const LISTS: [(&str, &str); 2] = [
+    ("100 times", "created_at = ANY ((SELECT array_agg(created_at) FROM wanted WHERE n <= 100)::timestamptz[])"),
+    ("10,000 times", "created_at = ANY ((SELECT array_agg(created_at) FROM wanted)::timestamptz[])"),
+];
+
+/// The same tables, by conditions on what is made of the time, and by lists.
 pub fn forms(servers: &Servers, plan: &Plan) -> Group {
     let [on, off] = ["on", "off"].map(|value| {
         let mut client = servers.default.client();
@@ -137,7 +143,7 @@ pub fn forms(servers: &Servers, plan: &Plan) -> Group {
     let day: String = on.borrow_mut().query_one("SELECT (current_date - 60)::text", &[]).unwrap().get(0);
     let contenders = [(KEY, CONTENDERS[0].1, &on), (OFF, CONTENDERS[0].1, &off), (COLUMN, CONTENDERS[1].1, &on)];
     let mut trials = Vec::new();
-    for (title, condition) in FORMS {
+    for (title, condition) in FORMS.into_iter().chain(LISTS) {
         for (contender, events, client) in contenders {
             let query = format!("SELECT count(*) FROM {events} WHERE {}", condition.replace("{day}", &day));
             let repeats = repeats(&mut client.borrow_mut(), &query);
@@ -148,15 +154,19 @@ pub fn forms(servers: &Servers, plan: &Plan) -> Group {
         }
     }
     let mut about = "Milliseconds, round trip included, to count the rows of the same tables by a condition on what is made of the time. With \
-                     `pg_snowflake.plan_by_time` off, and with a column, each row is looked at.\n"
+                     `pg_snowflake.plan_by_time` off, and with a column, each row is looked at. An index on a column serves the lists of times, \
+                     which are in the table `wanted`.\n"
         .to_owned();
-    for (title, condition) in FORMS {
+    for (title, condition) in FORMS.into_iter().chain(LISTS) {
         let _ = write!(about, "\n* {title}: `{}`", condition.replace("{day}", &day));
     }
     let mut group = Group::new("Days as people write them", about, interleave(plan.short_rounds, trials));
     for (title, _) in FORMS {
         group.compare(&named(title, KEY), &named(title, COLUMN), "ms", Goal::AtMost(1.1));
         group.compare(&named(title, KEY), &named(title, OFF), "ms", Goal::AtMost(1.1));
+    }
+    for (title, _) in LISTS {
+        group.compare(&named(title, KEY), &named(title, COLUMN), "ms", Goal::AtMost(1.2));
     }
     group
 }
@@ -183,12 +193,14 @@ fn fill(client: &mut postgres::Client, rows: u32) {
          ALTER TABLE keyed ADD PRIMARY KEY (id);
          ALTER TABLE timed_events ADD PRIMARY KEY (id);
          CREATE INDEX ON timed_events (created_at);
+         CREATE TABLE wanted AS
+         SELECT created_at, row_number() OVER () AS n FROM (SELECT created_at FROM timed_events ORDER BY hashint8(id) LIMIT 10000) AS some;
          CREATE TABLE incidents AS
          SELECT incident, since, since + interval '10 minutes' AS until
          FROM generate_series(1, 20) AS incident, LATERAL (SELECT now() - incident * interval '100 hours' AS since) AS times"
     );
     client.batch_execute(&fill).unwrap();
-    for table in ["keyed", "timed_events", "incidents"] {
+    for table in ["keyed", "timed_events", "wanted", "incidents"] {
         client.batch_execute(&format!("VACUUM (FREEZE, ANALYZE) {table}")).unwrap();
     }
 }
@@ -238,7 +250,7 @@ pub fn costs(servers: &Servers, plan: &Plan) -> Group {
         Group::new("What created_at and its index cost", about, interleave(plan.long_rounds.max(3), trials));
     group.compare(KEY, COLUMN, "rows/s", Goal::AtLeast(1.15));
     group.compare(KEY, COLUMN, "MiB", Goal::AtMost(0.72));
-    let drop = "DROP VIEW keyed_events; DROP TABLE keyed, timed_events, incidents, new_events";
+    let drop = "DROP VIEW keyed_events; DROP TABLE keyed, timed_events, wanted, incidents, new_events";
     servers.default.client().batch_execute(drop).unwrap();
     group
 }

@@ -175,6 +175,7 @@ struct Found {
     bounds: BTreeMap<(u32, Bound, u32), Option<pg_sys::Oid>>,
     of_times: BTreeMap<bool, Option<pg_sys::Oid>>,
     sorted: BTreeMap<(), Option<pg_sys::Oid>>,
+    plain_indexes: BTreeMap<u32, bool>,
 }
 
 thread_local! {
@@ -196,7 +197,8 @@ fn remembered<K: Ord + Copy, V: Copy>(
         return found;
     }
     if !IS_WATCHED.replace(true) {
-        for cache in [pg_sys::SysCacheIdentifier::PROCOID, pg_sys::SysCacheIdentifier::NAMESPACEOID] {
+        use pg_sys::SysCacheIdentifier::{INDEXRELID, NAMESPACEOID, PROCOID};
+        for cache in [PROCOID, NAMESPACEOID, INDEXRELID] {
             // SAFETY: a function that forgets, which may be called at any time.
             unsafe { pg_sys::CacheRegisterSyscacheCallback(cache as _, Some(forget), pg_sys::Datum::from(0)) };
         }
@@ -212,7 +214,12 @@ fn remembered<K: Ord + Copy, V: Copy>(
     value
 }
 
-/// Called where a function or a schema has changed, or may have.
+/// Whether an index of the catalog has columns alone, and no expressions: `look` finds that out.
+pub fn is_plain(index: pg_sys::Oid, look: impl FnOnce(pg_sys::Oid) -> bool) -> bool {
+    remembered(|all| &mut all.plain_indexes, index.to_u32(), || look(index))
+}
+
+/// Called where a function, a schema or an index has changed, or may have.
 #[pg_guard]
 extern "C-unwind" fn forget(_argument: pg_sys::Datum, _cache: CacheNumber, _hash: u32) {
     // A look-up, which may be what has brought the news, borrows nothing meanwhile.

@@ -728,6 +728,8 @@ fields! { 'p;
     }
     Path {
         tag: NodeTag = type_;
+        cost: f64 = total_cost;
+        parameters: Option<At<'p, pg_sys::ParamPathInfo>> = param_info;
     }
     PlaceHolderVar {
         expr: Expr<'p> = phexpr;

@@ -4,7 +4,7 @@
 //! index. For other expressions, and for tables that have no such index, the planner is given an index that nothing else can use: it
 //! has no order, no operators, and a condition that is false.
 
-use super::functions::IdTime;
+use super::functions::{self, IdTime};
 use super::groups::Grouping;
 use super::nodes::{At, Expr, HookCall, List, list, made};
 use super::operators::{self, Accepts};
@@ -170,7 +170,7 @@ pub unsafe fn supply<'p>(
     column: i16,
     data: *mut VariableStatData,
 ) -> bool {
-    if index != pg_sys::InvalidOid && !has_columns_alone(index) {
+    if index != pg_sys::InvalidOid && !functions::is_plain(index, has_columns_alone) {
         return false;
     }
     // SAFETY: what asks about other indexes has filled these.

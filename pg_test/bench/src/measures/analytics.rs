@@ -194,7 +194,7 @@ fn fill(client: &mut postgres::Client, rows: u32) {
          ALTER TABLE timed_events ADD PRIMARY KEY (id);
          CREATE INDEX ON timed_events (created_at);
          CREATE TABLE wanted AS
-         SELECT created_at, row_number() OVER () AS n FROM (SELECT created_at FROM timed_events ORDER BY hashint8(id) LIMIT 10000) AS some;
+         SELECT created_at, row_number() OVER () AS n FROM (SELECT created_at FROM timed_events ORDER BY hashint8(id) LIMIT 10000) AS few;
          CREATE TABLE incidents AS
          SELECT incident, since, since + interval '10 minutes' AS until
          FROM generate_series(1, 20) AS incident, LATERAL (SELECT now() - incident * interval '100 hours' AS since) AS times"

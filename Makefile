@@ -174,8 +174,8 @@ deb: dist ## Debian's package for the PostgreSQL of PG_CONFIG, from the archive,
 test-packages: deb ## installs, uses, upgrades and removes the package in a throw-away copy of this machine's file system
 	@scripts/test-packages
 
-release-files: ## what a release publishes, in target/release: archives, the packages of each system that was run at this commit, SHA256SUMS
-	@scripts/release-files
+release-files: dist ## what a release publishes, in target/release: archives, the packages of each system that was run at this commit, SHA256SUMS
+	@SIGNING_KEY='$(SIGNING_KEY)' scripts/release-files
 
 image: ## the extension image that CloudNativePG mounts, in target/image; POSTGRES=19 for another major than 18
 	@scripts/image $(POSTGRES)

@@ -18,14 +18,15 @@ EXTENSIONDIR = $(DESTDIR)$(shell $(CHOSEN) --sharedir)/extension
 BUILD = PGRX_PG_CONFIG_PATH=$(CHOSEN) $(CARGO)
 FEATURES = $(shell CARGO='$(CARGO)' scripts/cargo-flags) --no-default-features \
 	--features "pg$(MAJOR) $(REGISTRIES)"
-BUILT = $(TARGET)/$(subst dev,debug,$(PROFILE))
+# CARGO_BUILD_TARGET is cargo's own, for another processor than this one.
+BUILT = $(TARGET)/$(if $(CARGO_BUILD_TARGET),$(CARGO_BUILD_TARGET)/)$(subst dev,debug,$(PROFILE))
 STAGE = $(TARGET)/install
 TOOLS = $(shell . scripts/tools && echo $$tools)
 
 .PHONY: help deps deps-test deps-clients build install uninstall demo check test test-all test-assertions test-valgrind test-clients test-clusters \
-	test-extensions test-mixed test-platforms test-schemas litmus random-queries soak check-history model simulation \
+	test-arm64 test-extensions test-mixed test-platforms test-schemas litmus random-queries soak check-history model simulation \
 	mutants hosted test-hosted bench bench-bundle microbench lint advisories versions docs dist deb test-packages \
-	image test-image test-container clean
+	release-files image test-image test-container clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -80,6 +81,9 @@ test-mixed: deps-test install ## servers of RELEASED_VERSION=0.2.0 and of this o
 
 test-platforms: ## other systems, made by debootstrap: PLATFORMS="debian-12 debian-13 debian-14", each with its own PostgreSQL; SHORT=1 for less
 	@SHORT='$(SHORT)' scripts/test-platforms $(PLATFORMS)
+
+test-arm64: ## built for 64-bit Arm, and run on a Debian 13 of that by qemu: regress files, crashes, core, the package; SHORT=1 for less
+	@SHORT='$(SHORT)' scripts/test-arm64
 
 test-schemas: deps-test install ## schemas of others and SCHEMA_COUNT=100 random ones, from SEED, moved in and out; SCHEMAS=directory for more
 	@SCHEMAS='$(SCHEMAS)' SCHEMA_COUNT='$(SCHEMA_COUNT)' SEED='$(SEED)' scripts/test-schemas
@@ -169,6 +173,9 @@ deb: dist ## Debian's package for the PostgreSQL of PG_CONFIG, from the archive,
 
 test-packages: deb ## installs, uses, upgrades and removes the package in a throw-away copy of this machine's file system
 	@scripts/test-packages
+
+release-files: dist ## what a release publishes, in target/release: archives, the packages of each system that was run at this commit, SHA256SUMS
+	@SIGNING_KEY='$(SIGNING_KEY)' scripts/release-files
 
 image: ## the extension image that CloudNativePG mounts, in target/image; POSTGRES=19 for another major than 18
 	@scripts/image $(POSTGRES)

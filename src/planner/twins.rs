@@ -330,6 +330,8 @@ unsafe extern "C-unwind" fn cost(
         }
         _ => false,
     };
+    // The elements say more than what the index reads too much for another condition.
+    let is_as_described = is_as_described || twin.is_estimated_by_elements.get();
     // Of other indexes than btrees, PostgreSQL asks for statistics in a way that cannot be told from another.
     let is_as_described = is_as_described && twin.description.access_method() == pg_sys::BTREE_AM_OID;
     let Some(estimate) = versions::estimate_of(twin.index) else { Error::PlannedByOthers.raise() };

@@ -129,6 +129,12 @@ fn in_with_a_list_asks_the_key() {
         "SELECT count(*) FROM ‹r› WHERE ‹t› = ANY ('{{{}}}')",
         list.join(", ").replace('\'', "")
     ));
+    // Beside a condition that the index reads too much for, and one that takes long for each row.
+    case.does_no_more(&format!(
+        "SELECT count(*) FROM ‹r› WHERE ‹t› IN ({}) AND (‹t›, r.id) > ('2026-01-02', 7) \
+         AND r.n NOT IN (SELECT count(*) FROM few WHERE few.tenant = r.tenant)",
+        list.join(", ")
+    ));
 }
 
 /// B: what an equality returns is few rows, however many a range would.

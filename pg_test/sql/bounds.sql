@@ -87,3 +87,9 @@ CREATE TABLE orders (id bigint PRIMARY KEY);
 SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF)
 SELECT * FROM orders WHERE id >= _snowflake.min_id('2026-03-08'::date) AND id <= _snowflake.max_id_before('2026-03-09'::date);
+-- The elements of a list, by which the planner reads an index.
+SELECT _snowflake.sorted('{2026-01-02, NULL, infinity, 2026-01-01, 2026-01-02, -infinity}'::timestamptz[]) AS instants,
+       _snowflake.sorted('{{2026-01-02, 2026-01-01}, {NULL, 2026-01-02}}'::timestamp[]) AS local,
+       _snowflake.sorted('{2026-01-02, -infinity, 1999-01-01, infinity, NULL}'::date[]) AS dates;
+SELECT _snowflake.sorted('{}'::timestamptz[]) AS empty, _snowflake.sorted(ARRAY[NULL]::date[]) AS only_null, _snowflake.sorted(NULL::date[]) AS none,
+       _snowflake.sorted('{b, a, b}'::text[]) AS others;

@@ -55,8 +55,7 @@ fn add_path<'p>(
     clause: OfIndex<'p>,
 ) -> Option<()> {
     let listed = Listed::read(planner, clauses::first_condition(clause)?)?;
-    planner.depend_on_function(functions::sorted()?);
-    let rows = functions::call_of_one(UNNEST, functions::call_of_sorted(listed.array)?, listed.of_type);
+    let rows = functions::call_of_one(UNNEST, functions::call_of_sorted(planner, listed.array)?, listed.of_type);
     rows.cast::<pg_sys::FuncExpr>()?.set_returns_set(true);
     let count = versions::expected_elements(planner, listed.array).max(1.0);
     let (elements, element) = planner.with_function(rows, listed.of_type, count, table);

@@ -158,12 +158,14 @@ pub fn sorted() -> Option<pg_sys::Oid> {
     remembered(|all| &mut all.sorted, (), find).filter(|&function| may_call(function))
 }
 
-/// The call of `_snowflake.sorted()` for an array of times.
-pub fn call_of_sorted(array: Expr<'_>) -> Option<Expr<'_>> {
-    Some(call(sorted()?, array.type_of(), [array.copy()].into_iter().collect(), pg_sys::InvalidOid))
+/// The call of `_snowflake.sorted()` for an array of times. The plan is made anew where the user may not call it any more.
+pub fn call_of_sorted<'p>(planner: Planner<'p>, array: Expr<'p>) -> Option<Expr<'p>> {
+    let function = sorted()?;
+    planner.depend_on_function(function);
+    Some(call_of_one(function.to_u32(), array.copy(), array.type_of()))
 }
 
-/// The call of a function of PostgreSQL's own, by its OID, of one argument that it takes.
+/// The call of a function, by its OID, of one argument that it takes.
 pub fn call_of_one<'p>(function: u32, argument: Expr<'p>, returns: pg_sys::Oid) -> Expr<'p> {
     call(function.into(), returns, [argument].into_iter().collect(), pg_sys::InvalidOid)
 }

@@ -2,7 +2,7 @@
 //! Elsewhere the list becomes an OR, as PostgreSQL makes one scan of each alternative; and a list again, where it is evaluated for each row.
 
 use super::nodes::{At, Expr, List, list, made};
-use super::operators::{self, Accepts, EQUAL_TIMES};
+use super::operators::{self, EQUAL_TIMES};
 use super::rising;
 use super::state::{Planner, Rel};
 use crate::postgres::value;
@@ -27,7 +27,7 @@ impl<'p> Listed<'p> {
     /// Reads a condition; `None` where it is something else.
     pub fn read(planner: Planner<'p>, condition: Expr<'p>) -> Option<Self> {
         let comparison = condition.cast::<ScalarArrayOpExpr>().filter(|comparison| comparison.is_any())?;
-        if operators::compares(comparison.opno().to_u32()) != Some(Accepts::Equal) {
+        if !operators::is_equality(comparison.opno()) {
             return None;
         }
         let (compared, array) = (comparison.args().get(0)?, comparison.args().get(1)?);
@@ -165,7 +165,7 @@ pub fn alternatives<'p>(
 ) -> Option<Vec<Expr<'p>>> {
     let comparison = condition.cast::<ScalarArrayOpExpr>()?;
     let (compared, values) = (comparison.args().get(0)?, comparison.args().get(1)?);
-    if operators::compares(comparison.opno().to_u32()) != Some(Accepts::Equal) || !comparison.is_any() {
+    if !operators::is_equality(comparison.opno()) || !comparison.is_any() {
         return None;
     }
     let made = || rising::derived_of(planner, compared).is_some_and(|(_, time)| is_time(time.call));
@@ -209,8 +209,7 @@ pub fn gathered(condition: Expr<'_>) -> Option<Expr<'_>> {
     let mut times = Vec::new();
     for alternative in alternatives.iter() {
         let comparison = alternative.cast::<pg_sys::OpExpr>()?;
-        if operators::compares(comparison.opno().to_u32()) != Some(Accepts::Equal)
-            || operator.is_some_and(|operator| operator != comparison.opno())
+        if !operators::is_equality(comparison.opno()) || operator.is_some_and(|operator| operator != comparison.opno())
         {
             return None;
         }

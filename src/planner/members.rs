@@ -177,7 +177,8 @@ pub fn with_implied<'p>(
     all.into_iter().chain(more).collect()
 }
 
-/// The conditions of a whole, with an OR for a member in place of each list of its times that it is not read by one after the other.
+/// The conditions of a whole for a member, with an OR in place of each list of its times; but a list stays where the member can be read by
+/// [one element after the other](elements).
 pub fn with_alternatives<'p>(
     planner: Planner<'p>,
     place: MemberPlace<'p>,

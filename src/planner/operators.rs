@@ -136,6 +136,11 @@ pub const fn of_times(operator: u32) -> Option<(Accepts, Oid, Oid)> {
     Some((BY_NUMBER[(operator - first) as usize], left, right))
 }
 
+/// Whether an operator is one of [`compares`] that accepts what is equal alone.
+pub fn is_equality(operator: Oid) -> bool {
+    compares(operator.to_u32()) == Some(Accepts::Equal)
+}
+
 /// How an operator compares that may have what is made of a time on one of its sides: those of btree's families of `datetime`, `numeric`,
 /// `float`, `interval` and, for numbers of days, `integer`; `None` where it is another one.
 pub const fn compares(operator: u32) -> Option<Accepts> {

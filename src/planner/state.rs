@@ -212,7 +212,7 @@ impl<'p> Planner<'p> {
     }
 
     /// Adds the rows of a function to the tables of a query, and returns them, and the column that they have. The call returns a set of values of this
-    /// type, so many most probably. No part of the query has them, and they have no paths, so PostgreSQL joins them with nothing.
+    /// type: of `count` values, as far as is known. No part of the query has them, and they have no paths, so PostgreSQL joins them with nothing.
     pub fn with_function(self, call: Expr<'p>, of_type: Oid, count: f64, like: Rel<'p>) -> (Rel<'p>, Expr<'p>) {
         let root = self.as_ptr();
         // SAFETY: new nodes, and as PostgreSQL adds a partition to the tables of a query: the arrays have room for one more, whose number is the length

@@ -7,7 +7,7 @@
 use super::functions::{self, IdTime};
 use super::groups::Grouping;
 use super::nodes::{At, Expr, HookCall, List, list, made};
-use super::operators::{self, Accepts};
+use super::operators;
 use super::remembered::{Remembered, RememberedBy, remember, remembered};
 use super::rising::Asked;
 use super::state::{Index, Planner, Rel, Restriction};
@@ -262,13 +262,12 @@ fn compared<'p>(table: Rel<'p>, time: Expr<'p>) -> Compared {
         {
             return Compared::No;
         }
-        let is_equality = |operator: pg_sys::Oid| operators::compares(operator.to_u32()) == Some(Accepts::Equal);
-        if condition.cast::<pg_sys::ScalarArrayOpExpr>().is_some_and(|list| is_equality(list.opno())) {
+        if condition.cast::<pg_sys::ScalarArrayOpExpr>().is_some_and(|list| operators::is_equality(list.opno())) {
             return Compared::Equal;
         }
         let Some(comparison) = condition.cast::<pg_sys::OpExpr>() else { return Compared::WithAny };
         let is_of_time = comparison.args().iter().any(is_time);
-        if is_of_time && is_equality(comparison.opno()) {
+        if is_of_time && operators::is_equality(comparison.opno()) {
             return Compared::Equal;
         }
         let of_side = |side: Expr<'p>| match side.without_labels().cast::<pg_sys::Const>() {

@@ -98,7 +98,7 @@ pub fn correlation<'p>(planner: Planner<'p>, index: Index<'p>, time: &IdTime<'p>
 pub enum Compared {
     /// With nothing.
     No,
-    /// Whether it is equal to others.
+    /// With values that it must be equal to, in an equality or a list: how they are spread does not matter.
     Equal,
     /// With constants: `timestamptz` up to this one.
     UpTo(i64),

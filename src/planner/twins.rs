@@ -64,8 +64,8 @@ impl<'p> Twin<'p> {
             .or_else(|| remembered::<AllTwins>(planner, by, |twin| twin.is_copied_by(index)))
     }
 
-    /// Whether the index may be read by [the elements of an array](super::elements), one after the other. A scan in a loop looks at a row that
-    /// another session has changed by the first element alone.
+    /// Whether the index may be read by [the elements of an array](super::elements), one after the other. Not where rows are changed or locked:
+    /// a row that another session has changed meanwhile would be checked against the first element only.
     pub fn reads_elements(&self, planner: Planner<'p>) -> bool {
         self.index.access_method() == pg_sys::BTREE_AM_OID && !planner.rechecks_rows() && functions::sorted().is_some()
     }

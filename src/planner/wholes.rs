@@ -30,7 +30,7 @@ pub fn use_of<'p>(planner: Planner<'p>, table: Rel<'p>) -> Use {
 pub fn add_conditions<'p>(planner: Planner<'p>, table: Rel<'p>) {
     let which = use_of(planner, table);
     if which == Use::Both || twins::has_any(table) {
-        // What a whole is pruned by is added.
+        // A whole keeps its lists: the ORs that it is pruned by are added to them.
         let stays = |condition| match which {
             Use::Plain => elements::serve(planner, table, condition),
             Use::Both => true,

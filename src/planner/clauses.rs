@@ -7,9 +7,11 @@ use super::nodes::{At, Expr, List};
 use super::operators::{self, Accepts};
 use super::state::{Index, OfIndex, Planner, Restriction};
 use super::{bounds, versions};
-use pg_sys::{IndexClause, Oid};
+use pg_sys::{IndexClause, Oid, RestrictInfo};
 use pgrx::prelude::*;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// The column of an index's twin that is a time.
 pub struct TimeColumn<'p> {
@@ -21,12 +23,18 @@ pub struct TimeColumn<'p> {
     pub derived: Option<Derived<'p>>,
     /// The conditions of the twin, with what became of them for the index.
     resolved: RefCell<Vec<(OfIndex<'p>, Option<OfIndex<'p>>)>>,
+    /// What follows from conditions.
+    followed: Followed<'p>,
 }
+
+/// What follows for an ID from conditions of its time, which are found by where they are in memory. The twins of a table's indexes share it.
+#[derive(Clone, Default)]
+pub struct Followed<'p>(Rc<RefCell<BTreeMap<usize, Option<Bounds<'p>>>>>);
 
 impl<'p> TimeColumn<'p> {
     /// The column of this number.
-    pub const fn new(at: usize, time: IdTime<'p>, derived: Option<Derived<'p>>) -> Self {
-        Self { at, time, derived, resolved: RefCell::new(Vec::new()) }
+    pub const fn new(at: usize, time: IdTime<'p>, derived: Option<Derived<'p>>, followed: Followed<'p>) -> Self {
+        Self { at, time, derived, resolved: RefCell::new(Vec::new()), followed }
     }
 
     /// What the column is.
@@ -37,6 +45,24 @@ impl<'p> TimeColumn<'p> {
     /// The number that one of the twin's columns has in the index: one less, where it comes after the time. It must not be the time.
     const fn own(&self, column: usize) -> usize {
         if column > self.at { column - 1 } else { column }
+    }
+
+    /// What follows for the ID from a condition of its time.
+    fn followed_from(&self, planner: Planner<'p>, condition: Expr<'p>) -> Option<Bounds<'p>> {
+        let at = condition.as_ptr().addr();
+        if let Some(&known) = self.followed.0.borrow().get(&at) {
+            return known;
+        }
+        let followed = match &self.derived {
+            Some(derived) => of_derived(planner, derived, &self.time, condition),
+            None => of_time(planner, &self.time, condition),
+        };
+        let bounds = followed.map(|(conditions, is_exact)| Bounds {
+            conditions: conditions.into_iter().map(|one| versions::restriction(planner, one)).collect(),
+            is_exact,
+        });
+        self.followed.0.borrow_mut().insert(at, bounds);
+        bounds
     }
 
     /// What a condition became before. It most probably has the same number as then, or is one of the last: the alternatives of an OR have paths of
@@ -115,13 +141,9 @@ pub fn resolve<'p>(
 ) -> Option<OfIndex<'p>> {
     let column = clause.column() as usize;
     if column == twin.at {
-        let condition = first_condition(clause)?;
-        let Bounds { conditions, is_exact } = match &twin.derived {
-            Some(derived) => of_derived(planner, derived, &twin.time, condition)?,
-            None => of_time(planner, &twin.time, condition)?,
-        };
+        let Bounds { conditions, is_exact } = twin.followed_from(planner, first_condition(clause)?)?;
         let new = clause.of_columns(index, twin.at, std::iter::empty())?;
-        set_conditions(planner, new, &conditions, !is_exact);
+        set_conditions(new, conditions, !is_exact);
         return Some(new);
     }
     let columns: Vec<usize> = clause.columns().iter().map(|column| column as usize).collect();
@@ -135,18 +157,20 @@ pub fn resolve<'p>(
 }
 
 /// Conditions of an ID that follow from one of its time.
+#[derive(Clone, Copy)]
 struct Bounds<'p> {
-    conditions: Vec<Expr<'p>>,
+    conditions: List<'p, RestrictInfo>,
     /// Whether that one follows from them, too.
     is_exact: bool,
 }
 
-/// What follows for the ID from a condition that is matched with its time, which it has on its left side.
-fn of_time<'p>(planner: Planner<'p>, time: &IdTime<'p>, condition: Expr<'p>) -> Option<Bounds<'p>> {
+/// What follows for the ID from a condition that is matched with its time, which it has on its left side; and whether that one follows
+/// from it, too.
+fn of_time<'p>(planner: Planner<'p>, time: &IdTime<'p>, condition: Expr<'p>) -> Option<(Vec<Expr<'p>>, bool)> {
     let compared = |accepts, other: Expr<'p>, other_type, is_exact| {
         let time = time.of(time.id.copy());
         let made = bounds::of_comparison(planner, accepts, &time, other.copy(), other_type)?;
-        Some(Bounds { conditions: bounds::without_implied(&made, &made), is_exact })
+        Some((bounds::without_implied(&made, &made), is_exact))
     };
     if let Some(comparison) = condition.cast::<pg_sys::OpExpr>() {
         let (accepts, _, other_type) = operators::of_times(comparison.opno().to_u32())?;
@@ -155,7 +179,7 @@ fn of_time<'p>(planner: Planner<'p>, time: &IdTime<'p>, condition: Expr<'p>) -> 
     if let Some(test) = condition.cast::<pg_sys::NullTest>() {
         let new = test.duplicate();
         new.set_arg(time.id.copy());
-        return Some(Bounds { conditions: vec![new.node()], is_exact: true });
+        return Some((vec![new.node()], true));
     }
     if let Some(rows) = condition.cast::<pg_sys::RowCompareExpr>() {
         let (accepts, _, other_type) = operators::of_times(rows.opnos().get(0)?)?;
@@ -170,7 +194,7 @@ fn of_derived<'p>(
     derived: &Derived<'p>,
     time: &IdTime<'p>,
     condition: Expr<'p>,
-) -> Option<Bounds<'p>> {
+) -> Option<(Vec<Expr<'p>>, bool)> {
     let (operator, arguments) = if let Some(comparison) = condition.cast::<pg_sys::OpExpr>() {
         (comparison.opno(), comparison.args())
     } else {
@@ -179,7 +203,7 @@ fn of_derived<'p>(
     };
     let accepts = operators::compares(operator.to_u32())?;
     let conditions = derived.bounds(planner, accepts, time, arguments.get(1)?)?;
-    Some(Bounds { conditions, is_exact: false })
+    Some((conditions, false))
 }
 
 /// What follows from a comparison with one of several times, which are constants: one range that has all of them.
@@ -187,7 +211,7 @@ fn of_times<'p>(
     planner: Planner<'p>,
     time: &IdTime<'p>,
     comparison: At<'p, pg_sys::ScalarArrayOpExpr>,
-) -> Option<Bounds<'p>> {
+) -> Option<(Vec<Expr<'p>>, bool)> {
     let (accepts, _, other_type) = operators::of_times(comparison.opno().to_u32())?;
     if other_type != pg_sys::TIMESTAMPTZOID {
         return None;
@@ -204,7 +228,7 @@ fn of_times<'p>(
         let (time, instant) = (time.of(time.id.copy()), planner.time(instant));
         conditions.extend(bounds::of_comparison(planner, accepts, &time, instant, pg_sys::TIMESTAMPTZOID)?);
     }
-    Some(Bounds { conditions: bounds::without_implied(&conditions, &conditions), is_exact: false })
+    Some((bounds::without_implied(&conditions, &conditions), false))
 }
 
 /// A comparison of rows that has the time in a later place, as `(tenant, created_at) > ($1, $2)`: that of the columns until there, with
@@ -247,13 +271,13 @@ fn row_until_time<'p>(
     }
     let columns = columns[..=place].iter().map(|&column| twin.own(column));
     let made = clause.of_columns(index, twin.own(first), columns)?;
-    set_conditions(planner, made, &[new.node()], true);
+    set_conditions(made, [versions::restriction(planner, new.node())].into_iter().collect(), true);
     Some(made)
 }
 
 /// Says what an index is to evaluate for a condition.
-fn set_conditions<'p>(planner: Planner<'p>, clause: OfIndex<'p>, conditions: &[Expr<'p>], is_lossy: bool) {
-    clause.set_quals(conditions.iter().map(|&one| versions::restriction(planner, one)).collect());
+fn set_conditions<'p>(clause: OfIndex<'p>, conditions: List<'p, RestrictInfo>, is_lossy: bool) {
+    clause.set_quals(conditions);
     clause.set_lossy(clause.is_lossy() || is_lossy);
     // A scan by a bitmap does not evaluate what belongs to a class of equal expressions that the index has a condition of.
     if is_lossy && clause.restriction().class().is_some() {

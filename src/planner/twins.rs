@@ -7,7 +7,7 @@
 //! is to make it a path over the index itself: what was matched with the time becomes bounds of the ID, as a support function of
 //! PostgreSQL derives them. See [`cost`].
 
-use super::clauses::{self, Resolved, TimeColumn};
+use super::clauses::{self, Followed, Resolved, TimeColumn};
 use super::derived::{self, Derived};
 use super::functions::{self, IdTime};
 use super::lists::Listed;
@@ -116,11 +116,12 @@ pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>) {
     let mut twins = Vec::new();
     let wanted: Vec<Wanted> = wanted
         .iter()
-        .map(|&(time, expression)| Wanted { time, ordered_by: expression, derived: None })
+        .map(|&(time, expression)| Wanted { time, ordered_by: expression, derived: None, followed: Followed::default() })
         .chain(asked.derived.iter().map(|(derived, time)| Wanted {
             time: *time,
             ordered_by: derived.expression,
             derived: Some(derived.clone()),
+            followed: Followed::default(),
         }))
         .collect();
     for index in table.indexes().iter().filter(|&index| can_have_twin(index)) {
@@ -188,6 +189,8 @@ struct Wanted<'p> {
     ordered_by: Expr<'p>,
     /// What is made of the time, and compared. It has no order.
     derived: Option<Derived<'p>>,
+    /// What follows from conditions of it.
+    followed: Followed<'p>,
 }
 
 /// What else there is.
@@ -216,7 +219,7 @@ macro_rules! with {
 
 /// The twin of an index, by the column that is the ID, and what it is wanted for; `None` where the index has no operators for that.
 fn twin<'p>(planner: Planner<'p>, index: Index<'p>, at: usize, wanted: &Wanted<'p>, other: Other) -> Option<Twin<'p>> {
-    let Wanted { time, ordered_by, derived } = wanted;
+    let Wanted { time, ordered_by, derived, followed } = wanted;
     let (time, derived) = (*time, derived.clone());
     let of_type = derived.as_ref().map_or(pg_sys::TIMESTAMPTZOID, |derived| derived.expression.type_of());
     let expression = derived.as_ref().map_or(time.call, |derived| derived.expression);
@@ -272,7 +275,7 @@ fn twin<'p>(planner: Planner<'p>, index: Index<'p>, at: usize, wanted: &Wanted<'
     Some(Twin {
         description,
         index,
-        column: TimeColumn::new(at, time, derived),
+        column: TimeColumn::new(at, time, derived, followed.clone()),
         has_rival: other.has_rival,
         statistics: Cell::new(None),
         correlation: Cell::new(None),

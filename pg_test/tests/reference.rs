@@ -14,14 +14,13 @@ const FUNCTIONS: &str = r"
     SELECT CASE nspname WHEN '_snowflake' THEN '_snowflake.' ELSE '' END || proname,
            format('%s%s(%s)%s', CASE prokind WHEN 'p' THEN 'PROCEDURE ' END, CASE nspname WHEN '_snowflake' THEN '_snowflake.' ELSE '' END || proname,
                   regexp_replace(pg_get_function_arguments(p.oid), '\mIN ', '', 'g'), ' RETURNS ' || pg_get_function_result(p.oid)),
-           format('%s, %s, %s, for %s',
+           format('%s, %s, %s%s',
                   CASE provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END,
                   CASE WHEN proisstrict THEN 'STRICT' ELSE 'CALLED ON NULL INPUT' END,
                   CASE proparallel WHEN 's' THEN 'PARALLEL SAFE' WHEN 'r' THEN 'PARALLEL RESTRICTED'
                                    ELSE 'PARALLEL UNSAFE' END,
-                  CASE WHEN proacl IS NULL THEN 'everybody'
-                       ELSE coalesce((SELECT string_agg(grantee::regrole::text, ', ') FROM aclexplode(proacl)
-                                      WHERE grantee <> proowner), 'superusers') END)
+                  ', for ' || CASE WHEN proacl IS NOT NULL THEN coalesce(
+                      (SELECT string_agg(grantee::regrole::text, ', ') FROM aclexplode(proacl) WHERE grantee <> proowner), 'superusers') END)
     FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace
     JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
     JOIN pg_extension e ON e.oid = d.refobjid AND extname = 'pg_snowflake'
@@ -89,6 +88,22 @@ fn signatures(part: &str) -> &str {
     part.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap_or_default()
 }
 
+/// Each signature with its properties: the first line of such that follows, as several signatures may have the same.
+fn described(signatures: &str) -> Vec<String> {
+    let (mut described, mut without) = (Vec::new(), Vec::<String>::new());
+    for line in signatures.lines() {
+        if line.contains(", PARALLEL ") {
+            described.extend(without.drain(..).map(|signature| plain(&format!("{signature} {line}"))));
+        } else if line.starts_with([' ', ')']) {
+            without.last_mut().unwrap().push_str(&format!("\n{line}"));
+        } else {
+            without.push(line.to_owned());
+        }
+    }
+    assert!(without.is_empty(), "{without:?} has no properties");
+    described
+}
+
 /// One line, with one space between words, short names of types, no space beside parentheses, and NULL and text in quotes
 /// without their types.
 fn plain(text: &str) -> String {
@@ -124,15 +139,7 @@ fn functions_types_and_settings_are_those_of_the_catalogue() {
     }
     check::same_entries(("docs/reference/functions.md", functions.keys()), ("the catalog", expected.keys()));
     for (name, mut expected) in expected {
-        // A line that ends with who may call the function ends its signature.
-        let mut found = vec![String::new()];
-        for line in signatures(&functions[&name]).lines() {
-            found.last_mut().unwrap().push_str(&format!("{line}\n"));
-            if line.contains(", PARALLEL ") {
-                found.push(String::new());
-            }
-        }
-        let mut found: Vec<_> = found.iter().map(|text| plain(text)).filter(|text| !text.is_empty()).collect();
+        let mut found = described(signatures(&functions[&name]));
         found.sort_unstable();
         expected.sort_unstable();
         assert_eq!(found, expected, "left, what functions.md says of {name}");
@@ -450,7 +457,7 @@ fn the_page_on_security_has_every_function_with_who_may_call_it() {
     client.batch_execute("CREATE EXTENSION IF NOT EXISTS pg_snowflake").unwrap();
     let mut callable: BTreeMap<String, String> = BTreeMap::new();
     for [name, _, properties] in rows(&mut client, FUNCTIONS) {
-        let who = properties.rsplit(", for ").next().unwrap().to_owned();
+        let who = properties.rsplit_once(", for ").map_or("everybody", |(_, who)| who).to_owned();
         let known = callable.entry(name.clone()).or_insert_with(|| who.clone());
         assert_eq!(*known, who, "of {name}, the forms differ");
     }

@@ -184,3 +184,344 @@ fn every_step_has_a_name_that_reads_back() {
     }
     assert!("later".parse::<Step>().is_err());
 }
+
+/// A zone whose offset is the same all the while.
+struct Fixed(i64);
+
+impl Zones for Fixed {
+    fn offsets(&self, _: Zone<'_>, since: i64, until: i64) -> Option<(i64, i64)> {
+        assert_eq!(until - since, 6 * DAY, "three days on both sides");
+        Some((self.0, self.0))
+    }
+}
+
+/// Knows no zone.
+struct Nowhere;
+
+impl Zones for Nowhere {
+    fn offsets(&self, _: Zone<'_>, _: i64, _: i64) -> Option<(i64, i64)> {
+        None
+    }
+}
+
+const UTC: Fixed = Fixed(0);
+
+/// As PostgreSQL has them.
+const FIRST: i64 = -211_813_488_000_000_000;
+const LAST: i64 = 9_223_371_331_199_999_999;
+/// The longest interval that is added.
+const LONGEST: i64 = 100_000 * 366 * DAY;
+
+fn between(from: i64, until: i64) -> Span {
+    Span { from: Some(from), until: Some(until) }
+}
+
+fn interval(months: i32, days: i32, micros: i64) -> Value {
+    Value::Interval { months, days, micros }
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+fn instant(micros: i64) -> Value {
+    Value::Of(Kind::Instant, micros)
+}
+
+/// By the text of a way.
+fn span(way: &str, value: Value, arguments: &[Value], zones: &dyn Zones) -> Span {
+    way.parse::<Way>().unwrap().span(&[value], arguments, zones)
+}
+
+#[test]
+fn each_step_is_undone_exactly() {
+    let date = |day| Value::Of(Kind::Date, day);
+    let local = |micros| Value::Of(Kind::Local, micros);
+    let days = |days| Value::Of(Kind::Days, days);
+    let month = 146_097 * DAY / 4800;
+    let east = Fixed(2 * HOUR);
+    for (way, value, arguments, zones, expected) in [
+        ("local =", local(0), vec![], &east, between(-2 * HOUR, -2 * HOUR)),
+        ("local_in =", local(0), vec![text("Europe/Berlin")], &east, between(-2 * HOUR, -2 * HOUR)),
+        ("local_in =", local(0), vec![interval(0, 0, 3 * HOUR)], &east, between(-3 * HOUR, -3 * HOUR)),
+        ("local_in =", local(0), vec![interval(0, 0, LONGEST)], &UTC, Span { from: None, until: Some(FIRST) }),
+        ("local_in =", local(0), vec![interval(0, 0, LONGEST + 1)], &UTC, Span::default()),
+        ("local_in =", local(0), vec![interval(0, 1, 0)], &UTC, Span::default()),
+        ("local_in =", local(0), vec![interval(1, 0, 0)], &UTC, Span::default()),
+        ("instant_in local =", instant(0), vec![text("Asia/Tokyo")], &east, between(0, 0)),
+        ("instant_in local =", instant(HOUR), vec![interval(0, 0, HOUR)], &east, between(0, 0)),
+        ("date local =", date(5), vec![], &east, between(5 * DAY - 2 * HOUR, 6 * DAY - 2 * HOUR - 1)),
+        ("midnight date local >=", local(DAY + 1), vec![], &UTC, Span { from: Some(2 * DAY), until: None }),
+        ("midnight date local >=", local(DAY), vec![], &UTC, Span { from: Some(DAY), until: None }),
+        ("midnight date local <=", local(DAY - 1), vec![], &UTC, Span { from: None, until: Some(DAY - 1) }),
+        ("date local <", local(DAY + 1), vec![], &UTC, Span { from: None, until: Some(2 * DAY - 1) }),
+        ("date local <", instant(DAY - HOUR), vec![], &east, Span { from: None, until: Some(2 * DAY - 2 * HOUR - 1) }),
+        ("local >", instant(7), vec![], &east, Span { from: Some(8), until: None }),
+        ("local >", date(1), vec![], &UTC, Span { from: Some(DAY + 1), until: None }),
+        ("instant local <=", local(DAY), vec![], &east, Span { from: None, until: Some(DAY - 2 * HOUR) }),
+        ("instant local <=", date(1), vec![], &east, Span { from: None, until: Some(DAY - 2 * HOUR) }),
+        ("bin =", instant(0), vec![interval(0, 0, HOUR)], &UTC, between(0, HOUR)),
+        ("bin =", instant(0), vec![interval(0, 2, HOUR)], &UTC, between(0, 2 * DAY + HOUR)),
+        ("bin =", instant(0), vec![interval(0, 0, 0)], &UTC, Span::default()),
+        ("bin =", instant(0), vec![interval(1, 0, 0)], &UTC, Span::default()),
+        ("round =", instant(0), vec![], &UTC, between(-SECOND, SECOND)),
+        ("plus =", instant(0), vec![interval(0, 0, HOUR)], &UTC, between(-HOUR, -HOUR)),
+        ("plus =", instant(0), vec![interval(0, 3, HOUR)], &east, between(-3 * DAY - HOUR, -3 * DAY - HOUR)),
+        ("plus =", instant(0), vec![interval(1, 0, 0)], &UTC, between(-month - 6 * DAY, -month + 6 * DAY)),
+        ("plus local =", local(0), vec![interval(1, 0, 0)], &UTC, between(-month - 6 * DAY, -month + 6 * DAY)),
+        (
+            "minus =",
+            instant(0),
+            vec![interval(12, -1, 5)],
+            &UTC,
+            between(12 * month - 7 * DAY + 5, 12 * month + 5 * DAY + 5),
+        ),
+        ("plus_days date local =", date(9), vec![days(2)], &UTC, between(7 * DAY, 8 * DAY - 1)),
+        ("minus_days date local =", date(9), vec![days(2)], &UTC, between(11 * DAY, 12 * DAY - 1)),
+        ("minus_days date local =", date(9), vec![interval(0, 2, 0)], &UTC, Span::default()),
+        ("until date local =", days(2), vec![date(9)], &UTC, between(7 * DAY, 8 * DAY - 1)),
+        ("since date local =", days(2), vec![date(9)], &UTC, between(11 * DAY, 12 * DAY - 1)),
+        ("until <", interval(1, 1, 1), vec![instant(0)], &UTC, Span { from: Some(-31 * DAY), until: None }),
+        ("since >=", interval(0, 0, HOUR), vec![instant(DAY)], &UTC, Span { from: Some(DAY + HOUR), until: None }),
+        ("since >=", interval(0, 0, HOUR), vec![Value::Unknown], &UTC, Span::default()),
+        ("epoch =", Value::decimal("946684800"), vec![], &UTC, between(-2, 2)),
+        ("epoch =", Value::decimal("946684801.5"), vec![], &UTC, between(1_499_998, 1_500_002)),
+        ("epoch =", days(946_684_801), vec![], &UTC, between(SECOND - 2, SECOND + 2)),
+        ("epoch since =", Value::decimal("3600"), vec![instant(0)], &UTC, between(HOUR - 2, HOUR + 2)),
+        ("isoyear local =", Value::decimal("2000"), vec![], &UTC, between(-4 * DAY, 370 * DAY - 1)),
+        ("year local >=", Value::decimal("1999.5"), vec![], &UTC, Span { from: Some(0), until: None }),
+        ("year local <=", Value::decimal("1999.5"), vec![], &UTC, Span { from: None, until: Some(-1) }),
+        ("year local >=", Value::decimal("1"), vec![], &UTC, Span { from: Some(-730_119 * DAY), until: None }),
+        ("year local >=", Value::decimal("0"), vec![], &UTC, Span::default()),
+        ("year local <", Value::decimal("1"), vec![], &UTC, Span { from: None, until: Some(-730_119 * DAY - 1) }),
+        ("year local >=", Value::decimal("199999"), vec![], &UTC, Span { from: Some(72_317_650 * DAY), until: None }),
+        ("year local >=", Value::decimal("200000"), vec![], &UTC, Span::default()),
+    ] {
+        let found = span(way, value.clone(), &arguments, zones);
+        assert_eq!(found, expected, "{way} {value:?} {arguments:?}");
+    }
+}
+
+#[test]
+fn what_is_farther_away_than_times_can_be_has_no_bound() {
+    let at_least = |value| span("plus >=", value, &[interval(0, 0, 0)], &UTC).from;
+    assert_eq!(
+        [FIRST, FIRST + 1, LAST, i64::MAX - 1].map(|it| at_least(instant(it))),
+        [None, Some(FIRST + 1), Some(LAST), Some(LAST)]
+    );
+    let at_most = |value| span("plus <=", value, &[interval(0, 0, 0)], &UTC).until;
+    assert_eq!(
+        [LAST, LAST - 1, FIRST, i64::MIN + 1].map(|it| at_most(instant(it))),
+        [None, Some(LAST - 1), Some(FIRST), Some(FIRST)]
+    );
+    for infinite in [i64::MIN, i64::MAX] {
+        assert_eq!(at_least(instant(infinite)), None);
+        assert_eq!(span("local >=", Value::Of(Kind::Local, infinite), &[], &UTC), Span::default());
+        assert_eq!(span("local >=", Value::Of(Kind::Date, infinite), &[], &UTC), Span::default());
+    }
+    // A zone that nobody knows is at most 16 hours away.
+    assert_eq!(span("local =", Value::Of(Kind::Local, 0), &[], &Nowhere), between(-16 * HOUR, 16 * HOUR));
+    // The longest intervals that are added.
+    let days = i32::try_from(LONGEST / DAY).unwrap();
+    for (longest, longer) in [
+        (interval(1_200_000, 0, 0), interval(1_200_001, 0, 0)),
+        (interval(0, days, 0), interval(0, days + 1, 0)),
+        (interval(0, 0, LONGEST), interval(0, 0, LONGEST + 1)),
+        (interval(-1_200_000, 0, 0), interval(-1_200_001, 0, 0)),
+        (interval(0, -days, 0), interval(0, -days - 1, 0)),
+    ] {
+        assert_ne!(
+            span("plus local =", Value::Of(Kind::Local, 0), std::slice::from_ref(&longest), &UTC),
+            Span::default(),
+            "{longest:?}"
+        );
+        assert_eq!(
+            span("plus local =", Value::Of(Kind::Local, 0), std::slice::from_ref(&longer), &UTC),
+            Span::default(),
+            "{longer:?}"
+        );
+    }
+}
+
+#[test]
+fn decimals_are_read_to_the_millionth() {
+    for (text, value) in [
+        ("1.5", Value::Number(1_500_000, 1_500_000)),
+        ("2.0000000", Value::Number(2_000_000, 2_000_000)),
+        ("1.0000005", Value::Number(1_000_000, 1_000_001)),
+        ("-1.0000005", Value::Number(-1_000_001, -1_000_000)),
+        ("-3", Value::Number(-3_000_000, -3_000_000)),
+        ("9000000000000", Value::Number(9_000_000_000_000_000_000, 9_000_000_000_000_000_000)),
+        ("9000000000001", Value::Unknown),
+        ("1e3", Value::Unknown),
+        ("1.x", Value::Unknown),
+        ("Infinity", Value::Unknown),
+    ] {
+        assert_eq!(Value::decimal(text), value, "{text}");
+    }
+}
+
+#[test]
+fn ranges_have_the_values_within() {
+    let of = |value: i64| Some((Kind::Instant, value));
+    let range = |from, until| Value::Between(Kind::Instant, from, until);
+    assert_eq!(Value::between((of(5), true), (of(9), true)), range(Some(5), Some(9)));
+    assert_eq!(Value::between((of(5), false), (of(9), false)), range(Some(6), Some(8)));
+    assert_eq!(Value::between((None, false), (of(9), false)), range(None, Some(8)));
+    assert_eq!(Value::between((of(5), true), (None, false)), range(Some(5), None));
+    assert_eq!(Value::between((None, true), (None, true)), Value::Unknown);
+    // From minus infinity on, and from infinity on.
+    assert_eq!(Value::between((of(i64::MIN), true), (of(9), true)), range(None, Some(9)));
+    assert_eq!(Value::between((of(i64::MAX), true), (None, true)), range(Some(LAST), None));
+    assert_eq!(Value::between((of(5), true), (of(i64::MAX), false)), range(Some(5), None));
+    assert_eq!(Value::between((None, true), (of(i64::MIN), true)), range(None, Some(FIRST)));
+    assert_eq!(Value::between((of(FIRST), true), (of(LAST), true)), range(Some(FIRST), Some(LAST)));
+    let kind = Value::Between(Kind::Date, Some(1), Some(2));
+    assert_eq!(span("local =", kind, &[], &UTC), Span::default(), "of another kind");
+    let instants = Value::Between(Kind::Instant, Some(1), Some(2));
+    assert_eq!(span("plus =", instants, &[interval(0, 0, 0)], &UTC), between(1, 2));
+}
+
+#[test]
+fn several_values_are_accepted_together() {
+    let way: Way = "local =".parse().unwrap();
+    let local = |micros| Value::Of(Kind::Local, micros);
+    assert_eq!(way.span(&[local(5), Value::Null, local(-3), local(4)], &[], &UTC), between(-3, 5));
+    assert_eq!(way.span(&[local(5), Value::Unknown], &[], &UTC), Span::default());
+    assert_eq!(way.span(&[], &[], &UTC), Span::default());
+}
+
+#[test]
+fn a_way_says_what_it_compares_and_which_bounds_there_are() {
+    for (text, kind, bounds) in [
+        ("date local <", Some(Kind::Date), (false, true)),
+        ("date local <=", Some(Kind::Date), (false, true)),
+        ("trunc local =", Some(Kind::Local), (true, true)),
+        ("until >=", Some(Kind::Length), (false, true)),
+        ("until >", Some(Kind::Length), (false, true)),
+        ("until <", Some(Kind::Length), (true, false)),
+        ("since date local >", None, (true, false)),
+        ("until date local =", Some(Kind::Days), (true, true)),
+        ("epoch until >=", Some(Kind::Number), (false, true)),
+        ("epoch >=", Some(Kind::Number), (true, false)),
+        ("year local >", Some(Kind::Number), (true, false)),
+        ("date <", None, (false, true)),
+        ("midnight local =", None, (true, true)),
+    ] {
+        let way: Way = text.parse().unwrap();
+        let kind = if text == "since date local >" { Some(Kind::Days) } else { kind };
+        assert_eq!((way.text().as_str(), way.kind(), way.bounds()), (text, kind, bounds));
+    }
+    for wrong in ["date local", "", "later <", "date local <>"] {
+        assert!(wrong.parse::<Way>().is_err(), "{wrong}");
+    }
+}
+
+/// The calendar, day by day.
+fn each_day(mut look: impl FnMut(i64, i64, i64, i64)) {
+    let is_leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let mut day = -146_097 - 36_524; // 1500-01-01
+    for year in 1500..2510 {
+        for month in 1..=12 {
+            let length = match month {
+                2 => 28 + i64::from(is_leap(year)),
+                4 | 6 | 9 | 11 => 30,
+                _ => 31,
+            };
+            for of_month in 1..=length {
+                look(day, year, month, of_month);
+                day += 1;
+            }
+        }
+    }
+}
+
+#[test]
+fn the_calendar_is_that_of_gregory() {
+    let about = |way: &str, day: i64, arguments: &[Value]| {
+        way.parse::<Way>().unwrap().about(day * DAY + HOUR, arguments, &UTC).unwrap()
+    };
+    let (mut of_year, mut of_quarter, mut of_month) = (0, 0, 0);
+    each_day(|day, year, month, number| {
+        if number == 1 {
+            of_month = day;
+            of_quarter = if month % 3 == 1 { day } else { of_quarter };
+            of_year = if month == 1 { day } else { of_year };
+        }
+        if number < 3 || number > 27 {
+            assert_eq!(about("year local =", day, &[]), year * SECOND, "{day}");
+            for (unit, first) in [("month", of_month), ("quarters", of_quarter), ("YEAR", of_year), ("day", day)] {
+                assert_eq!(about("trunc local =", day, &[text(unit)]), first * DAY, "{unit} {day}");
+            }
+        }
+        if number == 1 && month == 1 {
+            let year_of =
+                |comparison| span(&format!("year local {comparison}"), Value::decimal(&year.to_string()), &[], &UTC);
+            assert_eq!(year_of(">=").from, Some(day * DAY), "{year}");
+        }
+    });
+}
+
+#[test]
+fn units_are_as_long_as_they_are() {
+    for (unit, longest) in [
+        ("microseconds", 1),
+        ("milliseconds", 1000),
+        ("second", SECOND),
+        ("minute", 60 * SECOND),
+        ("hour", HOUR),
+        ("day", DAY),
+        ("week", 7 * DAY),
+        ("month", 31 * DAY),
+        ("quarter", 92 * DAY),
+        ("year", 366 * DAY),
+        ("decade", 3653 * DAY),
+        ("century", 36_525 * DAY),
+        ("millennium", 365_250 * DAY),
+    ] {
+        let way: Way = "trunc local <=".parse().unwrap();
+        assert_eq!(way.grain(&[text(unit)]), longest, "{unit}");
+        let until = way.span(&[Value::Of(Kind::Local, 0)], &[text(unit)], &UTC).until.unwrap();
+        // 2000-01-01 is a Saturday: its week began on Monday.
+        let begins = if unit == "week" { -5 * DAY } else { 0 };
+        assert_eq!(until, begins + longest - 1, "{unit}");
+    }
+    let grain = |way: &str, arguments: &[Value]| way.parse::<Way>().unwrap().grain(arguments);
+    assert_eq!(grain("date local =", &[]), DAY);
+    assert_eq!(grain("isoyear local =", &[]), 365 * DAY);
+    assert_eq!(grain("year local =", &[]), 365 * DAY);
+    assert_eq!(grain("bin =", &[interval(0, 2, HOUR)]), 2 * DAY + HOUR);
+    assert_eq!(grain("trunc local =", &[text("fortnight")]), 1);
+    assert_eq!(grain("plus =", &[interval(0, 2, HOUR)]), 1);
+    assert_eq!(grain("bin plus date local =", &[interval(0, 2, 0), interval(0, 9, 0)]), 2 * DAY);
+}
+
+#[test]
+fn what_is_made_of_an_instant_is_about_this() {
+    let east = Fixed(2 * HOUR);
+    for (way, instant, arguments, expected) in [
+        ("local =", HOUR, vec![], 3 * HOUR),
+        ("instant local =", HOUR, vec![], HOUR),
+        ("date local =", DAY - HOUR, vec![], 1),
+        ("date local =", -3 * HOUR, vec![], -1),
+        ("midnight date local =", DAY - HOUR, vec![], DAY),
+        ("trunc local =", DAY - HOUR, vec![text("hour")], DAY + HOUR),
+        ("trunc local =", -DAY, vec![text("week")], -5 * DAY),
+        ("bin =", 5, vec![interval(0, 0, 3)], 5),
+        ("round =", 5, vec![], 5),
+        ("plus =", HOUR, vec![interval(0, 1, 6)], DAY + HOUR + 6),
+        ("minus =", HOUR, vec![interval(0, 1, 6)], HOUR - DAY - 6),
+        ("until =", HOUR, vec![Value::Of(Kind::Instant, 3 * HOUR)], 2 * HOUR),
+        ("since =", HOUR, vec![Value::Of(Kind::Instant, 3 * HOUR)], -2 * HOUR),
+        ("epoch =", SECOND, vec![], 946_684_801 * SECOND),
+        ("plus minus =", HOUR, vec![interval(0, 0, 8), interval(0, 0, 4)], HOUR + 4),
+        ("isoyear local =", 400 * DAY, vec![], 2001 * SECOND),
+    ] {
+        let found = way.parse::<Way>().unwrap().about(instant, &arguments, &east);
+        assert_eq!(found, Some(expected), "{way} {instant} {arguments:?}");
+    }
+    let none = |way: &str, arguments: &[Value]| way.parse::<Way>().unwrap().about(0, arguments, &UTC);
+    assert_eq!(none("trunc local =", &[text("fortnight")]), None);
+    assert_eq!(none("plus =", &[]), None);
+    assert_eq!(none("date =", &[]), None);
+}

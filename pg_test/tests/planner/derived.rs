@@ -283,6 +283,12 @@ fn each_form_of_the_page_reads_what_it_says() {
             .filter_map(|line| line.split_once("Index Cond: "))
             .map(|(_, text)| without_types(text))
             .collect();
+        // From 17 on, PostgreSQL itself makes two comparisons of this.
+        let reads = match condition.contains("<@ daterange") && snowflake_test::Installation::under_test().major() >= 17
+        {
+            true => reads.replace("'date local <=', '2026-01-05'", "'date local <', '2026-01-06'"),
+            false => reads.to_owned(),
+        };
         assert_eq!(read.join(" or "), reads, "{condition}");
     }
 }

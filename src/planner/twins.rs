@@ -116,7 +116,12 @@ pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>) {
     let mut twins = Vec::new();
     let wanted: Vec<Wanted> = wanted
         .iter()
-        .map(|&(time, expression)| Wanted { time, ordered_by: expression, derived: None, followed: Followed::default() })
+        .map(|&(time, expression)| Wanted {
+            time,
+            ordered_by: expression,
+            derived: None,
+            followed: Followed::default(),
+        })
         .chain(asked.derived.iter().map(|(derived, time)| Wanted {
             time: *time,
             ordered_by: derived.expression,

@@ -11,6 +11,7 @@ mod hosted;
 mod inserts;
 mod once;
 mod planning;
+mod planning_forms;
 mod planning_growth;
 mod segments;
 
@@ -32,7 +33,7 @@ const fn measure(name: &'static str, group: fn(&Servers, &Plan, &[Contender]) ->
 }
 
 /// All of them, in the order in which they are measured. Those of the same name may depend on each other.
-pub const ALL: [Measure; 24] = [
+pub const ALL: [Measure; 25] = [
     measure("calls", calls::one_call),
     measure("calls", |servers, plan, _| calls::batch(servers, plan)),
     measure("ceiling", |servers, plan, _| ceiling::ceiling(servers, plan)),
@@ -49,6 +50,7 @@ pub const ALL: [Measure; 24] = [
     measure("analytics", |servers, plan, _| analytics::costs(servers, plan)),
     measure("planning", |servers, plan, _| planning::planning(servers, plan)),
     measure("planning", |servers, plan, _| planning::by_time(servers, plan)),
+    measure("planning-forms", |servers, plan, _| planning_forms::forms(servers, plan)),
     measure("planning-growth", |servers, plan, _| planning_growth::growth(servers, plan)),
     measure("growth", |servers, plan, _| growth::databases(servers, plan)),
     measure("growth", |servers, plan, _| growth::connections(servers, plan)),

@@ -47,7 +47,7 @@ type Time = fn(&str) -> String;
 const GOAL: Goal = Goal::AtMost(1.3);
 
 /// The contender that has a column.
-const COLUMN: &str = "created_at and its index";
+pub const COLUMN: &str = "created_at and its index";
 
 /// A range, an order over many partitions, joins, a UNION ALL of many members, many conditions.
 pub fn growth(servers: &Servers, plan: &Plan) -> Group {

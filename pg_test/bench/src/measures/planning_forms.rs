@@ -4,7 +4,7 @@
 use super::planning::WAYS;
 use super::planning_growth::COLUMN;
 use crate::plan::Plan;
-use crate::results::Group;
+use crate::results::{Goal, Group};
 use crate::rounds::{Trial, interleave};
 use crate::servers::Servers;
 use std::cell::RefCell;
@@ -88,7 +88,18 @@ pub fn forms(servers: &Servers, plan: &Plan) -> Group {
         let _ =
             write!(about, "\n* {title}: `{}`", form.replace("‹t›", "snowflake_timestamp(id)").replace(['‹', '›'], "…"));
     }
-    Group::new("Planning of what analysts ask", about, rows)
+    let mut group = Group::new("Planning of what analysts ask", about, rows);
+    for (title, form) in FORMS {
+        let of = |contender| format!("{title}, {contender}");
+        if form.contains("‹times") || form.contains("‹any") {
+            group.compare(&of(WAYS[0]), &of(COLUMN), "µs", Goal::AtMost(2.0));
+        } else {
+            let figure = |contender| group.row(&of(contender)).unwrap().figure("µs").clone();
+            let more = figure(WAYS[0]).less(&figure(WAYS[1])).median;
+            group.state(format!("{title}: more µs with it on"), more, Goal::AtMost(10.0));
+        }
+    }
+    group
 }
 
 /// The query of a form.

@@ -14,7 +14,6 @@ struct Case {
     title: String,
     by_id: String,
     by_column: String,
-    goal: Goal,
 }
 
 impl Case {
@@ -23,20 +22,7 @@ impl Case {
             title: title.into(),
             by_id: query(|table| format!("snowflake_timestamp({table}id)")),
             by_column: query(|table| format!("{table}created_at")),
-            goal: GOAL,
         }
-    }
-
-    /// A condition on the times of these minutes of a day, for which PostgreSQL has one scan of an index by an array.
-    fn list(
-        title: &str,
-        condition: impl Fn(&str, &[String]) -> String,
-        minutes: std::ops::RangeInclusive<u32>,
-    ) -> Self {
-        let all: Vec<String> =
-            minutes.map(|n| format!("'2026-01-02 00:00+00'::timestamptz + {} * interval '1 min'", n % 1440)).collect();
-        let query = |time: Time| format!("SELECT n FROM one WHERE {}", condition(&time(""), &all));
-        Self { goal: Goal::AtMost(2.0), ..Self::new(title, query) }
     }
 }
 
@@ -92,8 +78,8 @@ pub fn growth(servers: &Servers, plan: &Plan) -> Group {
         let _ = write!(about, "\n* {title}: `{start}{more}`");
     }
     let mut group = Group::new("Growth of planning", about, rows);
-    for Case { title, goal, .. } in &cases {
-        group.compare(&format!("{title}, on"), &format!("{title}, {COLUMN}"), "µs", *goal);
+    for Case { title, .. } in &cases {
+        group.compare(&format!("{title}, on"), &format!("{title}, {COLUMN}"), "µs", GOAL);
     }
     let range = &cases[0].title;
     group.compare(&format!("{range}, on"), &format!("{range}, off"), "µs", GOAL);
@@ -182,15 +168,5 @@ fn cases(plan: &Plan) -> (Vec<String>, Vec<String>, Vec<Case>) {
         let all: Vec<String> = (1..6).map(join).collect();
         format!("SELECT count(*) FROM one AS r0{}", all.concat())
     }));
-    let any = |time: &str, all: &[String]| format!("{time} IN ({})", all.join(", "));
-    cases.extend([
-        Case::list("IN (100 times)", any, 1..=100),
-        Case::list("IN (10,000 times)", any, 1..=10_000),
-        Case::list(
-            "an OR of 300 times",
-            |time, all| format!("{time} = {}", all.join(&format!(" OR {time} = "))),
-            1..=300,
-        ),
-    ]);
     (create, drop, cases)
 }

@@ -82,7 +82,7 @@ test-mixed: deps-test install ## servers of RELEASED_VERSION=0.2.0 and of this o
 test-platforms: ## other systems, made by debootstrap: PLATFORMS="debian-12 debian-13 debian-14", each with its own PostgreSQL; SHORT=1 for less
 	@SHORT='$(SHORT)' scripts/test-platforms $(PLATFORMS)
 
-test-arm64: ## built for 64-bit Arm, and run on a Debian 13 of that by qemu: regress files, crashes, core, the package; SHORT=1 for less
+test-arm64: ## built for 64-bit Arm, and run on a Debian 13 of that by qemu: regress files, crashes, core; packages for Debian 12 to 14; SHORT=1 for less
 	@SHORT='$(SHORT)' scripts/test-arm64
 
 test-schemas: deps-test install ## schemas of others and SCHEMA_COUNT=100 random ones, from SEED, moved in and out; SCHEMAS=directory for more

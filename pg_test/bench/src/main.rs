@@ -46,10 +46,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let group = (measure.group)(&servers, &plan, &contenders);
         println!("{}", report::section(&group));
         results.groups.push(group);
+        // Each time, as somebody may end it.
+        fs::write(out.join("results.md"), report::markdown(&results))?;
+        fs::write(out.join("results.json"), serde_json::to_string_pretty(&results)? + "\n")?;
     }
-
-    fs::write(out.join("results.md"), report::markdown(&results))?;
-    fs::write(out.join("results.json"), serde_json::to_string_pretty(&results)? + "\n")?;
     charts::draw(&results, plan.clients, &out)?;
     for ratio in results.groups.iter().flat_map(|group| &group.ratios).filter(|ratio| !ratio.met) {
         println!("not met: {} is {:.3}, should be {}", ratio.what, ratio.ratio, ratio.goal);

@@ -16,6 +16,7 @@ mod disk;
 mod dumps;
 mod estimates;
 mod failover;
+mod figures;
 mod held;
 mod hosted;
 mod hostile;

@@ -42,6 +42,15 @@ impl<'p> Listed<'p> {
         let is_known = || planner.tables_of(array).is_empty() && !array.is_volatile() && !array.has_subplan();
         (is_array && is_known()).then_some(Self { comparison, compared, array, of_type })
     }
+
+    /// Whether it becomes no OR.
+    fn is_long(&self) -> bool {
+        let known = match self.array.cast::<pg_sys::ArrayExpr>() {
+            Some(array) => Some(array.elements().len()),
+            None => self.array.constants().map(|all| all.len()),
+        };
+        known.is_none_or(|known| known > LONGEST)
+    }
 }
 
 /// Makes ORs of the lists of times in the conditions of a query whose expressions are preprocessed, and not distributed yet. The times are those of
@@ -103,6 +112,48 @@ fn spread_in_list<'p>(
     };
     let new = conditions.iter().map(&mut spread).collect();
     is_changed.then_some(new)
+}
+
+/// Whether an index on a time is to be read by lists. From 18 on, PostgreSQL makes a list of the comparisons in an OR where it is, and then looks at
+/// them in no other way: beside other alternatives, or where rows are changed or locked, that is one range from the lowest to the highest. So it is
+/// not where the query has such an OR, and no list that stays one.
+pub fn are_read(planner: Planner<'_>) -> bool {
+    let Some(join_tree) = planner.join_tree() else { return true };
+    let (mut stays, mut is_apart) = (false, false);
+    let mut look = |condition: Expr| match condition.cast::<BoolExpr>() {
+        Some(_) if !planner.rechecks_rows() && gathered(condition).is_some() => stays = true,
+        Some(combination) => is_apart |= combination.args().iter().any(compares_times),
+        None => match Listed::read(planner, condition) {
+            Some(list) if planner.rechecks_rows() && !list.is_long() => is_apart = true,
+            list => stays |= list.is_some(),
+        },
+    };
+    for_each_condition(join_tree, &mut look);
+    stays || !is_apart
+}
+
+/// Each condition of a part of the join tree.
+fn for_each_condition<'p>(node: Expr<'p>, look: &mut impl FnMut(Expr<'p>)) {
+    let quals = if let Some(from) = node.cast::<pg_sys::FromExpr>() {
+        from.fromlist().iter().for_each(|part| for_each_condition(part, look));
+        from.quals()
+    } else if let Some(join) = node.cast::<pg_sys::JoinExpr>() {
+        for_each_condition(join.left(), look);
+        for_each_condition(join.right(), look);
+        join.quals()
+    } else {
+        None
+    };
+    quals.and_then(Expr::list).into_iter().for_each(|conditions| conditions.iter().for_each(&mut *look));
+}
+
+/// Whether a condition compares a time for equality, or has one within that does.
+fn compares_times(condition: Expr<'_>) -> bool {
+    if let Some(combination) = condition.cast::<BoolExpr>() {
+        return combination.args().iter().any(compares_times);
+    }
+    let list = || condition.cast::<ScalarArrayOpExpr>().map(|list| list.opno());
+    condition.cast::<pg_sys::OpExpr>().map(|one| one.opno()).or_else(list).is_some_and(operators::is_equality)
 }
 
 /// Whether a condition is a list, or has one within.

@@ -10,7 +10,7 @@
 use super::clauses::{self, Followed, Resolved, TimeColumn};
 use super::derived::{self, Derived};
 use super::functions::{self, IdTime};
-use super::lists::Listed;
+use super::lists::{self, Listed};
 use super::nodes::{At, Expr, HookCall, List, made};
 use super::operators::{self, Accepts, DATETIME_OPS};
 use super::predicates;
@@ -114,6 +114,7 @@ pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>) {
     let wanted: Vec<(IdTime, Expr)> =
         asked.sorted.iter().map(|rising| (rising.time, rising.expression)).chain(compared).collect();
     let mut twins = Vec::new();
+    let reads_arrays = !cfg!(since_pg18) || lists::are_read(planner);
     let wanted: Vec<Wanted> = wanted
         .iter()
         .map(|&(time, expression)| Wanted {
@@ -134,10 +135,10 @@ pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>) {
             let id = wanted.time.id.without_labels();
             let Some(at) = column_of(index, id) else { continue };
             let has_rival = has_index_on(table, &wanted.time);
-            twins.extend(twin(planner, index, at, wanted, Other { has_rival, nulls: false }));
+            twins.extend(twin(planner, index, at, wanted, Other { has_rival, nulls: false, reads_arrays }));
             // Without NULLs, their place in the order does not matter.
             if other_nulls && wanted.derived.is_none() && versions::is_not_null(planner, table, id) {
-                twins.extend(twin(planner, index, at, wanted, Other { has_rival, nulls: true }));
+                twins.extend(twin(planner, index, at, wanted, Other { has_rival, nulls: true, reads_arrays }));
             }
         }
     }
@@ -204,6 +205,8 @@ struct Other {
     has_rival: bool,
     /// NULLs are on the other side than in the index.
     nulls: bool,
+    /// The twin is read by a list where the index can be.
+    reads_arrays: bool,
 }
 
 /// A copy of an array of so many elements, or NULL, with one more at this place. Of [`twin`], which says why it is sound.
@@ -274,7 +277,7 @@ fn twin<'p>(planner: Planner<'p>, index: Index<'p>, at: usize, wanted: &Wanted<'
         // It is not there: nobody can read the lowest and the highest time from it.
         (*new).hypothetical = true;
         // BRIN has none.
-        (*new).amsearcharray = (*index).amsearcharray;
+        (*new).amsearcharray = (*index).amsearcharray && other.reads_arrays;
         (*new).amcostestimate = Some(declared(cost));
     }
     Some(Twin {

@@ -42,9 +42,9 @@ copy_index(IndexOptInfo *index)
 	copy->reverse_sort = copy_array(index->reverse_sort, index->nkeycolumns * sizeof(bool));
 	copy->nulls_first = copy_array(index->nulls_first, index->nkeycolumns * sizeof(bool));
 	copy->canreturn = copy_array(index->canreturn, index->ncolumns * sizeof(bool));
-	copy->indexprs = copyObject(index->indexprs);
-	copy->indpred = copyObject(index->indpred);
-	copy->indextlist = copyObject(index->indextlist);
+	copy->indexprs = (List *) copyObjectImpl(index->indexprs);
+	copy->indpred = (List *) copyObjectImpl(index->indpred);
+	copy->indextlist = (List *) copyObjectImpl(index->indextlist);
 	return copy;
 }
 

@@ -448,7 +448,7 @@ fn the_calendar_is_that_of_gregory() {
             of_quarter = if month % 3 == 1 { day } else { of_quarter };
             of_year = if month == 1 { day } else { of_year };
         }
-        if number < 3 || number > 27 {
+        if !(3..=27).contains(&number) {
             assert_eq!(about("year local =", day, &[]), year * SECOND, "{day}");
             for (unit, first) in [("month", of_month), ("quarters", of_quarter), ("YEAR", of_year), ("day", day)] {
                 assert_eq!(about("trunc local =", day, &[text(unit)]), first * DAY, "{unit} {day}");

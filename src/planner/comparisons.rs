@@ -14,7 +14,7 @@ use super::functions::{self, IdTime};
 use super::nodes::{At, Expr, List, list};
 use super::operators::{self, Accepts};
 use super::state::{Planner, Rel};
-use super::{bounds, lists, rising};
+use super::{bounds, join_tree, lists, rising};
 use pgrx::pg_sys::{self, Node};
 use std::cell::OnceCell;
 
@@ -59,12 +59,17 @@ pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>, which: Use) -> Vec<Expr
     let mut added = Vec::new();
     let of_table = |expression| rising::time_of(planner, expression, table.number());
     let rewriter = Rewriter::new(planner, &of_table);
-    let Some(join_tree) = planner.join_tree() else { return added };
     match which {
         Use::Plain => {}
-        Use::Both => rewriter.add_to_join_tree(join_tree, table.number(), &mut added),
+        Use::Both => {
+            for part in join_tree::parts(planner).into_iter().filter(|part| !part.is_full_join()) {
+                part.change(|conditions| rewriter.with_implied(conditions, table.number(), &mut added));
+            }
+        }
         Use::IdsOnly => {
-            rewriter.rewrite_join_tree(join_tree);
+            for part in join_tree::parts(planner) {
+                part.change(|conditions| rewriter.rewritten(conditions, Place::List));
+            }
             // Row-level security has a list of lists.
             if let Some(entry) = planner.entry(table.number()) {
                 entry.set_guards(entry.guards().mapped(|conditions| rewriter.conditions(conditions)));
@@ -90,25 +95,13 @@ impl<'a, 'p> Rewriter<'a, 'p> {
         Self { is_wide: false, ..Self::new(planner, time_of) }
     }
 
-    /// Adds what follows from conditions on a table alone, to a part of the join tree.
-    fn add_to_join_tree(&self, node: Expr<'p>, table: u32, added: &mut Vec<Expr<'p>>) {
-        if let Some(from) = node.cast::<pg_sys::FromExpr>() {
-            if let Some(conditions) = from.quals().and_then(Expr::list) {
-                from.set_quals(self.with_implied(conditions, table, added).node());
-            }
-            from.fromlist().iter().for_each(|part| self.add_to_join_tree(part, table, added));
-        } else if let Some(join) = node.cast::<pg_sys::JoinExpr>() {
-            // A FULL JOIN can use only conditions of equality.
-            let conditions = join.quals().filter(|_| join.jointype() != pg_sys::JoinType::JOIN_FULL);
-            if let Some(conditions) = conditions.and_then(Expr::list) {
-                join.set_quals(self.with_implied(conditions, table, added).node());
-            }
-            self.add_to_join_tree(join.left(), table, added);
-            self.add_to_join_tree(join.right(), table, added);
-        }
-    }
-
-    fn with_implied(&self, conditions: List<'p, Node>, table: u32, added: &mut Vec<Expr<'p>>) -> List<'p, Node> {
+    /// Conditions with what follows from those on a table alone; `None` where nothing does.
+    fn with_implied(
+        &self,
+        conditions: List<'p, Node>,
+        table: u32,
+        added: &mut Vec<Expr<'p>>,
+    ) -> Option<List<'p, Node>> {
         let mut all = Vec::new();
         let mut made = Vec::new();
         for condition in conditions.iter() {
@@ -120,11 +113,11 @@ impl<'a, 'p> Rewriter<'a, 'p> {
             }
         }
         if made.is_empty() {
-            return conditions;
+            return None;
         }
         let all = bounds::without_implied(&all, &made);
         added.extend(made);
-        list(&all)
+        Some(list(&all))
     }
 
     /// What follows for IDs from a condition of the query, which stays as it is. The condition follows from that, too, unless it
@@ -151,19 +144,7 @@ impl<'a, 'p> Rewriter<'a, 'p> {
         condition.cast().is_some_and(|operation| self.wide_bounds(operation).is_some())
     }
 
-    /// Of a part of the join tree. Conditions are lists, whose elements are combined by AND.
-    fn rewrite_join_tree(&self, node: Expr<'p>) {
-        if let Some(from) = node.cast::<pg_sys::FromExpr>() {
-            from.fromlist().iter().for_each(|part| self.rewrite_join_tree(part));
-            from.set_quals(from.quals().map(|conditions| self.conditions(conditions)));
-        } else if let Some(join) = node.cast::<pg_sys::JoinExpr>() {
-            self.rewrite_join_tree(join.left());
-            self.rewrite_join_tree(join.right());
-            join.set_quals(join.quals().map(|conditions| self.conditions(conditions)));
-        }
-    }
-
-    /// The conditions of a part of the join tree.
+    /// Conditions that row-level security has.
     fn conditions(&self, conditions: Expr<'p>) -> Expr<'p> {
         let rewritten = conditions.list().and_then(|list| self.rewritten(list, Place::List));
         rewritten.and_then(List::node).unwrap_or(conditions)
@@ -280,8 +261,7 @@ impl<'a, 'p> Rewriter<'a, 'p> {
         let by_left = || bounds(accepts, time_of(left, left_type)?, right, right_type);
         let by_right = || bounds(accepts.commuted(), time_of(right, right_type)?, left, left_type);
         let found = by_left().or_else(by_right)?;
-        let excludes_nulls =
-            || *self.excludes_nulls.get_or_init(|| self.planner.join_tree().is_some_and(excludes_nulls));
+        let excludes_nulls = || *self.excludes_nulls.get_or_init(|| excludes_nulls(self.planner));
         (place != Place::Alternative || !excludes_nulls()).then_some(found)
     }
 }
@@ -336,19 +316,12 @@ fn is_candidate_within(node: Expr<'_>) -> bool {
 
 /// Whether a condition of the query is `id IS NOT NULL`, as the planner itself adds to `SELECT max(id)`. Beside it, no OR of
 /// comparisons of the ID is made: for `(id < 10 OR id > 20) AND id IS NOT NULL`, some minor versions of PostgreSQL, 16.14 among
-/// them, overlook the default partition. Of a part of the join tree.
-fn excludes_nulls(node: Expr<'_>) -> bool {
-    let (is_in_part, conditions) = if let Some(from) = node.cast::<pg_sys::FromExpr>() {
-        (from.fromlist().iter().any(excludes_nulls), from.quals())
-    } else if let Some(join) = node.cast::<pg_sys::JoinExpr>() {
-        (excludes_nulls(join.left()) || excludes_nulls(join.right()), join.quals())
-    } else {
-        return false;
-    };
+/// them, overlook the default partition.
+fn excludes_nulls(planner: Planner<'_>) -> bool {
     let is_not_null = |condition: Expr<'_>| {
         condition.cast::<pg_sys::NullTest>().is_some_and(|test| {
             test.kind() == pg_sys::NullTestType::IS_NOT_NULL && test.arg().is_stored_as(pg_sys::INT8OID)
         })
     };
-    is_in_part || conditions.and_then(Expr::list).is_some_and(|conditions| conditions.iter().any(is_not_null))
+    join_tree::parts(planner).into_iter().any(|part| part.conditions().iter().any(is_not_null))
 }

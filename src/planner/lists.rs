@@ -3,8 +3,8 @@
 
 use super::nodes::{At, Expr, List, list, made};
 use super::operators::{self, EQUAL_TIMES};
-use super::rising;
 use super::state::{Planner, Rel};
+use super::{join_tree, rising};
 use crate::postgres::value;
 use pg_sys::{BoolExpr, BoolExprType, Node, Oid, ScalarArrayOpExpr};
 use pgrx::pg_sys::{self, NodeTag};
@@ -56,33 +56,8 @@ impl<'p> Listed<'p> {
 /// Makes ORs of the lists of times in the conditions of a query whose expressions are preprocessed, and not distributed yet. The times are those of
 /// this table. Those that the table is to be read by [one after the other](super::elements) stay; and where it `gathers`, an OR becomes such a list.
 pub fn spread<'p>(planner: Planner<'p>, table: Rel<'p>, gathers: bool, stays: &dyn Fn(Expr<'p>) -> bool) {
-    if let Some(join_tree) = planner.join_tree() {
-        spread_in_join_tree(planner, join_tree, table.number(), gathers, stays);
-    }
-}
-
-/// Conditions of a part of the join tree are lists, whose elements are combined by AND.
-fn spread_in_join_tree<'p>(
-    planner: Planner<'p>,
-    node: Expr<'p>,
-    table: u32,
-    gathers: bool,
-    stays: &dyn Fn(Expr<'p>) -> bool,
-) {
-    let spread = |conditions: Expr<'p>| {
-        conditions.list().and_then(|list| spread_in_list(planner, list, table, gathers, stays)?.node())
-    };
-    if let Some(from) = node.cast::<pg_sys::FromExpr>() {
-        from.fromlist().iter().for_each(|part| spread_in_join_tree(planner, part, table, gathers, stays));
-        if let Some(new) = from.quals().and_then(spread) {
-            from.set_quals(Some(new));
-        }
-    } else if let Some(join) = node.cast::<pg_sys::JoinExpr>() {
-        spread_in_join_tree(planner, join.left(), table, gathers, stays);
-        spread_in_join_tree(planner, join.right(), table, gathers, stays);
-        if let Some(new) = join.quals().and_then(spread) {
-            join.set_quals(Some(new));
-        }
+    for part in join_tree::parts(planner) {
+        part.change(|conditions| spread_in_list(planner, conditions, table.number(), gathers, stays));
     }
 }
 
@@ -118,33 +93,18 @@ fn spread_in_list<'p>(
 /// them in no other way: beside other alternatives, or where rows are changed or locked, that is one range from the lowest to the highest. So it is
 /// not where the query has such an OR, and no list that stays one.
 pub fn are_read(planner: Planner<'_>) -> bool {
-    let Some(join_tree) = planner.join_tree() else { return true };
     let (mut stays, mut is_apart) = (false, false);
-    let mut look = |condition: Expr| match condition.cast::<BoolExpr>() {
-        Some(_) if !planner.rechecks_rows() && gathered(condition).is_some() => stays = true,
-        Some(combination) => is_apart |= combination.args().iter().any(compares_times),
-        None => match Listed::read(planner, condition) {
-            Some(list) if planner.rechecks_rows() && !list.is_long() => is_apart = true,
-            list => stays |= list.is_some(),
-        },
-    };
-    for_each_condition(join_tree, &mut look);
+    for condition in join_tree::parts(planner).into_iter().flat_map(|part| part.conditions().iter()) {
+        match condition.cast::<BoolExpr>() {
+            Some(_) if !planner.rechecks_rows() && Gathered::read(condition).is_some() => stays = true,
+            Some(combination) => is_apart |= combination.args().iter().any(compares_times),
+            None => match Listed::read(planner, condition) {
+                Some(list) if planner.rechecks_rows() && !list.is_long() => is_apart = true,
+                list => stays |= list.is_some(),
+            },
+        }
+    }
     stays || !is_apart
-}
-
-/// Each condition of a part of the join tree.
-fn for_each_condition<'p>(node: Expr<'p>, look: &mut impl FnMut(Expr<'p>)) {
-    let quals = if let Some(from) = node.cast::<pg_sys::FromExpr>() {
-        from.fromlist().iter().for_each(|part| for_each_condition(part, look));
-        from.quals()
-    } else if let Some(join) = node.cast::<pg_sys::JoinExpr>() {
-        for_each_condition(join.left(), look);
-        for_each_condition(join.right(), look);
-        join.quals()
-    } else {
-        None
-    };
-    quals.and_then(Expr::list).into_iter().for_each(|conditions| conditions.iter().for_each(&mut *look));
 }
 
 /// Whether a condition compares a time for equality, or has one within that does.
@@ -252,39 +212,55 @@ fn elements_of<'p>(planner: Planner<'p>, array: Expr<'p>) -> Option<Vec<Expr<'p>
     array.elements().iter().all(is_plain).then(|| array.elements().iter().map(Expr::copy).collect())
 }
 
+/// An OR of comparisons of one time with constants, as PostgreSQL makes of a list, and a list of it.
+struct Gathered<'p> {
+    operator: Oid,
+    time: Expr<'p>,
+    /// The type of the constants.
+    of_type: Oid,
+    constants: Vec<pg_sys::Datum>,
+}
+
+impl<'p> Gathered<'p> {
+    /// Reads a condition; `None` where it is something else.
+    fn read(condition: Expr<'p>) -> Option<Self> {
+        let alternatives = condition.cast::<BoolExpr>().filter(|it| it.boolop() == BoolExprType::OR_EXPR)?.args();
+        let mut all: Option<Self> = None;
+        for alternative in alternatives.iter() {
+            let comparison = alternative.cast::<pg_sys::OpExpr>()?;
+            let (operator, mut sides) = (comparison.opno(), comparison.args().iter());
+            let (time, constant) = (sides.next()?, sides.next()?.cast::<pg_sys::Const>()?);
+            if !operators::is_equality(operator) || constant.constisnull() {
+                return None;
+            }
+            let of_type = constant.consttype();
+            let all = all.get_or_insert(Self { operator, time, of_type, constants: Vec::new() });
+            if all.operator != operator || all.of_type != of_type || !all.time.says(time) {
+                return None;
+            }
+            all.constants.push(constant.constvalue());
+        }
+        all
+    }
+
+    fn list(self) -> Expr<'p> {
+        let (none, array) = (pg_sys::InvalidOid, value::array_of(self.of_type, self.constants));
+        // SAFETY: these make new nodes. The array is of the type, and the operator, by which the time is compared already, takes its elements.
+        unsafe {
+            let array_type = pg_sys::get_array_type(self.of_type);
+            let array = pg_sys::makeConst(array_type, -1, none, -1, array, false, false);
+            let new = pgrx::PgBox::<ScalarArrayOpExpr>::alloc_node(NodeTag::T_ScalarArrayOpExpr).into_pg();
+            (*new).opno = self.operator;
+            (*new).opfuncid = pg_sys::get_opcode(self.operator);
+            (*new).useOr = true;
+            (*new).args = list(&[self.time.copy(), made(array)]).as_ptr();
+            (*new).location = -1;
+            made(new)
+        }
+    }
+}
+
 /// The list that a condition was made of: of an OR of comparisons of one time with constants. `None` where it is none.
 pub fn gathered(condition: Expr<'_>) -> Option<Expr<'_>> {
-    let alternatives = condition.cast::<BoolExpr>().filter(|it| it.boolop() == BoolExprType::OR_EXPR)?.args();
-    let mut time: Option<Expr> = None;
-    let (mut operator, mut of_type) = (None, pg_sys::InvalidOid);
-    let mut times = Vec::new();
-    for alternative in alternatives.iter() {
-        let comparison = alternative.cast::<pg_sys::OpExpr>()?;
-        if !operators::is_equality(comparison.opno()) || operator.is_some_and(|operator| operator != comparison.opno())
-        {
-            return None;
-        }
-        operator = Some(comparison.opno());
-        let mut sides = comparison.args().iter();
-        let (left, right) = (sides.next()?, sides.next()?.cast::<pg_sys::Const>()?);
-        if time.is_some_and(|time| !time.says(left)) || right.constisnull() {
-            return None;
-        }
-        time = Some(left);
-        of_type = right.consttype();
-        times.push(right.constvalue());
-    }
-    let first = alternatives.get(0)?.cast::<pg_sys::OpExpr>()?;
-    let (none, array) = (pg_sys::InvalidOid, value::array_of(of_type, times));
-    // SAFETY: these make new nodes. The array is of the type, and the operator, by which the time is compared already, takes its elements.
-    unsafe {
-        let array = pg_sys::makeConst(pg_sys::get_array_type(of_type), -1, none, -1, array, false, false);
-        let new = pgrx::PgBox::<ScalarArrayOpExpr>::alloc_node(NodeTag::T_ScalarArrayOpExpr).into_pg();
-        (*new).opno = first.opno();
-        (*new).opfuncid = first.opfuncid();
-        (*new).useOr = true;
-        (*new).args = list(&[time?.copy(), made(array)]).as_ptr();
-        (*new).location = -1;
-        Some(made(new))
-    }
+    Gathered::read(condition).map(Gathered::list)
 }

@@ -19,6 +19,7 @@ mod elements;
 mod filters;
 mod functions;
 mod groups;
+mod join_tree;
 mod lists;
 mod members;
 mod nodes;

@@ -23,7 +23,7 @@ use crate::errors::Error;
 use crate::postgres::foreign;
 use pg_sys::{Cost, IndexClause, IndexPath, PlannerInfo, Selectivity, TargetEntry};
 use pgrx::prelude::*;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 /// A description of an index, for the planner.
@@ -113,8 +113,7 @@ pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>) {
     let compared = asked.compared.iter().filter(|time| !is_sorted(time)).map(|time| (*time, time.call));
     let wanted: Vec<(IdTime, Expr)> =
         asked.sorted.iter().map(|rising| (rising.time, rising.expression)).chain(compared).collect();
-    let mut twins = Vec::new();
-    let reads_arrays = !cfg!(since_pg18) || lists::are_read(planner);
+    let (mut twins, reads_arrays) = (Vec::new(), OnceCell::new());
     let wanted: Vec<Wanted> = wanted
         .iter()
         .map(|&(time, expression)| Wanted {
@@ -135,6 +134,7 @@ pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>) {
             let id = wanted.time.id.without_labels();
             let Some(at) = column_of(index, id) else { continue };
             let has_rival = has_index_on(table, &wanted.time);
+            let reads_arrays = *reads_arrays.get_or_init(|| !cfg!(since_pg18) || lists::are_read(planner));
             twins.extend(twin(planner, index, at, wanted, Other { has_rival, nulls: false, reads_arrays }));
             // Without NULLs, their place in the order does not matter.
             if other_nulls && wanted.derived.is_none() && versions::is_not_null(planner, table, id) {

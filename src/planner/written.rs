@@ -14,7 +14,7 @@ use super::functions;
 use super::nodes::{self, At, Expr, List, list};
 use super::operators::{self, Accepts};
 use super::state::{Planner, Rel};
-use super::{rising, versions};
+use super::{join_tree, rising, versions};
 use pg_sys::{BoolExprType, BoolTestType, Node};
 use pgrx::prelude::*;
 use snowflake_core::inverse::{Kind, Value};
@@ -24,18 +24,11 @@ const RANGE_MERGE: u32 = 4228;
 
 /// Rewrites the conditions of a query whose expressions are preprocessed, and not distributed yet, that are on times of this table.
 pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>) {
-    if let Some(join_tree) = planner.join_tree() {
-        Written { planner, table, has_outer_joins: has_outer_joins(join_tree) }.join_tree(join_tree);
+    let parts = join_tree::parts(planner);
+    let written = Written { planner, table, has_outer_joins: parts.iter().any(|part| part.is_outer_join()) };
+    for part in parts.into_iter().filter(|part| !part.is_full_join()) {
+        part.change(|conditions| written.conditions(conditions));
     }
-}
-
-fn has_outer_joins(node: Expr<'_>) -> bool {
-    if let Some(from) = node.cast::<pg_sys::FromExpr>() {
-        return from.fromlist().iter().any(has_outer_joins);
-    }
-    node.cast::<pg_sys::JoinExpr>().is_some_and(|join| {
-        join.jointype() != pg_sys::JoinType::JOIN_INNER || has_outer_joins(join.left()) || has_outer_joins(join.right())
-    })
 }
 
 struct Written<'p> {
@@ -45,24 +38,6 @@ struct Written<'p> {
 }
 
 impl<'p> Written<'p> {
-    fn join_tree(&self, node: Expr<'p>) {
-        let rewritten = |conditions: Expr<'p>| self.conditions(conditions.list()?).and_then(List::node);
-        if let Some(from) = node.cast::<pg_sys::FromExpr>() {
-            from.fromlist().iter().for_each(|part| self.join_tree(part));
-            if let Some(new) = from.quals().and_then(rewritten) {
-                from.set_quals(Some(new));
-            }
-        } else if let Some(join) = node.cast::<pg_sys::JoinExpr>() {
-            self.join_tree(join.left());
-            self.join_tree(join.right());
-            // A FULL JOIN can use only conditions of equality.
-            let conditions = join.quals().filter(|_| join.jointype() != pg_sys::JoinType::JOIN_FULL);
-            if let Some(new) = conditions.and_then(rewritten) {
-                join.set_quals(Some(new));
-            }
-        }
-    }
-
     /// Conditions that are combined by AND; `None` where none changes.
     fn conditions(&self, conditions: List<'p, Node>) -> Option<List<'p, Node>> {
         let (mut new, mut is_changed) = (Vec::new(), false);

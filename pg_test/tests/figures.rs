@@ -11,12 +11,9 @@ impl Results {
         Self(serde_json::from_str(&read("docs/bench/results.json")).unwrap())
     }
 
-    fn find(&self, title: &str) -> Option<&Value> {
-        self.0["groups"].as_array().unwrap().iter().find(|group| group["title"] == title)
-    }
-
     fn group(&self, title: &str) -> &Value {
-        self.find(title).unwrap_or_else(|| panic!("there is no group \"{title}\""))
+        let found = self.0["groups"].as_array().unwrap().iter().find(|group| group["title"] == title);
+        found.unwrap_or_else(|| panic!("there is no group \"{title}\""))
     }
 
     /// The median of a contender, by its group: its first figure, or the one of a unit.
@@ -184,9 +181,7 @@ fn said(results: &Results) -> Vec<(&'static str, String)> {
     ];
     const SEGMENT: &str = "snowflake_segment_next('orders')";
     const NUMBERS: &str = "Clients that take numbers of a segment";
-    // The results are from before there were segments.
-    if results.find(NUMBERS).is_some() {
-        said.push((
+    said.push((
         "docs/performance.md",
         format!(
             "A call of `snowflake_segment_next()` takes {} ns, {:.2} of the time of `nextval`. 64 clients take {} times as many numbers a second",
@@ -195,7 +190,6 @@ fn said(results: &Results) -> Vec<(&'static str, String)> {
             short(results.ratio(NUMBERS, &format!("{SEGMENT} x 64 / nextval, CACHE 1000 x 64, million numbers/s"))),
         ),
     ));
-    }
     // Tables, of all that was measured.
     let names = |title: &str, end: &str| -> Vec<String> {
         let rows = results.group(title)["rows"].as_array().unwrap();
@@ -215,7 +209,7 @@ fn said(results: &Results) -> Vec<(&'static str, String)> {
         ));
     }
     const ASKED: &str = "Planning of what analysts ask";
-    for name in if results.find(ASKED).is_some() { names(ASKED, ", on") } else { Vec::new() } {
+    for name in names(ASKED, ", on") {
         let [on, off, column] = ["on", "off", COLUMN].map(|way| results.of(ASKED, &format!("{name}, {way}"), "µs"));
         let (unit, divided) = if on > 999.0 { ("ms", 1000.0) } else { ("µs", 1.0) };
         let [a, b, c] = [on, off, column].map(|figure| format!("{} {unit}", short(figure / divided)));

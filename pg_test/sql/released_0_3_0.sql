@@ -37,8 +37,8 @@ SELECT snowflake_min_id('2026-11-01 00:00+00', 'twitter'), snowflake_max_id('202
        snowflake_between(1541815603606036480, '2022-06-28 00:00+00', '2022-06-29 00:00+00', 'twitter');
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT snowflake_next()) PARTITION BY RANGE (id);
 SELECT snowflake_create_partitions('events', '1 month', '2026-11-01 00:00+00', '2027-01-01 00:00+00');
-SELECT action, count(*) AS partitions, bool_and(statement LIKE 'CREATE TABLE %') AS created
-FROM snowflake_maintain_partitions('events', '1 month', '2 months', retention => '100 years', dry_run => true) GROUP BY 1 ORDER BY 1;
+SELECT action, count(*) > 0 AS partitions, bool_and(statement LIKE 'CREATE TABLE %') AS created
+FROM snowflake_maintain_partitions('events', '1 month', '3 months', retention => '100 years', dry_run => true) GROUP BY 1 ORDER BY 1;
 CREATE TABLE visits (id bigint PRIMARY KEY DEFAULT snowflake_next(), n integer) PARTITION BY RANGE (id);
 CREATE TABLE visits_rest PARTITION OF visits DEFAULT;
 SELECT snowflake_create_partitions('visits', '1 month', '2026-11-01 00:00+00', '2026-12-01 00:00+00');
@@ -71,8 +71,8 @@ SELECT _snowflake.min_id(at), _snowflake.min_id(at::date), _snowflake.min_id(at,
 FROM (VALUES (timestamp '2026-11-01 00:00')) given (at) \gx
 
 -- What the planner makes of a day, and of lists.
-SELECT _snowflake.earliest('date zone:UTC =', '2026-11-01'::date, NULL::timestamptz) AS earliest,
-       _snowflake.latest('date zone:UTC =', '2026-11-01'::date, NULL::timestamptz) AS latest,
+SELECT _snowflake.earliest('date local =', '2026-11-01'::date, NULL::timestamptz) AS earliest,
+       _snowflake.latest('date local =', '2026-11-01'::date, NULL::timestamptz) AS latest,
        _snowflake.sorted('{2026-11-02, NULL, 2026-11-01, 2026-11-02}'::timestamptz[]) AS sorted;
 
 -- Leases and segments: a registry is needed.

@@ -2,6 +2,7 @@
 
 use crate::directories::server_directory;
 use crate::programs::run;
+use crate::{Cluster, Installation};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -16,6 +17,16 @@ pub(crate) fn clock() -> &'static Path {
 pub fn dead_resolver() -> &'static Path {
     static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| compiled("resolver", include_str!("resolver.c")));
     &LIBRARY
+}
+
+/// An extension of `pg_test/hooks`, compiled for the PostgreSQL under test, as the path by which the server can preload it.
+pub fn hook(name: &str, cluster: &Cluster) -> String {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks").join(name).with_extension("c");
+    let library = cluster.new_file(&format!("{name}.so"));
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-O1", "-I"]).arg(Installation::under_test().headers()).arg("-o").arg(&library);
+    run(cc.arg(source));
+    library.to_str().unwrap().to_owned()
 }
 
 fn compiled(name: &str, source: &str) -> PathBuf {

@@ -5,7 +5,7 @@ use postgres::Client;
 use snowflake_test::check::{self, refused};
 use snowflake_test::load::{self, TABLE};
 use snowflake_test::query::{NEXT, batch, next};
-use snowflake_test::{Cluster, Installation, Stop, millis, seconds, value};
+use snowflake_test::{Cluster, Installation, Stop, millis, preloaded, seconds, value};
 use std::thread;
 use std::time::Instant;
 
@@ -446,4 +446,27 @@ fn many_sessions_that_find_it_missing_are_not_refused() {
     );
     record.check(&[&cluster]);
     assert!(record.messages.is_empty(), "{:#?}", record.messages);
+}
+
+/// Between the two, the process may be kept waiting. Another database's extension is created meanwhile, and IDs are asked for.
+#[test]
+fn an_origin_that_has_no_value_yet_is_waited_for() {
+    let cluster = Cluster::options().create();
+    let slow = preloaded::hook("slow_origin", &cluster);
+    cluster.append("postgresql.conf", &format!("shared_preload_libraries = 'pg_snowflake, {slow}'\n"));
+    cluster.start();
+    cluster.client().batch_execute("CREATE DATABASE second").unwrap();
+    thread::scope(|scope| {
+        let first = scope.spawn(|| cluster.client().batch_execute("CREATE EXTENSION pg_snowflake"));
+        let there = "SELECT EXISTS (SELECT FROM pg_replication_origin WHERE roname = 'snowflake')";
+        check::wait_for("it is there", || value(&mut cluster.client(), there));
+        let start = Instant::now();
+        let mut client = cluster.client_of("postgres", "second");
+        client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+        next(&mut client);
+        // Or the process did not sleep.
+        assert!(start.elapsed() > millis(500), "{:?}", start.elapsed());
+        first.join().unwrap().unwrap();
+    });
+    next(&mut cluster.client());
 }

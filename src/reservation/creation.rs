@@ -49,6 +49,29 @@ pub fn create(other_than: i64) -> Result<(), Error> {
     }
 }
 
+/// Opens the register for its value, which it has not got yet while the process creates it: that is waited for. `open` does the rest.
+///
+/// # Errors
+/// As `open`, and of a cancelled wait.
+pub fn with_value(open: impl Fn() -> Result<Register, Error>) -> Result<Register, Error> {
+    loop {
+        // Asked first: once no process is under way, the value is there, or will never be.
+        let is_under_way = is_under_way();
+        let register = open()?;
+        if !is_under_way || register.read().is_some() {
+            return Ok(register);
+        }
+        drop(register);
+        wait::sleep(Micros::from_millis(10));
+    }
+}
+
+/// Whether a session waits for the process, for not too long.
+fn is_under_way() -> bool {
+    let now = clock::monotonic_micros();
+    shared::transitions().creating_since.is_some_and(|since| now - since <= LONGEST)
+}
+
 /// Whether no other session runs the process. One that was cancelled meanwhile counts as running it until [`USUAL`] has passed.
 fn is_first() -> bool {
     let now = clock::monotonic_micros();

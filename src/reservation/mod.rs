@@ -67,7 +67,7 @@ fn resume_server(layout: &Layout, relation: pg_sys::Oid) -> Result<(), Error> {
         return Ok(());
     }
     let resumed = {
-        let register = open_register(relation)?;
+        let register = creation::with_value(|| open_register(relation))?;
         let mut transitions = shared::transitions();
         match transitions.reserved {
             Some(_) => None,

@@ -3,9 +3,7 @@
 use postgres::Client;
 use snowflake_test::check::refused;
 use snowflake_test::query::value;
-use snowflake_test::{Cluster, Installation, run};
-use std::path::Path;
-use std::process::Command;
+use snowflake_test::{Cluster, preloaded};
 
 const ROWS: &str = "
     CREATE TABLE r (id bigint PRIMARY KEY, n integer);
@@ -108,23 +106,12 @@ fn partitions_are_read_in_the_order_of_the_time() {
     }
 }
 
-/// Compiles an extension of `pg_test/hooks`, as a library that can be preloaded by its path.
-fn compiled(name: &str, cluster: &Cluster) -> String {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks").join(name).with_extension("c");
-    let library = cluster.new_file(&format!("{name}.so"));
-    let headers = Installation::under_test().headers();
-    let mut cc = Command::new("cc");
-    cc.args(["-shared", "-fPIC", "-O1", "-I"]).arg(headers).arg("-o").arg(&library).arg(source);
-    run(&mut cc);
-    library.to_str().unwrap().to_owned()
-}
-
 /// Whichever of the two is loaded first.
 #[test]
 fn what_another_extension_has_decided_about_a_table_stays() {
     for ours_first in [true, false] {
         let cluster = Cluster::options().create();
-        let other = compiled("hides_rows", &cluster);
+        let other = preloaded::hook("hides_rows", &cluster);
         let libraries = if ours_first { format!("pg_snowflake, {other}") } else { format!("{other}, pg_snowflake") };
         cluster.append("postgresql.conf", &format!("shared_preload_libraries = '{libraries}'\n"));
         cluster.start();
@@ -278,7 +265,7 @@ fn it_can_be_turned_off_for_some_only() {
 fn a_copy_of_what_the_planner_knows_of_an_index_can_be_planned_with() {
     for hook in ["copies_indexes", "copies_arrays"] {
         let cluster = Cluster::options().create();
-        let other = compiled(hook, &cluster);
+        let other = preloaded::hook(hook, &cluster);
         cluster.append("postgresql.conf", &format!("shared_preload_libraries = 'pg_snowflake, {other}'\n"));
         cluster.start();
         let mut client = cluster.client();
@@ -305,7 +292,7 @@ fn a_copy_of_what_the_planner_knows_of_an_index_can_be_planned_with() {
 #[test]
 fn an_error_of_another_extension_is_an_ordinary_one() {
     let cluster = Cluster::options().create();
-    let other = compiled("raises", &cluster);
+    let other = preloaded::hook("raises", &cluster);
     cluster.append("postgresql.conf", &format!("shared_preload_libraries = '{other}, pg_snowflake'\n"));
     cluster.start();
     let mut client = cluster.client();

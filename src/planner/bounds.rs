@@ -88,7 +88,11 @@ fn bound_by<'p>(
         Some(known) => Some(known),
         // A call could be sent to a server with another version, or another layout.
         None if is_foreign(planner, time.id) => None,
-        None => Some(planner.folded(time.bound(bound, other, other_type)?)),
+        None => {
+            let is_known = other.cast::<pg_sys::Const>().is_some();
+            let call = time.bound(bound, other, other_type)?;
+            Some(if is_known { planner.folded(call) } else { call })
+        }
     }
 }
 

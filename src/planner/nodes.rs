@@ -356,15 +356,31 @@ impl<'p, T> List<'p, T> {
         Self::built((0..self.len()).map(|at| self.get(at)).chain([Some(element)]))
     }
 
-    /// A new list, where `None` becomes NULL.
+    /// A new list, where `None` becomes NULL. It is made at once, as PostgreSQL's `new_list()` does, and not element by element: this is called for each
+    /// node that is copied.
     fn built(elements: impl Iterator<Item = Option<At<'p, T>>>) -> Self {
-        let mut list = std::ptr::null_mut();
-        for element in elements {
-            let element = element.map_or(std::ptr::null_mut(), At::as_ptr);
-            // SAFETY: lappend() makes a new list of NIL, and then appends to that, which nobody else has yet. The elements are of the type.
-            list = unsafe { pg_sys::lappend(list, element.cast()) };
+        let Some(most) = elements.size_hint().1 else {
+            return Self::built(elements.collect::<Vec<_>>().into_iter());
+        };
+        let mut length = 0;
+        // SAFETY: a new list with room for so many elements, of the type; no iterator has more than it says.
+        unsafe {
+            let list = pg_sys::palloc(size_of::<pg_sys::List>() + most * size_of::<pg_sys::ListCell>());
+            let list = list.cast::<pg_sys::List>();
+            let first = list.add(1).cast::<pg_sys::ListCell>();
+            for element in elements.take(most) {
+                (*first.add(length)).ptr_value = element.map_or(std::ptr::null_mut(), At::as_ptr).cast();
+                length += 1;
+            }
+            if length == 0 {
+                return Self::EMPTY;
+            }
+            (*list).type_ = NodeTag::T_List;
+            (*list).length = length as i32;
+            (*list).max_length = most as i32;
+            (*list).elements = first;
+            Self::new(list)
         }
-        Self(NonNull::new(list).map(|pointer| At(pointer, PhantomData)), PhantomData)
     }
 }
 

@@ -132,16 +132,20 @@ pub fn statistics<'p>(
         } else if is_in_last_bin(&layout, compared, &ids) {
             extend(planner, time.id, &mut ids);
         }
-        let instants: Vec<i64> = ids.iter().filter_map(|&id| instant(&layout, id)).collect();
-        if let [first, .., last] = instants[..] {
+        let mut instants = ids.iter().filter_map(|&id| instant(&layout, id));
+        if let (Some(first), Some(last)) = (instants.next(), instants.next_back()) {
             let grain =
                 arguments.as_ref().zip(derived).and_then(|(known, derived)| Some(derived.grain(known.as_deref()?)));
             let grain = grain.unwrap_or(1).max(layout.tick_length().0);
             ticks = Some((last - first) as f64 / grain as f64 + 1.0);
             if compared > Compared::Equal {
                 let mut all: Vec<i64> = ids.iter().filter_map(|&id| value(id)).collect();
-                all.sort_unstable();
-                if let Some((few, shares)) = shares_of_few(&all).filter(|_| derived.is_some()) {
+                // A time rises with its ID; what is made of it may not.
+                let few = derived.and_then(|_| {
+                    all.sort_unstable();
+                    shares_of_few(&all)
+                });
+                if let Some((few, shares)) = few {
                     ticks = Some(few.len() as f64);
                     row.add(pg_sys::STATISTIC_KIND_MCV, values.equal, &values, &few, &shares);
                     are_few = true;

@@ -209,14 +209,14 @@ struct Other {
     reads_arrays: bool,
 }
 
-/// A copy of an array of so many elements, or NULL, with one more at this place. Of [`twin`], which says why it is sound.
+/// A copy of an array of so many elements, or NULL, with one more there, at this place in memory. Of [`twin`], which says why it is sound.
 macro_rules! with {
-    ($array:expr, $length:expr, $at:expr, $element:expr) => {{
+    ($place:expr, $array:expr, $length:expr, $at:expr, $element:expr) => {{
         let (array, length, at, element) = ($array, $length as usize, $at, $element);
         if array.is_null() {
             array
         } else {
-            let new = pg_sys::palloc(size_of_val(&element) * (length + 1)).cast();
+            let new = $place.cast();
             array.copy_to_nonoverlapping(new, at);
             new.add(at).write(element);
             array.add(at).copy_to_nonoverlapping(new.add(at + 1), length - at);
@@ -242,16 +242,20 @@ fn twin<'p>(planner: Planner<'p>, index: Index<'p>, at: usize, wanted: &Wanted<'
         let (by, index, new) = (index, index.as_ptr(), description.as_ptr());
         (*new).ncolumns = columns + 1;
         (*new).nkeycolumns = keys + 1;
+        // For nine arrays, whose elements have eight bytes at most.
+        let length = columns as usize + 1;
+        let room = pg_sys::palloc(9 * size_of::<u64>() * length).cast::<u64>();
+        let place = |number: usize| room.add(number * length);
         // 0 stands for an expression.
-        (*new).indexkeys = with!((*index).indexkeys, columns, at, 0);
-        (*new).canreturn = with!((*index).canreturn, columns, at, false);
-        (*new).opclassoptions = with!((*index).opclassoptions, columns, at, std::ptr::null_mut());
-        (*new).indexcollations = with!((*index).indexcollations, keys, at, pg_sys::InvalidOid);
-        (*new).opfamily = with!((*index).opfamily, keys, at, family.into());
-        (*new).opcintype = with!((*index).opcintype, keys, at, of_type);
-        (*new).sortopfamily = with!((*index).sortopfamily, keys, at, DATETIME_OPS.into());
-        (*new).reverse_sort = with!((*index).reverse_sort, keys, at, is_falling);
-        (*new).nulls_first = with!((*index).nulls_first, keys, at, nulls_first != other.nulls);
+        (*new).indexkeys = with!(place(0), (*index).indexkeys, columns, at, 0);
+        (*new).canreturn = with!(place(1), (*index).canreturn, columns, at, false);
+        (*new).opclassoptions = with!(place(2), (*index).opclassoptions, columns, at, std::ptr::null_mut());
+        (*new).indexcollations = with!(place(3), (*index).indexcollations, keys, at, pg_sys::InvalidOid);
+        (*new).opfamily = with!(place(4), (*index).opfamily, keys, at, family.into());
+        (*new).opcintype = with!(place(5), (*index).opcintype, keys, at, of_type);
+        (*new).sortopfamily = with!(place(6), (*index).sortopfamily, keys, at, DATETIME_OPS.into());
+        (*new).reverse_sort = with!(place(7), (*index).reverse_sort, keys, at, is_falling);
+        (*new).nulls_first = with!(place(8), (*index).nulls_first, keys, at, nulls_first != other.nulls);
         if derived.is_some() {
             // What is made of a time need not rise with it. The estimate of a btree's cost still reads in which direction its first column is.
             (*new).sortopfamily = std::ptr::null_mut();

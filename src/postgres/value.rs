@@ -113,12 +113,24 @@ pub unsafe fn elements(array: Datum, of_type: Oid) -> Vec<(Datum, bool)> {
 /// An array of values of a type, in PostgreSQL's memory.
 pub fn array_of(of_type: Oid, mut values: Vec<Datum>) -> Datum {
     let (mut length, mut by_value, mut align) = (0, false, 0);
-    let count = values.len() as i32;
     // SAFETY: a look-up of the type in the catalog; so many values of it, which are copied.
     unsafe {
         pg_sys::get_typlenbyvalalign(of_type, &raw mut length, &raw mut by_value, &raw mut align);
-        let array = pg_sys::construct_array(values.as_mut_ptr(), count, of_type, length.into(), by_value, align);
-        Datum::from(array)
+        if values.is_empty() || !by_value || usize::from(length.unsigned_abs()) != size_of::<Datum>() {
+            let count = values.len() as i32;
+            return pg_sys::construct_array(values.as_mut_ptr(), count, of_type, length.into(), by_value, align).into();
+        }
+        // The values as they are, in a tenth of the time, as each query by time has such an array made: after the header, and the length and the lower
+        // bound of its one dimension, which end where values are aligned.
+        let header = size_of::<pg_sys::ArrayType>() + 2 * size_of::<i32>();
+        let size = header + size_of_val(&values[..]);
+        let array = pg_sys::palloc0(size).cast::<pg_sys::ArrayType>();
+        pgrx::set_varsize_4b(array.cast(), size as i32);
+        (*array).ndim = 1;
+        (*array).elemtype = of_type;
+        array.add(1).cast::<[i32; 2]>().write([values.len() as i32, 1]);
+        array.cast::<u8>().add(header).cast::<Datum>().copy_from_nonoverlapping(values.as_ptr(), values.len());
+        array.into()
     }
 }
 

@@ -227,7 +227,12 @@ impl Values {
     }
 
     fn array(&self, values: &[i64]) -> pg_sys::Datum {
-        value::array_of(self.of_type, values.iter().filter_map(|&value| self.datum(value)).collect())
+        let values = match self.of_type {
+            // Of most queries by time, a hundred.
+            pg_sys::TIMESTAMPTZOID => values.iter().map(|&value| pg_sys::Datum::from(value)).collect(),
+            _ => values.iter().filter_map(|&value| self.datum(value)).collect(),
+        };
+        value::array_of(self.of_type, values)
     }
 }
 

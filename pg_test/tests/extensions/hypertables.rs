@@ -11,13 +11,12 @@ pub fn with_hypertables(test: impl Fn(&Cluster)) {
     beside_with("timescaledb", "timescaledb", |options| options.set("timescaledb.telemetry_level = off"), test);
 }
 
-/// The statements that docs/reference/timescaledb.md has: the first lines of its section that are indented.
+/// The statements that docs/reference/timescaledb.md has: the first of its lines that are indented.
 fn documented() -> String {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/timescaledb.md");
     let page = std::fs::read_to_string(page).unwrap();
-    let section = page.split("\n## TimescaleDB\n").nth(1).unwrap();
     let indented =
-        section.lines().skip_while(|line| !line.starts_with("    ")).take_while(|line| line.starts_with("    "));
+        page.lines().skip_while(|line| !line.starts_with("    ")).take_while(|line| line.starts_with("    "));
     indented.collect::<Vec<_>>().join("\n")
 }
 
@@ -161,7 +160,8 @@ fn chunks_are_excluded_when_the_query_runs() {
              PREPARE several(timestamptz, timestamptz) AS SELECT count(*) FROM metrics WHERE snowflake_timestamp(id) IN ($1, $2)",
         );
         for (query, text) in [
-            ("EXECUTE several('2026-01-07 00:05+00', '2026-01-09 00:05+00')", "Chunks excluded during startup: 13"),
+            // No chunk with rows: the index of each is asked for each time.
+            ("EXECUTE several('2026-01-07 00:05+00', '2026-01-09 00:05+00')", "Function Scan on unnest elements_13"),
             ("EXECUTE bounds('2026-01-05+00', '2026-01-06+00')", "Chunks excluded during startup: 14"),
             (
                 "SELECT count(*) FROM metrics WHERE snowflake_timestamp(id) >= timestamp '2026-01-14 12:00'",

@@ -89,6 +89,7 @@ fn bound_by<'p>(
         // A call could be sent to a server with another version, or another layout.
         None if is_foreign(planner, time.id) => None,
         None => {
+            // Of anything else than a constant, nothing can be evaluated yet.
             let is_known = other.cast::<pg_sys::Const>().is_some();
             let call = time.bound(bound, other, other_type)?;
             Some(if is_known { planner.folded(call) } else { call })

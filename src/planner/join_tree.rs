@@ -21,11 +21,6 @@ pub fn parts(planner: Planner<'_>) -> Vec<JoinNode<'_>> {
     all
 }
 
-/// Whether the query reads one table, and joins it with none.
-pub fn is_of_one_table(planner: Planner<'_>) -> bool {
-    matches!(parts(planner)[..], [JoinNode::From(from)] if from.fromlist().len() == 1)
-}
-
 fn collect<'p>(node: Expr<'p>, all: &mut Vec<JoinNode<'p>>) {
     if let Some(from) = node.cast::<FromExpr>() {
         from.fromlist().iter().for_each(|part| collect(part, all));

@@ -13,12 +13,12 @@ use super::functions::{self, IdTime};
 use super::lists::{self, Listed};
 use super::nodes::{At, Expr, HookCall, List, made};
 use super::operators::{self, Accepts, DATETIME_OPS};
+use super::predicates;
 use super::remembered::{Remembered, RememberedBy, remember, remembered};
 use super::rising::Asked;
 use super::state::{Index, OfIndex, Planner, Rel};
 use super::times::{self, Statistics};
 use super::versions::{self, declared};
-use super::{join_tree, predicates};
 use crate::errors::Error;
 use crate::postgres::foreign;
 use pg_sys::{Cost, IndexClause, IndexPath, PlannerInfo, Selectivity, TargetEntry};
@@ -109,14 +109,7 @@ pub fn is_twin(index: Index<'_>) -> bool {
 /// Adds the twins of a table's indexes, which are known, for what the query says of it.
 pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>) {
     let other_nulls = !asked.sorted.is_empty() && wants_other_nulls(planner);
-    // A twin in the order of a length of the time takes conditions of that time, too. The order of the time itself would be of use in a join alone.
-    let is_alone = OnceCell::new();
-    let is_sorted = |time: &IdTime<'p>| {
-        asked.sorted.iter().any(|it| {
-            it.expression.says(time.call)
-                || it.time.call.says(time.call) && *is_alone.get_or_init(|| join_tree::is_of_one_table(planner))
-        })
-    };
+    let is_sorted = |time: &IdTime| asked.sorted.iter().any(|it| it.expression.says(time.call));
     let compared = asked.compared.iter().filter(|time| !is_sorted(time)).map(|time| (*time, time.call));
     let wanted: Vec<(IdTime, Expr)> =
         asked.sorted.iter().map(|rising| (rising.time, rising.expression)).chain(compared).collect();
@@ -216,7 +209,7 @@ struct Other {
     reads_arrays: bool,
 }
 
-/// A copy of an array of so many elements, or NULL, with one more there, at this place in memory. Of [`twin`], which says why it is sound.
+/// A copy, at this place in memory, of an array of so many elements, with one more; NULL stays NULL. Of [`twin`], which says why it is sound.
 macro_rules! with {
     ($place:expr, $array:expr, $length:expr, $at:expr, $element:expr) => {{
         let (array, length, at, element) = ($array, $length as usize, $at, $element);

@@ -49,7 +49,7 @@ pub fn create(other_than: i64) -> Result<(), Error> {
     }
 }
 
-/// Opens the register for its value, which it has not got yet while the process creates it: that is waited for. `open` does the rest.
+/// Opens the register by `open`, and where the process is still creating it, waits for its value: others see the origin a moment before that.
 ///
 /// # Errors
 /// As `open`, and of a cancelled wait.
@@ -66,7 +66,7 @@ pub fn with_value(open: impl Fn() -> Result<Register, Error>) -> Result<Register
     }
 }
 
-/// Whether a session waits for the process, for not too long.
+/// Whether a session waits for the process, and has not done so for longer than [`LONGEST`].
 fn is_under_way() -> bool {
     let now = clock::monotonic_micros();
     shared::transitions().creating_since.is_some_and(|since| now - since <= LONGEST)

@@ -72,6 +72,12 @@ fn they_are_as_near_as_those_of_a_column() {
         "SELECT worker FROM rows GROUP BY 1",
         "SELECT DISTINCT worker FROM rows WHERE created_at > '2026-06-01'",
         "SELECT created_at FROM rows GROUP BY 1",
+        "SELECT DISTINCT created_at FROM rows",
+        "SELECT created_at FROM rows INTERSECT SELECT created_at FROM rows",
+        "SELECT FROM rows JOIN generate_series('2026-06-01'::timestamptz, '2026-06-03', '1 day') AS at \
+         ON created_at >= at AND created_at < at + interval '1 day'",
+        "SELECT FROM generate_series('2026-06-01'::timestamptz, '2026-06-03', '1 day') AS at, \
+         LATERAL (SELECT FROM rows WHERE created_at >= at ORDER BY created_at, n LIMIT 3) AS next",
         "SELECT created_at::date FROM rows GROUP BY 1",
         "SELECT date_trunc('day', created_at) FROM rows GROUP BY 1",
         "SELECT date_trunc('month', created_at), worker FROM rows GROUP BY 1, 2",

@@ -113,6 +113,9 @@ pub fn of_index<'p>(
 
 /// The conditions of an index without what follows from others of them.
 fn without_implied<'p>(clauses: &[OfIndex<'p>]) -> Vec<OfIndex<'p>> {
+    if clauses.iter().map(|clause| clause.quals().len()).sum::<usize>() < 2 {
+        return clauses.to_vec();
+    }
     let all: Vec<Expr> = clauses.iter().flat_map(|clause| clause.quals().iter().map(At::clause)).collect();
     let needed = bounds::without_implied(&all, &all);
     if needed.len() == all.len() {

@@ -125,6 +125,10 @@ impl<'a, 'p> Rewriter<'a, 'p> {
     pub fn implied(&self, condition: Expr<'p>) -> Vec<Expr<'p>> {
         let own = match self.alternatives_of_list(condition) {
             Some(alternatives) => lists::any_of(&alternatives),
+            // Of most conditions of a query.
+            None if condition.cast::<pg_sys::BoolExpr>().is_none() && !is_candidate_within(condition) => {
+                return Vec::new();
+            }
             None => condition.copy(),
         };
         match self.rewritten(list(&[own]), Place::List) {

@@ -43,6 +43,11 @@ impl<'p> Listed<'p> {
         (is_array && is_known()).then_some(Self { comparison, compared, array, of_type })
     }
 
+    /// Whether it can become an OR of what is known only when the query runs.
+    pub fn is_known_later(&self) -> bool {
+        self.array.cast::<pg_sys::Const>().is_none() && !self.is_long()
+    }
+
     /// Whether it becomes no OR.
     fn is_long(&self) -> bool {
         let known = match self.array.cast::<pg_sys::ArrayExpr>() {
@@ -92,7 +97,8 @@ fn spread_in_list<'p>(
 /// Whether an index on a time is to be read by lists. From 18 on, PostgreSQL makes a list of the comparisons in an OR where it is, and then looks at
 /// them in no other way: beside other alternatives, or where rows are changed or locked, that is one range from the lowest to the highest. So it is
 /// not where the query has such an OR, and no list that stays one.
-pub fn are_read(planner: Planner<'_>) -> bool {
+/// `is_excluded_later` as in [`wholes`](super::wholes).
+pub fn are_read(planner: Planner<'_>, is_excluded_later: bool) -> bool {
     let (mut stays, mut is_apart) = (false, false);
     for condition in join_tree::parts(planner).into_iter().flat_map(|part| part.conditions().iter()) {
         match condition.cast::<BoolExpr>() {
@@ -100,6 +106,7 @@ pub fn are_read(planner: Planner<'_>) -> bool {
             Some(combination) => is_apart |= combination.args().iter().any(compares_times),
             None => match Listed::read(planner, condition) {
                 Some(list) if planner.rechecks_rows() && !list.is_long() => is_apart = true,
+                Some(list) if is_excluded_later && list.is_known_later() => is_apart = true,
                 list => stays |= list.is_some(),
             },
         }

@@ -2,6 +2,7 @@
 
 use super::comparisons::Rewriter;
 use super::functions::IdTime;
+use super::lists::Listed;
 use super::nodes::{Expr, List, made};
 use super::remembered::{Remembered, RememberedBy, remember, remembered};
 use super::state::{MemberPlace, Planner, Rel, Restriction};
@@ -178,18 +179,20 @@ pub fn with_implied<'p>(
 }
 
 /// The conditions of a whole for a member, with an OR in place of each list of its times; but a list stays where the member can be read by
-/// [one element after the other](elements).
+/// [one element after the other](elements), unless it is [excluded later](super::wholes) by it.
 pub fn with_alternatives<'p>(
     planner: Planner<'p>,
     place: MemberPlace<'p>,
     member: Rel<'p>,
     conditions: List<'p, RestrictInfo>,
+    is_excluded_later: bool,
 ) -> List<'p, RestrictInfo> {
     if !conditions.iter().any(|one| lists::has_any(one.clause())) {
         return conditions;
     }
     let for_member = ForMember::new(planner, member, place);
-    let stays = |list| elements::serve(planner, member, list);
+    let excludes = |list| is_excluded_later && Listed::read(planner, list).is_some_and(|list| list.is_known_later());
+    let stays = |list| elements::serve(planner, member, list) && !excludes(list);
     let spread = |condition: Restriction<'p>| {
         let own = lists::has_any(condition.clause()).then(|| planner.of_member(place, condition.clause()));
         let spread = own.and_then(|own| lists::spread_condition(planner, own, member.number(), &stays));

@@ -135,7 +135,7 @@ fn describe<'p>(planner: Planner<'p>, table: Rel<'p>) {
     let has_members = has_members(planner, table);
     let is_member = table.kind() == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL;
     if !has_members {
-        twins::add(planner, table, &asked);
+        twins::add(planner, table, &asked, wholes::is_excluded_later(planner, table));
     }
     let which = wholes::use_of(planner, table);
     statistics::add(planner, table, &asked, which == comparisons::Use::Both);
@@ -143,9 +143,9 @@ fn describe<'p>(planner: Planner<'p>, table: Rel<'p>) {
         wholes::expect_members(planner, table);
     }
     if is_member {
-        wholes::hand_down(planner, table);
+        wholes::hand_down(planner, table, which);
     } else {
-        wholes::add_conditions(planner, table);
+        wholes::add_conditions(planner, table, which);
     }
 }
 

@@ -742,6 +742,9 @@ fields! { 'p;
         opfuncid: Oid = opfuncid;
         args: List<'p, Node> = args;
     }
+    Param {
+        paramkind: u32 = paramkind;
+    }
     Path {
         tag: NodeTag = type_;
         cost: f64 = total_cost;
@@ -764,6 +767,8 @@ fields! { 'p;
         places: List<'p, pg_sys::AppendRelInfo> = append_rel_list;
         classes: List<'p, pg_sys::EquivalenceClass> = eq_classes;
         order: List<'p, Node> = query_pathkeys;
+        tables: NumberSet<'p> = all_baserels;
+        parent: Option<At<'p, pg_sys::PlannerInfo>> = parent_root;
         memory: Option<At<'p, pg_sys::MemoryContextData>> = planner_cxt;
     }
     Query {
@@ -774,6 +779,8 @@ fields! { 'p;
         sorted_by: List<'p, pg_sys::SortGroupClause> = sortClause;
         grouped_by: List<'p, Node> = groupClause;
         distinct_by: List<'p, Node> = distinctClause;
+        has_windows: bool = hasWindowFuncs;
+        combined: Option<Expr<'p>> = setOperations;
     }
     RangeTblEntry {
         kind: u32 = rtekind;

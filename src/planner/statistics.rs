@@ -226,6 +226,9 @@ fn statistics<'p>(planner: Planner<'p>, table: Rel<'p>, expression: Expr<'p>) ->
     }
     if let Some(time) = IdTime::read(expression) {
         let compared = compared(table, expression);
+        if compared == Compared::No && !counts_values(planner) {
+            return none;
+        }
         return times::statistics(planner, &time, None, table.row_count().max(1.0), compared).unwrap_or(none);
     }
     if is_compared(table, expression)
@@ -236,6 +239,15 @@ fn statistics<'p>(planner: Planner<'p>, table: Rel<'p>, expression: Expr<'p>) ->
     }
     let groups = Grouping::read(expression).and_then(|grouping| groups::count(planner, table, &grouping));
     groups.map_or(none, |groups| times::distinct(planner, groups))
+}
+
+/// Whether PostgreSQL may ask how many different values an expression has that a query compares with nothing: for groups, an order by several
+/// expressions, windows, joins, and queries that are combined.
+fn counts_values(planner: Planner<'_>) -> bool {
+    let query = planner.query();
+    let is_combined = planner.parent().is_some_and(|parent| parent.query().combined().is_some());
+    let is_joined = planner.tables().iter().nth(1).is_some();
+    groups(planner) || query.sorted_by().len() > 1 || query.has_windows() || is_joined || is_combined
 }
 
 /// Whether a condition of a query may compare an expression.
@@ -250,37 +262,54 @@ fn is_compared<'p>(table: Rel<'p>, expression: Expr<'p>) -> bool {
 
 /// The values that the conditions of a query compare a time with, as far as they are known when it is planned.
 fn compared<'p>(table: Rel<'p>, time: Expr<'p>) -> Compared {
-    if !table.joins().is_empty() || table.has_class_joins() {
+    // A merge join is estimated by all values of both sides.
+    let is_equated = |join: Restriction<'p>| {
+        let comparison = join.clause().cast::<pg_sys::OpExpr>();
+        comparison.is_some_and(|comparison| operators::is_equality(comparison.opno()))
+    };
+    if table.has_class_joins() || table.joins().iter().any(is_equated) {
         return Compared::WithAny;
     }
+    let conditions = table.conditions().iter().chain(table.joins().iter());
+    conditions.map(|one| compared_in(table, one.clause(), time)).max().unwrap_or(Compared::No)
+}
+
+/// The same of one of them.
+fn compared_in<'p>(table: Rel<'p>, condition: Expr<'p>, time: Expr<'p>) -> Compared {
     let is_time = |side: Expr<'p>| side.says(time);
     let is_column = |side: Expr<'p>| side.without_labels().cast::<pg_sys::Var>().is_some();
-    let of_condition = |condition: Restriction<'p>| {
-        let condition = condition.clause();
-        if let Some(test) = condition.cast::<pg_sys::NullTest>()
-            && (is_time(test.arg()) || is_column(test.arg()))
-        {
-            return Compared::No;
+    if let Some(test) = condition.cast::<pg_sys::NullTest>()
+        && (is_time(test.arg()) || is_column(test.arg()))
+    {
+        return if is_time(test.arg()) { Compared::ForNull } else { Compared::No };
+    }
+    if condition.cast::<pg_sys::ScalarArrayOpExpr>().is_some_and(|list| operators::is_equality(list.opno())) {
+        return Compared::Equal;
+    }
+    let Some(comparison) = condition.cast::<pg_sys::OpExpr>() else { return Compared::WithAny };
+    let is_of_time = comparison.args().iter().any(is_time);
+    if is_of_time && operators::is_equality(comparison.opno()) {
+        return Compared::Equal;
+    }
+    let of_side = |side: Expr<'p>| match side.without_labels().cast::<pg_sys::Const>() {
+        Some(constant) if !is_of_time || constant.constisnull() => Compared::No,
+        Some(constant) if constant.consttype() == pg_sys::TIMESTAMPTZOID => {
+            Compared::UpTo(constant.constvalue().value() as i64)
         }
-        if condition.cast::<pg_sys::ScalarArrayOpExpr>().is_some_and(|list| operators::is_equality(list.opno())) {
-            return Compared::Equal;
-        }
-        let Some(comparison) = condition.cast::<pg_sys::OpExpr>() else { return Compared::WithAny };
-        let is_of_time = comparison.args().iter().any(is_time);
-        if is_of_time && operators::is_equality(comparison.opno()) {
-            return Compared::Equal;
-        }
-        let of_side = |side: Expr<'p>| match side.without_labels().cast::<pg_sys::Const>() {
-            Some(constant) if !is_of_time || constant.constisnull() => Compared::No,
-            Some(constant) if constant.consttype() == pg_sys::TIMESTAMPTZOID => {
-                Compared::UpTo(constant.constvalue().value() as i64)
-            }
-            None if is_time(side) || is_column(side) => Compared::No,
-            _ => Compared::WithAny,
-        };
-        comparison.args().iter().map(of_side).max().unwrap_or(Compared::No)
+        None if is_time(side) || is_column(side) || is_of_another_row(side, table) => Compared::No,
+        _ => Compared::WithAny,
     };
-    table.conditions().iter().map(of_condition).max().unwrap_or(Compared::No)
+    comparison.args().iter().map(of_side).max().unwrap_or(Compared::No)
+}
+
+/// Whether an expression has a value for each row of another table than this, in the query or in one around it. PostgreSQL reads no statistics for
+/// a comparison with it, as long as that is none for equality.
+fn is_of_another_row(expression: Expr<'_>, table: Rel<'_>) -> bool {
+    let call = || expression.cast::<pg_sys::FuncExpr>().map(|call| call.args());
+    let arguments = || expression.cast::<pg_sys::OpExpr>().map(|operation| operation.args()).or_else(call);
+    expression.cast::<pg_sys::Var>().is_some_and(|column| versions::table_of(column) != table.number())
+        || expression.cast::<pg_sys::Param>().is_some_and(|one| one.paramkind() == pg_sys::ParamKind::PARAM_EXEC)
+        || arguments().is_some_and(|all| all.iter().any(|one| is_of_another_row(one, table)))
 }
 
 /// Whether somebody had statistics made of an expression: `CREATE STATISTICS ... ON (snowflake_timestamp(id)) FROM orders`.

@@ -51,7 +51,8 @@ impl<'p> ColumnStatistics<'p> {
                 return None;
             }
             // Of bigint, of a domain over it, or of a type that is stored so.
-            let count = if catalog::is_stored_as_bigint(slot.valuetype) { slot.nvalues as usize } else { 0 };
+            let count = slot.nvalues as usize;
+            let count = if count > 0 && catalog::is_stored_as_bigint(slot.valuetype) { count } else { 0 };
             let values = (0..count).map(|at| (*slot.values.add(at)).value() as i64).collect();
             let numbers = (0..slot.nnumbers as usize).map(|at| *slot.numbers.add(at)).collect();
             pg_sys::free_attstatsslot(&raw mut slot);
@@ -98,6 +99,8 @@ pub fn correlation<'p>(planner: Planner<'p>, index: Index<'p>, time: &IdTime<'p>
 pub enum Compared {
     /// With nothing.
     No,
+    /// With nothing, but looked at for NULL.
+    ForNull,
     /// With values that it must be equal to, in an equality or a list: how they are spread does not matter.
     Equal,
     /// With constants: `timestamptz` up to this one.
@@ -157,7 +160,7 @@ pub fn statistics<'p>(
     }
     let both = pg_sys::ATTSTATSSLOT_VALUES | pg_sys::ATTSTATSSLOT_NUMBERS;
     let most_common =
-        if compared == Compared::No || are_few { None } else { known.slot(pg_sys::STATISTIC_KIND_MCV, both) };
+        if compared < Compared::Equal || are_few { None } else { known.slot(pg_sys::STATISTIC_KIND_MCV, both) };
     if let Some((ids, shares)) = most_common {
         let (all, shares) = merged(value, &ids, &shares);
         if !all.is_empty() {
@@ -184,12 +187,10 @@ pub fn distinct(planner: Planner<'_>, count: f64) -> Statistics<'_> {
 /// A sample of a column of type `bigint`: the values of its histogram, and its most common values.
 pub fn sample<'p>(planner: Planner<'p>, column: Expr<'p>) -> Vec<i64> {
     let Some(known) = ColumnStatistics::of(planner, column) else { return Vec::new() };
-    let kinds = [pg_sys::STATISTIC_KIND_HISTOGRAM, pg_sys::STATISTIC_KIND_MCV];
-    kinds
-        .into_iter()
-        .filter_map(|kind| known.slot(kind, pg_sys::ATTSTATSSLOT_VALUES))
-        .flat_map(|(values, _)| values)
-        .collect()
+    let values = |kind| known.slot(kind, pg_sys::ATTSTATSSLOT_VALUES).map_or_else(Vec::new, |(values, _)| values);
+    let mut all = values(pg_sys::STATISTIC_KIND_HISTOGRAM);
+    all.append(&mut values(pg_sys::STATISTIC_KIND_MCV));
+    all
 }
 
 /// A type of values that there are statistics of, with its operators `<` and `=` as in PostgreSQL's `pg_operator.dat`.

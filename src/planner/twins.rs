@@ -106,8 +106,8 @@ pub fn is_twin(index: Index<'_>) -> bool {
     versions::is_estimated_by(index, cost)
 }
 
-/// Adds the twins of a table's indexes, which are known, for what the query says of it.
-pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>) {
+/// Adds the twins of a table's indexes, which are known, for what the query says of it. `is_excluded_later` as in [`wholes`](super::wholes).
+pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>, is_excluded_later: bool) {
     let other_nulls = !asked.sorted.is_empty() && wants_other_nulls(planner);
     let is_sorted = |time: &IdTime| asked.sorted.iter().any(|it| it.expression.says(time.call));
     let compared = asked.compared.iter().filter(|time| !is_sorted(time)).map(|time| (*time, time.call));
@@ -134,7 +134,8 @@ pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>) {
             let id = wanted.time.id.without_labels();
             let Some(at) = column_of(index, id) else { continue };
             let has_rival = has_index_on(table, &wanted.time);
-            let reads_arrays = *reads_arrays.get_or_init(|| !cfg!(since_pg18) || lists::are_read(planner));
+            let reads_arrays =
+                *reads_arrays.get_or_init(|| !cfg!(since_pg18) || lists::are_read(planner, is_excluded_later));
             twins.extend(twin(planner, index, at, wanted, Other { has_rival, nulls: false, reads_arrays }));
             // Without NULLs, their place in the order does not matter.
             if other_nulls && wanted.derived.is_none() && versions::is_not_null(planner, table, id) {
@@ -262,20 +263,16 @@ fn twin<'p>(planner: Planner<'p>, index: Index<'p>, at: usize, wanted: &Wanted<'
         }
         // Conditions are matched with these.
         let before = (0..at).filter(|&at| *(*index).indexkeys.add(at) == 0).count();
-        let own = by.expressions();
-        let time_too = own.iter().take(before).chain([expression.copy()]).chain(own.iter().skip(before));
+        let (own, matched) = (by.expressions(), expression.copy());
+        let time_too = own.iter().take(before).chain([matched]).chain(own.iter().skip(before));
         (*new).indexprs = time_too.collect::<List<_>>().as_ptr();
         (*new).indpred = predicates::with_times(planner, by.predicate(), &time).as_ptr();
         // The rows are ordered by these: the time, or a length of it.
-        let entry = pg_sys::makeTargetEntry(ordered_by.copy().as_ptr().cast(), 0, std::ptr::null_mut(), false);
+        let rising = if *ordered_by == expression { matched } else { ordered_by.copy() };
+        let entry = pg_sys::makeTargetEntry(rising.as_ptr().cast(), 0, std::ptr::null_mut(), false);
         let own = by.entries();
         let time_too = own.iter().take(at).chain([made(entry)]).chain(own.iter().skip(at));
-        let numbered = time_too.enumerate().map(|(at, entry)| {
-            let entry = entry.duplicate();
-            (*entry.as_ptr()).resno = at as i16 + 1;
-            entry
-        });
-        (*new).indextlist = numbered.collect::<List<_>>().as_ptr();
+        (*new).indextlist = time_too.collect::<List<_>>().as_ptr();
         // Several IDs may have the same time.
         (*new).unique = false;
         // It is not there: nobody can read the lowest and the highest time from it.
@@ -332,10 +329,11 @@ unsafe extern "C-unwind" fn cost(
         Error::PlannedByOthers.raise();
     };
     let Some(twin) = Twin::of(planner, path.index()) else { Error::PlannedByOthers.raise() };
-    let by_elements = planner.in_memory(|| twin.list_of(planner, path));
-    let all = path.clauses().iter().filter(|&clause| Some(clause) != by_elements);
-    let Resolved { clauses, is_as_described } =
-        planner.in_memory(|| clauses::of_index(planner, twin.index, &twin.column, all));
+    let (by_elements, Resolved { clauses, is_as_described }) = planner.in_memory(|| {
+        let by_elements = twin.list_of(planner, path);
+        let all = path.clauses().iter().filter(|&clause| Some(clause) != by_elements);
+        (by_elements, clauses::of_index(planner, twin.index, &twin.column, all))
+    });
     let is_endless = match by_elements {
         Some(clause) if !twin.is_estimated_by_elements.get() => {
             if path.parameters().is_none() && twin.by_elements.get().is_none() {
@@ -381,9 +379,17 @@ unsafe extern "C-unwind" fn cost(
     }
     path.set_index(twin.index);
     path.set_clauses(clauses);
-    if path.order().is_empty() {
+    if path.order().is_empty() && may_order_by(planner, path.table(), twin.column.time.id) {
         keep_order(planner, path);
     }
+}
+
+/// Whether the query may have a use for an order by an expression of a table: it sorts, groups or joins by it. Of the members of a whole, that is
+/// not looked for.
+fn may_order_by<'p>(planner: Planner<'p>, table: Rel<'p>, expression: Expr<'p>) -> bool {
+    let is_it = |other: Expr<'p>| other.without_labels().says(expression.without_labels());
+    let is_of = |class| versions::members(class).any(|member| is_it(member.expr()));
+    table.kind() != pg_sys::RelOptKind::RELOPT_BASEREL || planner.classes().iter().any(is_of)
 }
 
 /// Says in which order of the query a path, which is being made, reads its index, where the twin says none:

@@ -27,8 +27,7 @@ pub fn use_of<'p>(planner: Planner<'p>, table: Rel<'p>) -> Use {
 }
 
 /// Adds to the conditions of a query what a table that is no member has a use for. The query's expressions are preprocessed, and not distributed yet.
-pub fn add_conditions<'p>(planner: Planner<'p>, table: Rel<'p>) {
-    let which = use_of(planner, table);
+pub fn add_conditions<'p>(planner: Planner<'p>, table: Rel<'p>, which: Use) {
     if which == Use::Both || twins::has_any(table) {
         // A whole keeps its lists: the ORs that it is pruned by are added to them.
         let stays = |condition| match which {
@@ -74,6 +73,12 @@ pub fn expects_members<'p>(planner: Planner<'p>, table: Rel<'p>) -> bool {
     Expressions::of_table(planner, table).is_some_and(|state| state.conditions.expects_members.get())
 }
 
+/// Whether an extension may exclude a member of a table when the query runs, by conditions that are known only then. TimescaleDB looks at those of
+/// members that are read by one scan.
+pub fn is_excluded_later<'p>(planner: Planner<'p>, member: Rel<'p>) -> bool {
+    member.place(planner).is_some_and(|(_, whole)| expects_members(planner, whole))
+}
+
 /// Whether there may be something to do when the paths of a table are made. TimescaleDB takes the indexes, and so what is known of its times,
 /// from a compressed chunk; its hypertable has that still. Calls nothing of PostgreSQL.
 pub fn is_prepared<'p>(planner: Planner<'p>, table: Rel<'p>) -> bool {
@@ -92,7 +97,7 @@ pub fn own_conditions<'p>(planner: Planner<'p>, table: Rel<'p>) -> List<'p, Rest
 }
 
 /// Sees to it that a table that is about to be added to a whole gets the conditions that it has a use for: it gets those that the whole has.
-pub fn hand_down<'p>(planner: Planner<'p>, member: Rel<'p>) {
+pub fn hand_down<'p>(planner: Planner<'p>, member: Rel<'p>, which: Use) {
     let Some((place, whole)) = member.place(planner) else { return };
     let own = match Expressions::of_table(planner, whole) {
         Some(state) => {
@@ -106,14 +111,13 @@ pub fn hand_down<'p>(planner: Planner<'p>, member: Rel<'p>) {
         None => members::of_whole(planner, whole),
     };
     // What is there for one member alone is taken away before the next one is added; but only tables come here.
-    let which = use_of(planner, member);
     let has_use = which != Use::Plain || twins::has_any(member);
     whole.set_conditions(match which {
         _ if has_use && reads_rows(planner, place, own) => own,
         Use::Plain => {
             let is_child = whole.entry_kind() == pg_sys::RTEKind::RTE_RELATION && whole.partitioning().is_none();
             let own = match twins::has_any(member) {
-                true => members::with_alternatives(planner, place, member, own),
+                true => members::with_alternatives(planner, place, member, own, expects_members(planner, whole)),
                 false => own,
             };
             if is_child && members::is_excluded(planner, member, own) {

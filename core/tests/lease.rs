@@ -387,6 +387,7 @@ struct Looking {
     watch: Watch,
     wanted: Wanted,
     gone: BTreeSet<WorkerNumber>,
+    beside: Option<WorkerNumber>,
     monotonic: MonotonicMicros,
     line: UnixMicros,
     leases_from: Option<UnixMicros>,
@@ -402,6 +403,7 @@ impl Looking {
             watch: Watch::default(),
             wanted: Wanted::any(&narrow()),
             gone: BTreeSet::new(),
+            beside: None,
             monotonic: MonotonicMicros(0),
             line: start(),
             leases_from: None,
@@ -418,7 +420,7 @@ impl Looking {
             records: &self.records,
             watch: &self.watch,
             gone: &self.gone,
-            beside: None,
+            beside: self.beside,
             now: at(100),
             monotonic: self.monotonic,
             line: self.line,
@@ -482,8 +484,8 @@ fn a_datacenter_has_its_own_workers() {
     // Worker 7 is the last one of the datacenter before.
     let looking = third(&[current(2), current(3), current(4)]);
     assert_eq!((0..4).map(|chance| looking.worker(chance)).collect::<Vec<_>>(), [9, 10, 11, 9]);
-    // The own last one in another datacenter is left alone, and so is a free one.
-    let full = third(&[over(1), over(3), current(4), current(5), current(6), current(7), over(8)]);
+    // The own last ones in other datacenters are left alone, and so is a free one.
+    let full = third(&[over(1), over(3), current(4), current(5), current(6), current(7), record(Some(101), 1, 0, 98)]);
     assert_eq!(full.refusal(), [(8, Why::Held), (9, Why::Held), (10, Why::Held), (11, Why::Held)]);
     assert_eq!(Looking { wanted: Wanted::any(&layout), ..full }.worker(0), 6);
     // A layout without datacenters has one for all.
@@ -496,6 +498,8 @@ fn the_own_worker_comes_first() {
     // With the token of this run, whatever else is free; the one that reaches furthest.
     let own = [over(1), record(Some(1), 1, 0, 60), record(Some(1), 1, 0, 61)];
     assert_eq!(Looking::at(&own).worker(3), 2);
+    let beside = Some(WorkerNumber(1));
+    assert_eq!(Looking { beside, ..Looking::at(&own) }.worker(3), 1, "the one beside the line, however far it reaches");
     // Its last one, where that is over, or was given back.
     assert_eq!(Looking::at(&[over(2), over(1)]).worker(3), 1);
     let given_back = record(None, 1, 100, 101);
@@ -508,6 +512,35 @@ fn the_own_worker_comes_first() {
     let mut copy = given_back;
     copy.record.holder.host = "elsewhere".to_owned();
     assert_eq!(Looking::at(&[over(2), copy]).worker(2), 3);
+}
+
+/// The registry has forgotten what it had stored, and gives no new lease before second 500.
+#[test]
+fn until_new_leases_are_given_only_a_current_one_goes_on() {
+    let not_before = Choice::NotBefore(at(500));
+    let own = |until| record(Some(1), 1, 0, until);
+    let looking = |records: &[Stored]| Looking { leases_from: Some(at(500)), ..Looking::at(records) };
+    assert_eq!(looking(&[over(2)]).choose(0), not_before);
+    assert_eq!(looking(&[current(2), own(101)]).worker(0), 1);
+    assert_eq!(looking(&[own(100)]).choose(0), not_before, "it is over by the clock");
+    assert_eq!(Looking { line: at(110), ..looking(&[own(110)]) }.choose(0), not_before, "it is used up");
+    assert_eq!(Looking { line: at(110), ..looking(&[own(111)]) }.worker(0), 0);
+    let two = looking(&[own(101), own(102)]);
+    assert_eq!(two.worker(0), 1);
+    assert_eq!(Looking { beside: Some(WorkerNumber(0)), ..two }.worker(0), 0);
+}
+
+/// With the token of this run: neither the one beside the line nor the one that is kept.
+#[test]
+fn workers_of_lost_answers_are_strays() {
+    let own = record(Some(1), 1, 0, 150);
+    let looking = Looking::at(&[own.clone(), own.clone(), own, current(2)]);
+    let strays = |looking: &Looking, kept: Option<u64>| {
+        looking.search(|it| it.strays(kept.map(WorkerNumber)).map(|(worker, _)| worker.0).collect::<Vec<_>>())
+    };
+    assert_eq!(strays(&looking, None), [0, 1, 2]);
+    let looking = Looking { beside: Some(WorkerNumber(1)), ..looking };
+    assert_eq!((strays(&looking, None), strays(&looking, Some(2))), (vec![0, 2], vec![0]));
 }
 
 #[test]
@@ -1433,8 +1466,11 @@ fn a_grant_that_lies_a_year_ahead_is_shortened_by_hand() {
     assert_eq!(looking.left_far_ahead(), None);
     looking.gone.extend([WorkerNumber(1), WorkerNumber(2)]);
     assert_eq!(looking.left_far_ahead(), Some(1));
-    looking.records = BTreeMap::from([(WorkerNumber(1), record(Some(7), 1, 50, 500))]);
-    assert_eq!(looking.left_far_ahead(), None, "not far ahead");
+    let mut until = |second| {
+        looking.records = BTreeMap::from([(WorkerNumber(1), record(Some(7), 1, 50, second))]);
+        looking.left_far_ahead()
+    };
+    assert_eq!((until(700), until(701)), (None, Some(1)), "600 s are allowed");
 }
 
 #[test]

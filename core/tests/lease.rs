@@ -6,6 +6,8 @@ use snowflake_core::lease::*;
 use snowflake_core::{Layout, Line, Micros, MonotonicMicros, Policy, Position, Reach, Tick, Ticks, UnixMicros};
 use std::collections::{BTreeMap, BTreeSet};
 
+mod steps;
+
 const WINDOW: Micros = Micros::from_secs(60);
 const TERMS: Terms = Terms { window: WINDOW, max_lead: Micros::from_secs(600), max_jump: Micros::from_secs(10) };
 
@@ -217,7 +219,7 @@ fn a_registry_that_is_another_one_is_noticed_by_a_server_that_knows_nothing() {
     let check = |found: &NamespaceRecord, known: &Known| check_namespace(&layout(), Some(found), known, 3).unwrap();
     let nothing = Known { life: None, is_record_lost: false, granted_until: None, over_at: at(660) };
     let knows = Known { life: Some(8), ..nothing };
-    let (one, other) = (Some("system=1 timeline=1"), Some("system=1 timeline=2"));
+    let (one, other) = (Some("system=7 timeline=1"), Some("system=7 timeline=2"));
     for known in [nothing, knows] {
         assert_eq!(check(&found_in(one, one, None), &known), None);
         assert_eq!(check(&found_in(one, other, None), &known), Some(found_in(other, other, Some(660))));
@@ -252,6 +254,19 @@ fn servers_that_are_shown_different_parts_of_an_identity_do_not_take_turns() {
     let moved = check(&found_in(all, Some("timeline=2"), None)).unwrap();
     // What is not seen of the new registry is not said of it.
     assert_eq!((moved.registry.as_deref(), moved.leases_from), (Some("timeline=2"), Some(at(660))));
+}
+
+#[test]
+fn a_registry_is_another_one_by_what_it_shows() {
+    let found = |here: Option<&str>| found_in(None, here, None);
+    assert!(!found(None).is_not(Some("system=7")));
+    assert!(!found(Some("system=7")).is_not(Some("system=7")));
+    assert!(found(Some("system=7")).is_not(Some("system=8")) && found(Some("system=7")).is_not(None));
+}
+
+#[test]
+fn a_token_is_not_printed_whole() {
+    assert_eq!(format!("{:?}", Token(0x1234_5678 << 96 | 9)), "Token(12345678…)");
 }
 
 // What reaches the sessions.
@@ -328,6 +343,31 @@ fn a_grant_that_is_too_short_is_renewed_first() {
 }
 
 #[test]
+fn a_grant_is_installed_as_long_as_a_tick_of_it_is_left() {
+    let (line, mut published) = (Line::new(), Published::new(true));
+    published.install(&layout(), &line, &grant(3, 0, 90)).unwrap();
+    assert!(published.actions(&layout(), &line, &grant(4, 0, 90)).is_ok(), "another worker's may end there, too");
+    line.raise(&layout(), layout().tick_at(at(20)));
+    let steps = |from| published.actions(&layout(), &line, &grant(3, from, 90));
+    assert_eq!(steps(20).unwrap()[0], None, "the line is there already");
+    let end = layout().tick_at(at(90));
+    line.raise(&layout(), end - Ticks(1));
+    assert!(steps(20).is_ok());
+    line.raise(&layout(), end);
+    assert_eq!(steps(20), Err(NotInstalled::RenewFirst));
+}
+
+/// Nothing was used of it.
+#[test]
+fn a_line_without_a_grant_is_closed_where_it_is() {
+    let (line, mut published) = (Line::new(), Published::new(true));
+    let before = published.look(&layout(), &line);
+    published.close(&layout(), &line);
+    let after = published.look(&layout(), &line);
+    assert_eq!((after.line, after.used, after.is_closed), (before.line, before.used, true));
+}
+
+#[test]
 fn ends_of_grants_are_rounded_up_to_ticks() {
     let coarse: Layout = "timestamp=39 sequence=8 worker=16 tick=10ms".parse().unwrap();
     let (line, mut published) = (Line::new(), Published::new(true));
@@ -391,6 +431,7 @@ struct Looking {
     monotonic: MonotonicMicros,
     line: UnixMicros,
     leases_from: Option<UnixMicros>,
+    terms: Terms,
 }
 
 impl Looking {
@@ -407,6 +448,7 @@ impl Looking {
             monotonic: MonotonicMicros(0),
             line: start(),
             leases_from: None,
+            terms: TERMS,
         }
     }
 
@@ -425,7 +467,7 @@ impl Looking {
             monotonic: self.monotonic,
             line: self.line,
             leases_from: self.leases_from,
-            terms: TERMS,
+            terms: self.terms,
         })
     }
 
@@ -600,6 +642,14 @@ fn a_grant_far_ahead_of_the_clock_is_left_alone() {
     assert_eq!(looking.refusal().last(), Some(&(1, Why::TooFarAhead)), "the list goes by the ends of grants");
     records[1] = record(None, 9, 0, 700);
     assert_eq!(Looking::at(&records).worker(0), 1, "600 s are allowed");
+    // Its own, given back, may end as far ahead as a grant reaches.
+    let terms = Terms { window: Micros::from_secs(700), ..TERMS };
+    records[1] = record(None, 9, 0, 701);
+    assert_eq!(Looking { terms, ..Looking::at(&records) }.refusal().last(), Some(&(1, Why::TooFarAhead)));
+    records[1] = record(None, 1, 0, 800);
+    assert_eq!(Looking { terms, ..Looking::at(&records) }.worker(0), 1);
+    records[1] = record(None, 1, 0, 801);
+    assert_eq!(Looking { terms, ..Looking::at(&records) }.refusal().last(), Some(&(1, Why::TooFarAhead)));
 }
 
 #[test]
@@ -643,7 +693,13 @@ fn retries_grow_apart() {
     let most = |failures| (0..1000).map(|chance| TERMS.retry_after(failures, chance * 7919)).max().unwrap();
     assert!(most(1) <= Micros(100_000) && least(10) >= Micros(2_500_000) && most(1000) <= Micros(5_000_000));
     assert!(Terms { max_lead: Micros::from_secs(59), ..TERMS }.leads_too_far());
-    assert!(!TERMS.leads_too_far());
+    assert!(!TERMS.leads_too_far() && !Terms { max_lead: WINDOW, ..TERMS }.leads_too_far());
+}
+
+#[test]
+fn a_grant_is_short_below_half_of_the_window() {
+    let half = WINDOW / 2;
+    assert_eq!((TERMS.is_short(half - Micros(1)), TERMS.is_short(half)), (true, false));
 }
 
 /// From some milliseconds up to a second, of which chance takes away all or nothing.
@@ -1036,6 +1092,7 @@ fn a_conflict_with_the_own_record_is_no_confirmation() {
         assert!(matches!(conflict, Answer::Conflict(Some(_))));
         server.answer(later(10 * second), conflict, 0);
         assert!(server.published.end.is_none());
+        assert!(matches!(server.step(later(10 * second), 0), Ok(Next::Write(..))), "at once");
     }
 }
 

@@ -64,9 +64,6 @@ impl Lessee {
                 }
                 self.todo = Todo::Give;
             }
-            (Todo::Give, Answer::Stored(_) | Answer::Conflict(_) | Answer::One(_)) if self.giving.is_empty() => {
-                self.todo = Todo::Give;
-            }
             (Todo::Give, Answer::Stored(_)) => {
                 self.succeed(moment);
                 self.events.extend(self.giving.given());

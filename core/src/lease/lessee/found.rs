@@ -136,7 +136,7 @@ impl Lessee {
             }
             // Found before, and dealt with.
             None if was_held && self.in_use.is_gone => {
-                self.todo = Todo::Lease(Ask { is_gone: true, sent: None, ..ask });
+                self.todo = Todo::Lease(Ask { is_gone: true, ..ask });
             }
             None if was_held => {
                 self.record_is_lost(moment, ask.worker);

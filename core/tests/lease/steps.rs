@@ -85,6 +85,51 @@ fn a_server_that_gives_back_notices_another_namespace() {
     assert!(matches!(server.step(later(1), 0), Ok(Next::SetNamespace { .. })));
 }
 
+#[test]
+fn who_waits_for_a_lease_grants_no_segments_before() {
+    let mut registry = Registry { namespace: Some(namespace(&narrow(), 99, Some(at(660)))), ..Registry::default() };
+    let mut server = Server::new(1);
+    assert_eq!(server.lessee.namespace_of_segments(at(0)), None);
+    server.settle(&mut registry, ZERO);
+    assert_eq!(server.lessee.namespace(), registry.namespace.as_ref());
+    assert_eq!(server.lessee.namespace_of_segments(at(659)), None);
+    assert_eq!(server.lessee.namespace_of_segments(at(660)), registry.namespace.as_ref());
+    // Not who has a lease already.
+    let (mut registry, mut server) = leased();
+    registry.namespace.as_mut().unwrap().leases_from = Some(at(660));
+    server.lessee.look();
+    server.settle(&mut registry, later(1));
+    assert_eq!(server.lessee.namespace_of_segments(at(1)), registry.namespace.as_ref());
+}
+
+// The settings.
+
+#[test]
+fn another_worker_in_the_settings_ends_the_wait_for_one() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.lessee.configure(TERMS, Wanted::One(WorkerNumber(1)));
+    assert_eq!(server.step(ZERO, 0), Ok(Next::Namespace), "first the namespace");
+    registry.records.insert(WorkerNumber(1), record(Some(9), 9, 0, 60));
+    let wait = server.settle(&mut registry, ZERO).unwrap();
+    server.lessee.configure(TERMS, Wanted::One(WorkerNumber(1)));
+    assert_eq!(server.step(ZERO, 0), Err(Some(wait)), "the same");
+    server.lessee.configure(TERMS, Wanted::One(WorkerNumber(2)));
+    assert_eq!(server.step(ZERO, 0), Ok(Next::ReadAll));
+}
+
+#[test]
+fn a_worker_that_is_not_wanted_any_more_is_not_installed() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    let write = first_write(&mut server, &mut registry, ZERO);
+    server.lessee.configure(TERMS, Wanted::One(WorkerNumber(2)));
+    let answer = registry.answer(write);
+    server.answer(ZERO, answer, 0);
+    assert_eq!(server.step(ZERO, 0), Ok(Next::ReadAll));
+    assert_eq!(server.published.worker, None);
+    server.settle(&mut registry, ZERO);
+    assert_eq!(registry.records[&WorkerNumber(0)].record.owner, None, "it is given back");
+}
+
 // The clock.
 
 #[test]
@@ -140,6 +185,28 @@ fn what_failed_for_certain_is_asked_again_and_not_looked_up() {
     server.answer(later(1), Answer::Failed, 0);
     server.lessee.configure(TERMS, Wanted::One(WorkerNumber(2)));
     assert_eq!(server.step(later(9), 0), Ok(Next::ReadAll));
+}
+
+/// A refusal is reported once a minute; another one at once, and the same again after a lease.
+#[test]
+fn each_cause_of_a_refusal_is_news() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.lessee.configure(TERMS, Wanted::One(WorkerNumber(0)));
+    let taken = record(Some(9), 9, 0, 60);
+    registry.records.extend([(WorkerNumber(0), taken.clone()), (WorkerNumber(1), taken)]);
+    for second in [0, 11] {
+        server.settle(&mut registry, later(second));
+    }
+    assert!(matches!(&server.events[..], [Event::NoWorker(_)]), "{:?}", server.events);
+    registry.records.remove(&WorkerNumber(0));
+    server.settle(&mut registry, later(22));
+    server.lessee.configure(TERMS, Wanted::One(WorkerNumber(1)));
+    server.settle(&mut registry, later(23));
+    assert!(matches!(&server.events[1..], [Event::Gained(_), Event::NoWorker(_)]), "{:?}", server.events);
+    registry.namespace.as_mut().unwrap().layout = "another".to_owned();
+    server.lessee.look();
+    server.settle(&mut registry, later(24));
+    assert!(matches!(&server.events[3..], [Event::OtherLayout(_)]), "{:?}", server.events);
 }
 
 // What was found.
@@ -244,6 +311,20 @@ fn what_is_given_back_is_what_is_there() {
     let (_, mut server) = stopping();
     server.answer(later(1), Answer::Unknown, 0);
     assert_eq!(server.step(later(2), 0), Ok(Next::Read(WorkerNumber(0))));
+}
+
+/// The answer was lost, or did not come yet.
+#[test]
+fn what_may_be_stored_is_given_back() {
+    for is_lost in [false, true] {
+        let (mut registry, mut server) = (Registry::default(), Server::new(1));
+        first_write(&mut server, &mut registry, ZERO);
+        if is_lost {
+            server.answer(ZERO, Answer::Unknown, 0);
+        }
+        server.lessee.stop(later(9));
+        assert_eq!(server.step(later(6), 0), Ok(Next::Read(WorkerNumber(0))), "{is_lost}");
+    }
 }
 
 #[test]

@@ -119,7 +119,6 @@ impl Lessee {
             // It is not known what is stored.
             Todo::Check(ask) | Todo::Lease(ask @ Ask { sent: Some(_), .. }) => self.giving.add(ask.worker, None),
             Todo::Install(worker, stored) => self.giving.add(worker, Some(stored)),
-            Todo::Done => self.todo = Todo::Done,
             _ => {}
         }
     }

@@ -448,10 +448,7 @@ mod tests {
     proptest! {
         #[test]
         fn days_are_those_of_another_calendar(day in 0_i64..2_932_897) {
-            let (year, month, date) = civil(day.into());
-            let written = UnixMicros(day * MICROS_OF_DAY).to_string();
-            prop_assert_eq!(format!("{year:04}-{month:02}-{date:02}T00:00:00Z"), written);
-            prop_assert_eq!(days_before(year, month) + date - 1, i128::from(day));
+            same_as_of_another_calendar(day);
         }
 
         #[test]
@@ -492,6 +489,21 @@ mod tests {
         fn each_step_is_as_long_as_the_shortest_and_a_second(step in any_step(), since in 0_i64..8_000_000_000_000_000, k in 0_u64..1000) {
             let length = step.after(UnixMicros(since), k + 1) - step.after(UnixMicros(since), k);
             prop_assert!(length >= step.shortest() && length >= SECOND);
+        }
+    }
+
+    fn same_as_of_another_calendar(day: i64) {
+        let (year, month, date) = civil(day.into());
+        let written = UnixMicros(day * MICROS_OF_DAY).to_string();
+        assert_eq!(format!("{year:04}-{month:02}-{date:02}T00:00:00Z"), written);
+        assert_eq!(days_before(year, month) + date - 1, i128::from(day));
+    }
+
+    #[test]
+    fn so_are_the_days_before_and_after_the_end_of_each_year_and_february() {
+        for (year, month) in (1971..10_000).flat_map(|year| [(year, 1), (year, 3)]) {
+            let first = days_before(year, month) as i64;
+            (first - 1..=first).for_each(same_as_of_another_calendar);
         }
     }
 

@@ -202,7 +202,7 @@ pub fn continued(layout: &Layout, step: PieceLength, existing: &[Range<Edge>], s
     let begun = existing.iter().find_map(|there| {
         let (Edge::Id(start), Edge::Id(end)) = (there.start, there.end) else { return None };
         let at = layout.timestamp(start).ok()?;
-        let holds = at < since && layout.lowest_id_from(since)? < end;
+        let holds = (start..end).contains(&layout.lowest_id_from(since)?);
         let is_a_piece = layout.lowest_id_from(at) == Some(start) && first_id(layout, step.after(at, 1)) == Some(end);
         (holds && is_a_piece).then_some(at)
     });
@@ -431,6 +431,26 @@ mod tests {
         assert_eq!(missing(&wanted, &[id(20, 31)]), overlap(1, 0));
         assert_eq!(missing(&wanted, &[Edge::Lowest..Edge::Highest]), overlap(0, 0));
         assert_eq!(missing(&wanted, &[Edge::Id(39)..Edge::Highest]), overlap(2, 0));
+    }
+
+    #[test]
+    fn pieces_continue_the_one_that_holds_their_start() {
+        let (layout, day) = (default(), step(0, 1, 0));
+        let id = |text: &str| layout.lowest_id_from(at(text)).unwrap();
+        let [first, second, fourth] = ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-04T00:00:00Z"];
+        let there = [
+            Edge::Lowest..Edge::Id(id(first)),
+            Edge::Id(id(first))..Edge::Id(id(second)),
+            Edge::Id(id(second))..Edge::Id(id(fourth)),
+            Edge::Id(id(fourth) + 1)..Edge::Id(id("2026-01-05T00:00:00Z")),
+        ];
+        let from = |length, since: &str| continued(&layout, length, &there, at(since)).to_string();
+        assert_eq!(from(day, "2026-01-01T12:00:00Z"), first);
+        assert_eq!(from(day, first), first);
+        for since in ["2025-12-31T12:00:00Z", second, "2026-01-03T12:00:00Z", fourth, "2026-01-04T12:00:00Z"] {
+            assert_eq!(from(day, since), since, "no partition of a day holds it");
+        }
+        assert_eq!(from(step(0, 2, 0), "2026-01-03T12:00:00Z"), second);
     }
 
     /// Any step of which at least one fits between the years 1970 and 2300.

@@ -393,6 +393,7 @@ mod tests {
         assert_eq!(pieces(&default(), day, at(start), late), Err(PiecesError::UntilOutOfRange));
         let minutes = "timestamp=31 worker=10 sequence=22 tick=60s".parse().unwrap();
         assert_eq!(pieces(&minutes, step(0, 0, 59_000_000), at(start), at(end)), Err(PiecesError::ShorterThanTick));
+        assert_eq!(pieces(&minutes, step(0, 0, 60_000_000), at(start), at(end)), Err(PiecesError::TooMany(1440)));
         assert_eq!(pieces(&minutes, step(0, 0, 90_000_000), at(start), at(end)).unwrap().len(), 960);
     }
 

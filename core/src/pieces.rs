@@ -454,6 +454,12 @@ mod tests {
         assert_eq!(from(step(0, 2, 0), "2026-01-03T12:00:00Z"), second);
     }
 
+    #[test]
+    fn bounds_are_written_as_sql_has_them() {
+        let written = [Edge::Lowest, Edge::Id(-5), Edge::Highest].map(|edge| edge.to_string());
+        assert_eq!(written, ["MINVALUE", "-5", "MAXVALUE"]);
+    }
+
     /// Any step of which at least one fits between the years 1970 and 2300.
     fn any_step() -> impl Strategy<Value = PieceLength> {
         (0..400_i32, 0..4000_i32, 0..100_000_i64)

@@ -80,6 +80,7 @@ fn a_tag_that_was_dropped_goes_on_above() {
     assert_eq!(write.expected, Some(Version(7)));
     assert_eq!((write.record.next, write.record.floor, write.record.last), (50, 50, 999));
     assert_eq!(create(&orders(), Some(&dropped(50, 99)), &plan(70, 999), 0).unwrap().record.next, 70);
+    assert_eq!(create(&orders(), Some(&dropped(50, 99)), &plan(1, 50), 0).unwrap().record.left(), 1);
     let used_up = create(&orders(), Some(&dropped(50, 99)), &plan(1, 49), 0);
     assert_eq!(used_up, Err(TagRefusal::UsedUp { last: 49 }));
 }
@@ -119,7 +120,8 @@ fn a_registry_that_was_rolled_back_is_raised() {
     assert_eq!(restore(&orders(), Some(&dropped(20, 99)), 40).unwrap().record.state, State::Dropped);
     let (write, granted) = grant(&orders(), Some(&stored(20, 99)), 10, 40).unwrap();
     assert_eq!((write.record.next, granted), (50, range(40, 50)));
-    assert_eq!(drop_tag(&orders(), Some(&stored(20, 99)), 40).unwrap().record.next, 40);
+    let dropped = drop_tag(&orders(), Some(&stored(20, 99)), 40).unwrap().record;
+    assert_eq!((dropped.next, dropped.floor), (40, 40));
     assert_eq!(raise(&orders(), Some(&stored(20, 99)), 5, 40).unwrap().record.next, 40);
 }
 

@@ -176,9 +176,8 @@ pub fn age(layout: &Layout, ids: &Range<Edge>, retention: Span, slack: Micros, n
     let begins_in_time = ids.start == Edge::Lowest && end > 0 || whole_time(layout, ids.start).is_some();
     match whole_time(layout, ids.end).filter(|_| begins_in_time) {
         Some(at) if is_over(at) => Age::Old,
-        Some(_) => Age::Kept,
-        // A negative bound is before all times.
-        _ if end < 0 || layout.timestamp(end).is_ok_and(is_over) => Age::Untold,
+        // Up to there, there are no times.
+        _ if end <= 0 || layout.timestamp(end).is_ok_and(is_over) => Age::Untold,
         _ => Age::Kept,
     }
 }
@@ -237,6 +236,21 @@ mod tests {
         assert_eq!(names(step(0, 7, 0), &[], now, "2026-03-24T00:00:00Z"), ["_20260316", "_20260323"]);
         assert_eq!(names(step(0, 0, 6), &[], now, "2026-03-18T12:00:00Z"), ["_20260318_060000"]);
         assert_eq!(names(step(0, 0, 6), &[], now, now), ["_20260318_060000"]);
+    }
+
+    /// Those of a length in months count from 1600. The default layout begins in 2024, within the first of them.
+    #[test]
+    fn decades_begin_where_people_expect_it() {
+        let names = names(step(120, 0, 0), &[], "2026-03-18T10:20:30Z", "2032-01-01T00:00:00Z");
+        assert_eq!(names, ["_20200101", "_20300101"]);
+    }
+
+    #[test]
+    fn what_ends_now_has_passed() {
+        let noon = [between("2026-03-18T12:00:00Z", "2026-03-19T00:00:00Z")];
+        let names = |now| names(step(0, 1, 0), &noon, now, "2026-03-19T00:00:00Z");
+        assert_eq!(names("2026-03-18T11:59:59.999Z"), ["_20260318"]);
+        assert!(names("2026-03-18T12:00:00Z").is_empty());
     }
 
     #[test]
@@ -310,6 +324,16 @@ mod tests {
         assert_eq!(refused(step(3000, 0, 0), until), PiecesError::EndsTooLate.into());
         let early = ahead(&default(), step(0, 1, 0), &[], at("2023-01-01T00:00:00Z"), at(until));
         assert_eq!(early, Err(PiecesError::SinceOutOfRange.into()));
+    }
+
+    #[test]
+    fn a_partition_up_to_no_time_is_no_range_of_time_whatever_the_time_is() {
+        let month = Span::new(1, 0, Micros(0)).unwrap();
+        let at_epoch = |ids: Range<Edge>| age(&default(), &ids, month, Micros(0), default().epoch());
+        for end in [0, -7] {
+            assert_eq!(at_epoch(Edge::Lowest..Edge::Id(end)), Age::Untold);
+        }
+        assert_eq!(at_epoch(Edge::Lowest..Edge::Id(7)), Age::Kept);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use snowflake_core::lease::{self, NamespaceRecord, Version};
 use snowflake_core::segment::*;
-use snowflake_core::{Micros, MonotonicMicros};
+use snowflake_core::{Micros, MonotonicMicros, UnixMicros};
 use std::collections::{BTreeMap, BTreeSet};
 
 const MINUTES_10: Micros = Micros::from_secs(600);
@@ -47,7 +47,7 @@ fn plan(first: u64, last: u64) -> NewSegment {
 #[test]
 fn tags_have_a_length_and_are_printable() {
     for name in ["orders", "o'clock \"x\" %/ ~#", &"x".repeat(63), "*", "a/b", " "] {
-        assert_eq!(tag(name).as_str(), name);
+        assert_eq!((tag(name).as_str(), tag(name).to_string().as_str()), (name, name));
     }
     for name in ["", &"x".repeat(64), "é", "a\nb", "a\0", "\u{7f}"] {
         assert_eq!(Tag::new(name), Err(TagError), "{name:?}");
@@ -61,6 +61,42 @@ fn bounds_of_a_tag_follow_from_how_many_numbers_it_has() {
     assert_eq!(Sizes::of(3), Sizes { smallest: 3, largest: 3 });
     assert_eq!(Sizes::of(TagRecord::HIGHEST).nearest(u64::MAX), TagRecord::HIGHEST / 1000);
     assert_eq!([0, 10, 11, 1000, 1001].map(|size| BOUNDS.nearest(size)), [10, 10, 11, 1000, 1000]);
+}
+
+#[test]
+fn a_record_that_nobody_can_have_written_is_noticed() {
+    let record = |change: fn(&mut TagRecord)| {
+        let mut record = stored(20, TagRecord::HIGHEST).record;
+        change(&mut record);
+        record.is_sound()
+    };
+    assert!(record(|_| {}));
+    assert!(record(|it| (it.next, it.floor) = (TagRecord::HIGHEST + 1, TagRecord::HIGHEST + 1)), "used up");
+    assert!(record(|it| it.last = 1), "of one number");
+    assert!(!record(|it| it.last = 0));
+    assert!(!record(|it| it.last = TagRecord::HIGHEST + 1));
+    assert!(!record(|it| it.next = TagRecord::HIGHEST + 2) && !record(|it| it.floor = TagRecord::HIGHEST + 2));
+    assert!(!record(|it| it.bounds.smallest = 0) && !record(|it| it.bounds.smallest = 1001));
+}
+
+#[test]
+fn a_holding_that_no_server_can_have_is_noticed() {
+    let holding = |current, after| {
+        let (granted_at, used) = (UnixMicros(0), Use { count: 0, length: Micros(0) });
+        Holding { run: 1, current, after, granted_at, used }.is_sound()
+    };
+    let none = Range::default();
+    assert!(holding(range(5, 10), none) && holding(none, none));
+    assert!(holding(range(5, 10), range(10, 30)) && holding(range(10, 10), range(20, 30)));
+    assert!(holding(range(5, TagRecord::HIGHEST + 1), none));
+    assert!(!holding(range(10, 5), none) && !holding(range(5, TagRecord::HIGHEST + 2), none));
+    assert!(!holding(range(5, 10), range(30, 20)) && !holding(range(5, 10), range(20, TagRecord::HIGHEST + 2)));
+    assert!(!holding(range(5, 10), range(9, 30)));
+}
+
+#[test]
+fn a_run_is_told_by_both_halves_of_its_token() {
+    assert_eq!([(3, 1), (1, 3), (3, 0)].map(|(high, low)| run_of(lease::Token(high << 64 | low))), [2, 2, 3]);
 }
 
 // What is written.
@@ -236,6 +272,40 @@ fn a_range_is_sized_by_time_and_changes_by_no_more_than_twice() {
     assert_eq!((next(15, used(1, 600)), next(800, used(800, 1))), (10, 1000), "within the bounds");
     let huge = Sizes { smallest: 1, largest: u64::MAX };
     assert_eq!(TERMS.next_size(huge, u64::MAX, used(u64::MAX, 1)), u64::MAX);
+}
+
+/// The last minute tells where a sixteenth of the range, and four numbers, were taken in it.
+#[test]
+fn a_rate_is_the_higher_one() {
+    let used = |count, seconds| Use { count, length: Micros::from_secs(seconds) };
+    let whole = used(100, 600);
+    let is_last = |count, seconds, size| TERMS.higher(whole, used(count, seconds), size) == used(count, seconds);
+    assert!(is_last(20, 60, 160) && !is_last(20, 59, 160), "not a minute");
+    assert!(is_last(11, 60, 176) && !is_last(11, 60, 192), "too few of the range");
+    assert!(!is_last(3, 60, 10), "too few");
+    assert!(!is_last(10, 60, 160) && !is_last(10, 600, 160), "no higher rate");
+    assert!(TERMS.higher(used(1, 600), used(4, 60), 10) == used(4, 60));
+}
+
+#[test]
+fn a_largest_range_is_proposed_by_what_is_used() {
+    let used = |count, seconds| Use { count, length: Micros::from_secs(seconds) };
+    assert_eq!(TERMS.large_enough(BOUNDS, used(1, 600)), 10_000);
+    assert_eq!(TERMS.large_enough(BOUNDS, used(100, 1)), 75_000);
+}
+
+#[test]
+fn waits_for_others_are_bounded() {
+    let millis = Micros::from_millis;
+    let spread = |lasts: Option<i64>, chance| RangeTerms::spread_after(lasts.map(Micros), chance).0;
+    assert_eq!([spread(None, 60_000_000), spread(None, 60_000_001)], [60_000_000, 0]);
+    assert_eq!([spread(Some(40), 20), spread(Some(40), 21), spread(Some(-7), 5)], [20, 0, 0]);
+    assert_eq!(spread(Some(i64::MAX), 60_000_000), 60_000_000, "no longer than a look");
+    let turn = |latency, chance| RangeTerms::turn_after(Micros(latency), chance).0;
+    assert_eq!([turn(1000, 15_999), turn(1000, 16_000), turn(0, 15), turn(0, 16), turn(-5, 16)], [15_999, 0, 15, 0, 0]);
+    assert_eq!(RangeTerms::gap(millis(4)), millis(12));
+    assert_eq!([10, 100].map(|latency| RangeTerms::contention_lasts(millis(latency))), [millis(1000), millis(6400)]);
+    assert!(RangeTerms::is_near_end(99, 10) && !RangeTerms::is_near_end(100, 10));
 }
 
 #[test]

@@ -73,9 +73,8 @@ impl Sizes {
     }
 
     /// The size within these bounds that is the nearest.
-    pub const fn nearest(&self, size: u64) -> u64 {
-        let at_most = if size < self.largest { size } else { self.largest };
-        if at_most > self.smallest { at_most } else { self.smallest }
+    pub fn nearest(&self, size: u64) -> u64 {
+        size.min(self.largest).max(self.smallest)
     }
 }
 

@@ -7,6 +7,8 @@ use snowflake_core::segment::*;
 use snowflake_core::{Micros, MonotonicMicros, UnixMicros};
 use std::collections::{BTreeMap, BTreeSet};
 
+mod steps;
+
 const MINUTES_10: Micros = Micros::from_secs(600);
 const PAUSES: lease::Terms =
     lease::Terms { window: Micros::from_secs(60), max_lead: Micros::from_secs(600), max_jump: Micros::from_secs(10) };

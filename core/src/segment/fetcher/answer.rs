@@ -101,9 +101,6 @@ impl Fetcher {
         self.note(moment, slot, found);
         let held = held(moment, slot);
         let known = &self.slots[slot];
-        if known.standing != TagStanding::Live || self.stop_by.is_some() {
-            return;
-        }
         let bounds = known.stored.as_ref().map(|stored| stored.record.bounds);
         let size = match (bounds, known.size) {
             (Some(bounds), Some(before)) => {
@@ -166,17 +163,13 @@ impl Fetcher {
             return self.stand(slot, TagStanding::Missing);
         };
         let record = &stored.record;
-        if is_missing {
-            known.is_behind = record.next < top;
-        } else if record.next < top {
-            let news = TagEvent::RolledBack { tag: known.tag.clone(), next: record.next, known: top };
-            // Said once, for as long as it stands so.
-            if !std::mem::replace(&mut known.is_behind, true) {
-                self.events.push(news);
-            }
-        } else {
-            known.is_behind = false;
+        // Said once, for as long as it stands so.
+        let is_behind = record.next < top;
+        if is_behind && !known.is_behind && !is_missing {
+            let (tag, next) = (known.tag.clone(), record.next);
+            self.events.push(TagEvent::RolledBack { tag, next, known: top });
         }
+        known.is_behind = is_behind;
         let standing = match record.state {
             State::Dropped => TagStanding::Dropped,
             State::Forgotten => TagStanding::Missing,

@@ -1,0 +1,271 @@
+//! Single steps of the fetcher: what it asks for next, after each kind of answer.
+
+use super::*;
+
+/// A fetcher alone: the tests give the answers, and say what is held.
+struct Alone {
+    fetcher: Fetcher,
+    now: MonotonicMicros,
+    held: Vec<Held>,
+    namespace: NamespaceRecord,
+    events: Vec<TagEvent>,
+    /// What sessions were told: how a tag stands, and its floor.
+    told: Vec<(TagStanding, u64)>,
+}
+
+impl Alone {
+    /// With these tags, of which the registry has these records.
+    fn with(records: &[(Tag, StoredTag)]) -> Self {
+        let tags: Vec<Tag> = records.iter().map(|(tag, _)| tag.clone()).collect();
+        let mut alone = Self {
+            held: vec![Held::default(); tags.len()],
+            fetcher: Fetcher::new(TERMS, 2, tags, BTreeMap::new()),
+            now: MonotonicMicros(0),
+            namespace: namespace(LIFE),
+            events: Vec::new(),
+            told: Vec::new(),
+        };
+        if !records.is_empty() {
+            alone.look(records);
+        }
+        alone
+    }
+
+    fn orders(record: StoredTag) -> Self {
+        Self::with(&[(orders(), record)])
+    }
+
+    fn moment<T>(&mut self, act: impl FnOnce(&mut Fetcher, &Moment<'_>) -> T) -> T {
+        let moment = Moment { monotonic: self.now, chance: 0, namespace: Some(&self.namespace), held: &self.held };
+        let done = act(&mut self.fetcher, &moment);
+        self.events.extend(self.fetcher.take_events());
+        done
+    }
+
+    fn next(&mut self) -> Next {
+        loop {
+            match self.moment(|fetcher, moment| fetcher.next(moment)) {
+                Next::Tell { standing, floor, .. } => self.told.push((standing, floor)),
+                next => return next,
+            }
+        }
+    }
+
+    /// What it would do next.
+    fn would(&mut self) -> Next {
+        let fetcher = self.fetcher.clone();
+        let next = self.next();
+        self.fetcher = fetcher;
+        next
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        self.moment(|fetcher, moment| fetcher.answer(moment, answer));
+    }
+
+    /// A look at all records.
+    fn look(&mut self, records: &[(Tag, StoredTag)]) {
+        self.fetcher.configure(TERMS);
+        assert_eq!(self.next(), Next::ReadAll);
+        self.answer(Answer::All(records.iter().cloned().collect()));
+    }
+
+    fn advance(&mut self, micros: i64) {
+        self.now = self.now.saturating_add(Micros(micros));
+    }
+
+    /// The write that is asked for: the version that it expects, and the record's next number.
+    fn write(&mut self) -> (Option<u64>, u64) {
+        match self.next() {
+            Next::Write(write, _) => (write.expected.map(|version| version.0), write.record.next),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Is granted what it asks for, under this version.
+    fn grant(&mut self, version: u64) {
+        self.write();
+        self.advance(1000);
+        self.answer(Answer::Stored(Version(version)));
+        assert!(matches!(self.next(), Next::Install(..)));
+        self.answer(Answer::Installed);
+    }
+}
+
+/// The record, as others have left it.
+fn at(version: u64, next: u64) -> StoredTag {
+    StoredTag { version: Version(version), ..stored(next, 99_999) }
+}
+
+// What is due.
+
+#[test]
+fn the_last_number_is_asked_for() {
+    let mut alone = Alone::orders(stored(99, 99));
+    assert_eq!(alone.write(), (Some(7), 100));
+    assert_eq!(alone.told, [(TagStanding::Live, 1)]);
+    let mut alone = Alone::orders(stored(100, 99));
+    assert!(matches!(alone.next(), Next::Wait(_)));
+    assert_eq!(alone.told, [(TagStanding::UsedUp, 1)]);
+}
+
+#[test]
+fn the_end_of_a_tag_is_reported_once_an_hour() {
+    let mut alone = Alone::orders(stored(20, 99));
+    let is_end = |event: &TagEvent| matches!(event, TagEvent::NearEnd { .. });
+    let mut reports = Vec::new();
+    for (version, seconds) in [(8, 0), (9, 3599), (10, 3600)] {
+        alone.now = MonotonicMicros(0) + Micros::from_secs(seconds) - Micros(1000);
+        alone.look(&[(orders(), StoredTag { version: Version(version - 1), ..stored(10 * version, 179) })]);
+        alone.events.clear();
+        alone.grant(version);
+        reports.push(alone.events.iter().any(is_end));
+    }
+    assert_eq!(reports, [true, false, true]);
+}
+
+// What is told.
+
+#[test]
+fn a_floor_that_has_risen_is_told_once() {
+    let mut alone = Alone::orders(stored(20, 999));
+    alone.write();
+    assert_eq!(alone.told, [(TagStanding::Live, 1)]);
+    alone.answer(Answer::Stored(Version(8)));
+    alone.next();
+    alone.answer(Answer::Installed);
+    alone.held[0].current = range(20, 30);
+    let raised = StoredTag { record: TagRecord { floor: 50, ..at(9, 60).record }, ..at(9, 60) };
+    for _ in 0..2 {
+        alone.look(&[(orders(), raised.clone())]);
+        alone.next();
+    }
+    assert_eq!(alone.told, [(TagStanding::Live, 1), (TagStanding::Live, 50)]);
+}
+
+#[test]
+fn a_registry_that_knows_all_that_was_granted_was_not_rolled_back() {
+    let is_back = |event: &TagEvent| matches!(event, TagEvent::RolledBack { .. });
+    let mut alone = Alone::orders(at(7, 20));
+    alone.grant(8);
+    alone.held[0].current = range(20, 30);
+    alone.look(&[(orders(), at(8, 30))]);
+    assert!(!alone.events.iter().any(is_back), "{:?}", alone.events);
+    alone.look(&[(orders(), at(8, 29))]);
+    assert_eq!(alone.write(), (Some(8), 30), "it is told");
+    assert!(alone.events.iter().any(is_back));
+    // A tag that was forgotten is told, too, until it is known again what was granted.
+    let forgotten = |next| StoredTag { record: TagRecord { next, ..TagRecord::forgotten() }, version: Version(1) };
+    let mut alone = Alone::orders(at(7, 20));
+    alone.held[0].current = range(20, 30);
+    alone.look(&[(orders(), forgotten(0))]);
+    assert_eq!(alone.write(), (Some(1), 30));
+    alone.answer(Answer::Conflict(Some(forgotten(30))));
+    assert!(matches!(alone.next(), Next::Wait(_)));
+}
+
+// Failures.
+
+#[test]
+fn what_was_certainly_not_stored_is_asked_for_again() {
+    let mut alone = Alone::orders(at(7, 20));
+    assert_eq!(alone.write(), (Some(7), 30));
+    alone.answer(Answer::Failed);
+    alone.advance(1_000_000);
+    assert_eq!(alone.write(), (Some(7), 30));
+    // What may be stored is looked up, and that is no sign of other servers.
+    alone.answer(Answer::Unknown);
+    alone.advance(1_000_000);
+    assert_eq!(alone.next(), Next::Read(orders()));
+    alone.answer(Answer::One(Some(at(8, 30))));
+    assert_eq!(alone.write(), (Some(8), 40));
+}
+
+#[test]
+fn a_range_that_was_granted_is_installed_whatever_the_answer() {
+    let mut alone = Alone::orders(at(7, 20));
+    alone.write();
+    alone.answer(Answer::Stored(Version(8)));
+    let install = alone.next();
+    assert!(matches!(install, Next::Install(..)));
+    alone.answer(Answer::Failed);
+    alone.advance(1_000_000);
+    assert_eq!(alone.next(), install);
+}
+
+/// Who waits for it is told not to rely on that: a write before may have been stored.
+#[test]
+fn a_request_that_fails_for_certain_is_not_looked_up() {
+    let creating = |answer| {
+        let mut alone = Alone::with(&[]);
+        alone.fetcher.request(Request::Create(orders(), plan(1, 99)));
+        assert_eq!(alone.next(), Next::Read(orders()));
+        alone.answer(Answer::One(None));
+        alone.write();
+        alone.answer(answer);
+        (alone.next(), alone.events)
+    };
+    let (next, events) = creating(Answer::Failed);
+    assert!(matches!(next, Next::Wait(_)));
+    assert_eq!(events, [TagEvent::Answered(Err(NotDone::Unknown))]);
+    assert_eq!(creating(Answer::Unknown), (Next::Read(orders()), vec![]));
+}
+
+#[test]
+fn what_cannot_be_given_back_keeps_nothing_else() {
+    let other = || tag("others");
+    let records = [(orders(), at(7, 30)), (other(), at(7, 30))];
+    let mut alone = Alone::with(&records);
+    alone.held = vec![Held { current: range(25, 30), after: None }; 2];
+    alone.fetcher.stop(MonotonicMicros(9_000_000));
+    assert_eq!(alone.next(), Next::Close);
+    alone.answer(Answer::Closed);
+    assert_eq!(alone.next(), Next::ReadAll);
+    alone.answer(Answer::All(records.into_iter().collect()));
+    for tag in [orders(), other()] {
+        assert!(matches!(alone.next(), Next::Write(write, _) if write.tag == tag && write.record.next == 25));
+        alone.answer(Answer::Failed);
+    }
+    assert_eq!(alone.next(), Next::Done);
+}
+
+// Other servers.
+
+/// Between two ranges that are granted at once one after the other, there are less than four requests. After sixteen of them, it looks.
+#[test]
+fn who_is_granted_one_range_after_the_other_looks_for_others() {
+    let granted = |pause| {
+        let mut alone = Alone::orders(at(7, 20));
+        let looks = (8..48).take_while(|&version| {
+            alone.grant(version);
+            alone.advance(pause);
+            matches!(alone.would(), Next::Write(..))
+        });
+        (looks.count(), alone)
+    };
+    assert_eq!(granted(3000).0, 40, "not at once");
+    let (count, mut alone) = granted(2999);
+    assert_eq!(count, 16, "the first one was no other's successor");
+    // It has left a gap, and nobody has used that.
+    assert!(matches!(alone.next(), Next::Wait(_)));
+    alone.advance(1);
+    assert_eq!(alone.next(), Next::Read(orders()));
+    let version = 8 + count as u64;
+    alone.answer(Answer::One(Some(at(version, 5000))));
+    alone.grant(version + 1);
+    assert!(matches!(alone.next(), Next::Write(..)), "there are no others");
+}
+
+/// Each waits for its turn, and reads before it asks.
+#[test]
+fn others_are_believed_to_ask_for_a_second() {
+    let mut alone = Alone::orders(at(7, 20));
+    alone.write();
+    alone.answer(Answer::Conflict(Some(at(8, 30))));
+    assert_eq!(alone.write(), (Some(8), 40), "once may be chance");
+    alone.answer(Answer::Conflict(Some(at(9, 40))));
+    alone.advance(999_999);
+    assert_eq!(alone.would(), Next::Read(orders()));
+    alone.advance(1);
+    assert_eq!(alone.write(), (Some(9), 50));
+}

@@ -229,6 +229,28 @@ fn what_cannot_be_given_back_keeps_nothing_else() {
     assert_eq!(alone.next(), Next::Done);
 }
 
+#[test]
+fn a_pause_ends_at_its_end() {
+    let mut alone = Alone::orders(at(7, 20));
+    let write = alone.next();
+    alone.answer(Answer::Failed);
+    let Next::Wait(pause) = alone.next() else { panic!() };
+    alone.advance(pause.0 - 1);
+    assert_eq!(alone.next(), Next::Wait(Micros(1)));
+    alone.advance(1);
+    assert_eq!(alone.next(), write);
+}
+
+#[test]
+fn a_server_whose_time_to_stop_is_over_still_closes_the_counters() {
+    let mut alone = Alone::orders(at(7, 20));
+    alone.advance(5);
+    alone.fetcher.stop(alone.now);
+    assert_eq!(alone.next(), Next::Close);
+    alone.answer(Answer::Closed);
+    assert_eq!(alone.next(), Next::Done);
+}
+
 // Other servers.
 
 /// Between two ranges that are granted at once one after the other, there are less than four requests. After sixteen of them, it looks.
@@ -268,4 +290,33 @@ fn others_are_believed_to_ask_for_a_second() {
     assert_eq!(alone.would(), Next::Read(orders()));
     alone.advance(1);
     assert_eq!(alone.write(), (Some(9), 50));
+}
+
+/// Once for each sixteen conflicts, and once a minute.
+#[test]
+fn a_largest_range_that_is_too_small_is_reported_now_and_then() {
+    let bounds = Sizes { smallest: 10, largest: 10 };
+    let record = |version| StoredTag { record: TagRecord { bounds, ..at(version, 20).record }, ..at(version, 20) };
+    let mut alone = Alone::orders(record(7));
+    alone.grant(8);
+    let mut version = 8;
+    let mut reports = |alone: &mut Alone, conflicts| {
+        alone.events.clear();
+        for _ in 0..conflicts {
+            version += 1;
+            loop {
+                match alone.next() {
+                    Next::Wait(length) => alone.advance(length.0),
+                    Next::Read(_) => alone.answer(Answer::One(Some(record(version)))),
+                    Next::ReadAll => alone.answer(Answer::All(BTreeMap::from([(orders(), record(version))]))),
+                    _ => break alone.answer(Answer::Conflict(Some(record(version)))),
+                }
+            }
+        }
+        alone.events.iter().filter(|event| matches!(event, TagEvent::TooSmall { .. })).count()
+    };
+    // With the conflict after them.
+    assert_eq!([16, 1].map(|conflicts| reports(&mut alone, conflicts)), [0, 1]);
+    alone.advance(60_000_000);
+    assert_eq!([15, 1].map(|conflicts| reports(&mut alone, conflicts)), [0, 1]);
 }

@@ -124,7 +124,80 @@ fn the_end_of_a_tag_is_reported_once_an_hour() {
     assert_eq!(reports, [true, false, true]);
 }
 
+#[test]
+fn a_tag_without_numbers_comes_first() {
+    let other = || tag("others");
+    let mut alone = Alone::with(&[(orders(), at(7, 30)), (other(), at(7, 30))]);
+    alone.held = vec![Held { current: range(20, 30), after: None }; 2];
+    assert!(matches!(alone.next(), Next::Wait(_)));
+    alone.advance(10_000_000);
+    (alone.held[0].current.first, alone.held[1].current.first) = (29, 30);
+    assert!(matches!(alone.next(), Next::Write(write, _) if write.tag == other()));
+}
+
+/// Neither of a tag that has its next range already.
+#[test]
+fn while_nothing_is_due_it_waits_for_the_next_look() {
+    let mut alone = Alone::orders(at(7, 40));
+    alone.held[0] = Held { current: range(20, 30), after: Some(range(30, 40)) };
+    assert_eq!(alone.next(), Next::Wait(Micros::from_secs(60)));
+    alone.advance(10_000_000);
+    alone.held[0].current = range(29, 30);
+    assert_eq!(alone.next(), Next::Wait(Micros::from_secs(50)));
+}
+
+#[test]
+fn a_new_process_begins_with_what_is_held() {
+    let mut alone = Alone::with(&[(orders(), at(7, 30))]);
+    let held = Held { current: range(18, 30), after: None };
+    alone.held[0] = held;
+    alone.next();
+    assert_eq!(alone.fetcher.used(0, &held, alone.now), Some((12, Use { count: 0, length: Micros(0) })));
+    assert_eq!(alone.fetcher.record(0), Some(&at(7, 30).record));
+}
+
+#[test]
+fn what_a_write_grants_is_known() {
+    let mut alone = Alone::orders(at(7, 20));
+    assert_eq!(alone.moment(|fetcher, moment| fetcher.granting(moment)), None);
+    alone.write();
+    let used = Use { count: 0, length: Micros(0) };
+    let granting = alone.moment(|fetcher, moment| fetcher.granting(moment));
+    assert_eq!(granting, Some((Held::default(), range(20, 30), used)));
+}
+
 // What is told.
+
+#[test]
+fn a_tag_that_gets_a_place_is_told_and_asked_for() {
+    let mut alone = Alone::with(&[]);
+    let attach = |alone: &mut Alone, found| {
+        alone.fetcher.request(Request::Attach(orders()));
+        assert!(alone.fetcher.is_busy());
+        assert_eq!(alone.next(), Next::Read(orders()));
+        alone.answer(Answer::One(Some(found)));
+        assert!(!alone.fetcher.is_busy());
+    };
+    attach(&mut alone, dropped(20, 99));
+    assert_eq!(alone.events, [TagEvent::Answered(Err(NotDone::Refused(TagRefusal::Dropped)))]);
+    attach(&mut alone, at(7, 20));
+    assert!(matches!(alone.next(), Next::ReadAll));
+    assert_eq!(alone.told, [(TagStanding::Live, 1)]);
+    assert_eq!(alone.fetcher.record(0), Some(&at(7, 20).record));
+}
+
+#[test]
+fn what_has_changed_of_a_tag_is_told_once() {
+    let mut alone = Alone::orders(at(7, 30));
+    alone.held[0].current = range(20, 30);
+    alone.next();
+    alone.told.clear();
+    for _ in 0..2 {
+        alone.look(&[(orders(), dropped(50, 99))]);
+        alone.next();
+    }
+    assert_eq!(alone.told, [(TagStanding::Dropped, 50)]);
+}
 
 #[test]
 fn a_floor_that_has_risen_is_told_once() {
@@ -211,6 +284,20 @@ fn a_request_that_fails_for_certain_is_not_looked_up() {
     assert_eq!(creating(Answer::Unknown), (Next::Read(orders()), vec![]));
 }
 
+/// Somebody else has made a tag of that name meanwhile.
+#[test]
+fn a_request_whose_answer_was_lost_takes_nothing_from_others() {
+    let mut alone = Alone::with(&[]);
+    alone.fetcher.request(Request::Create(orders(), plan(1, 99)));
+    alone.next();
+    alone.answer(Answer::One(None));
+    alone.write();
+    alone.answer(Answer::Unknown);
+    assert_eq!(alone.next(), Next::Read(orders()));
+    alone.answer(Answer::One(Some(at(8, 1))));
+    assert_eq!(alone.events, [TagEvent::Answered(Err(NotDone::Refused(TagRefusal::Exists)))]);
+}
+
 #[test]
 fn what_cannot_be_given_back_keeps_nothing_else() {
     let other = || tag("others");
@@ -276,6 +363,24 @@ fn who_is_granted_one_range_after_the_other_looks_for_others() {
     alone.answer(Answer::One(Some(at(version, 5000))));
     alone.grant(version + 1);
     assert!(matches!(alone.next(), Next::Write(..)), "there are no others");
+}
+
+/// The gap is as long as three requests take, of which the latest count for most.
+#[test]
+fn how_long_requests_take_is_measured() {
+    let mut alone = Alone::orders(at(7, 20));
+    let mut latency = 1000;
+    for version in 8..25 {
+        alone.write();
+        alone.advance(1000);
+        alone.grant(version);
+        latency = (latency * 3 + 2000) / 4;
+    }
+    assert_eq!(alone.next(), Next::Wait(Micros(3 * latency)));
+    // The turn is over, and nothing is due.
+    alone.held[0].current = range(20, 5000);
+    alone.advance(3 * latency);
+    assert!(matches!(alone.next(), Next::Wait(length) if length >= Micros::from_millis(100)));
 }
 
 /// Each waits for its turn, and reads before it asks.

@@ -60,12 +60,7 @@ impl Fetcher {
                 return Err(NotDone::Full);
             }
             let floor = stored.record.floor;
-            self.slots.push(KnownTag {
-                stored: Some(stored.clone()),
-                floor,
-                granted: Some(0),
-                ..KnownTag::new(tag.clone())
-            });
+            self.slots.push(KnownTag { stored: Some(stored.clone()), floor, ..KnownTag::new(tag.clone()) });
             self.tells.push_back(self.slots.len() - 1);
         }
         Ok(stored.record.clone())

@@ -321,6 +321,10 @@ mod tests {
             ("timestamp=41 sequence=12 tick=1h", "\"1h\" is not a tick such as 1ms, 10ms or 1s, at character 31"),
             ("timestamp=41 sequence=12 tick=1ms tick=1ms", "tick is given twice, at character 35"),
             (
+                "timestamp=41 sequence=12 epoch=2024-01-01T00:00:00Z epoch=2025-01-01T00:00:00Z",
+                "epoch is given twice, at character 53",
+            ),
+            (
                 "timestamp=41 sequence=12 epoch=2024-01-01",
                 "\"2024-01-01\" is not an instant such as 2024-01-01T00:00:00Z, at character 32",
             ),

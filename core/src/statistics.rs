@@ -46,6 +46,9 @@ mod tests {
         let mostly_different: Vec<u64> = (0..100).map(|value| value % 90).collect();
         let estimate = distinct(&mostly_different, 5e6);
         assert!((90.0..1000.0).contains(&estimate), "{estimate}");
+        // 4 * 3 / (4 - 2 + 2 * 4 / 100)
+        let estimate = distinct(&[1, 1, 2, 3], 100.0);
+        assert!((estimate - 12.0 / 2.08).abs() < 1e-9, "{estimate}");
     }
 
     proptest! {

@@ -15,6 +15,87 @@ const SESSIONS: usize = 4;
 const AHEAD: Micros = Micros::from_secs(1);
 const NEVER: DatabaseCopy = DatabaseCopy { until: UnixMicros(0), generation: 0, used: false };
 
+// The decisions one by one, in seconds of the default layout.
+
+fn default() -> Layout {
+    "default".parse().unwrap()
+}
+
+fn millis(number: i64) -> UnixMicros {
+    default().epoch() + Micros::from_millis(number)
+}
+
+fn reserved(until: i64) -> Reserved {
+    Reserved { until: millis(until), generation: 7 }
+}
+
+/// The line is at second 1, and second 2 is needed; a quarter of what is reserved is a second.
+fn needs_second_2(reserved: Reserved, copy: DatabaseCopy, now: UnixMicros) -> Situation {
+    let (ahead, explained) = (Micros::from_secs(4), Micros::from_secs(1));
+    Situation { reserved, copy, last: Tick(1000), needs: Tick(2000), now, ahead, explained }
+}
+
+fn copy_of(reserved: Reserved) -> DatabaseCopy {
+    DatabaseCopy { until: reserved.until, generation: 7, used: true }
+}
+
+#[test]
+fn what_is_reserved_is_enough_while_more_than_a_quarter_is_left() {
+    let prepare = |until| {
+        let reserved = reserved(until);
+        reservation::prepare(&default(), &needs_second_2(reserved, copy_of(reserved), millis(1000))).unwrap()
+    };
+    let enough = prepare(3001);
+    assert_eq!((enough.raise, enough.register, enough.copy, enough.reserved), (None, None, None, reserved(3001)));
+    let extended = prepare(3000);
+    assert_eq!((extended.raise, extended.register), (None, Some(reserved(6000))));
+    assert_eq!((extended.copy, extended.reserved), (Some(copy_of(reserved(6000))), reserved(6000)));
+}
+
+#[test]
+fn a_copy_from_elsewhere_raises_the_line_to_where_it_ends() {
+    let elsewhere = DatabaseCopy { until: millis(8000), generation: 0, used: true };
+    let prepare = |until, now| reservation::prepare(&default(), &needs_second_2(reserved(until), elsewhere, now));
+    // The first tick after it is needed, and nothing is lost between.
+    let raised = prepare(9001, millis(7000)).unwrap();
+    assert_eq!((raised.raise, raised.register), (Some(Tick(8000)), None));
+    assert_eq!(raised.copy, Some(copy_of(reserved(9001))));
+    assert_eq!(prepare(9000, millis(7000)).unwrap().register, Some(reserved(12_000)));
+    let too_far = CopyTooFar { ahead: Micros(1_000_001), wait: Micros(1) };
+    assert_eq!(prepare(9000, millis(7000) - Micros(1)), Err(too_far));
+}
+
+#[test]
+fn sessions_leave_a_quarter_to_the_next_reservation() {
+    let limit = |needs| reservation::limit(&default(), reserved(10_000), Micros::from_secs(4), Tick(needs)).0;
+    assert_eq!([0, 9500, 20_000].map(limit), [8999, 9500, 9999]);
+}
+
+#[test]
+fn what_is_given_back_ends_above_the_line() {
+    let layout = default();
+    let give_back = |last| {
+        reservation::give_back(&layout, Reserved { until: layout.end() + Micros::from_secs(9), ..reserved(0) }, last)
+    };
+    assert_eq!(give_back(Tick(1000)), Some(reserved(1001)));
+    let end = layout.start_of(layout.last_tick() + Ticks(1));
+    assert_eq!(give_back(layout.last_tick()).map(|new| new.until), Some(reservation::whole_millis(end)));
+    assert_eq!(reservation::give_back(&layout, reserved(1001), Tick(1000)), None);
+}
+
+#[test]
+fn copies_are_explained_up_to_the_burst_and_what_is_reserved() {
+    let explained = reservation::explained(&default(), Micros::from_secs(1), Micros::from_millis(100));
+    assert_eq!(explained, Micros::from_millis(1102));
+    assert_eq!([1000, 1001].map(|micros| reservation::whole_millis(UnixMicros(micros)).0), [1000, 2000]);
+}
+
+#[test]
+fn a_register_holds_instants_beyond_every_layout() {
+    let latest = Reserved { until: UnixMicros(i64::MAX / 1000 * 1000), generation: 5 };
+    assert_eq!(latest.to_register(), 0xffff_ffff_ffff_0005);
+}
+
 /// A record of the log.
 #[derive(Clone, Copy, Debug)]
 enum Logged {

@@ -321,6 +321,8 @@ fn a_range_is_due_when_what_is_left_does_not_last() {
     assert_eq!(TERMS.due_in(4, 10, used(1, 8640)), Some(Micros::from_secs(2 * 8640)));
     assert!(!TERMS.is_due(10, 10, used(0, 100)) && TERMS.is_due(0, 10, used(0, 100)));
     assert_eq!(TERMS.due_in(10, 10, used(0, 100)), None);
+    assert!(!TERMS.is_due(26, 100, used(1, 8640)) && TERMS.is_due(25, 100, used(1, 8640)));
+    assert_eq!(TERMS.due_in(29, 100, used(1, 8640)), Some(Micros::from_secs(4 * 8640)));
 }
 
 /// A minute, less up to a fifth by chance.

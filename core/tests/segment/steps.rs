@@ -16,9 +16,14 @@ struct Alone {
 impl Alone {
     /// With these tags, of which the registry has these records.
     fn with(records: &[(Tag, StoredTag)]) -> Self {
+        Self::holding(records, vec![Held::default(); records.len()])
+    }
+
+    /// The same, of a process that finds these numbers in shared memory.
+    fn holding(records: &[(Tag, StoredTag)], held: Vec<Held>) -> Self {
         let tags: Vec<Tag> = records.iter().map(|(tag, _)| tag.clone()).collect();
         let mut alone = Self {
-            held: vec![Held::default(); tags.len()],
+            held,
             fetcher: Fetcher::new(TERMS, 2, tags, BTreeMap::new()),
             now: MonotonicMicros(0),
             namespace: namespace(LIFE),
@@ -138,8 +143,8 @@ fn a_tag_without_numbers_comes_first() {
 /// Neither of a tag that has its next range already.
 #[test]
 fn while_nothing_is_due_it_waits_for_the_next_look() {
-    let mut alone = Alone::orders(at(7, 40));
-    alone.held[0] = Held { current: range(20, 30), after: Some(range(30, 40)) };
+    let held = Held { current: range(20, 30), after: Some(range(30, 40)) };
+    let mut alone = Alone::holding(&[(orders(), at(7, 40))], vec![held]);
     assert_eq!(alone.next(), Next::Wait(Micros::from_secs(60)));
     alone.advance(10_000_000);
     alone.held[0].current = range(29, 30);

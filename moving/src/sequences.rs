@@ -88,13 +88,9 @@ impl Options {
     }
 
     /// The same, with limits that have room for a value.
-    pub const fn with_room_for(self, value: i64) -> Self {
+    pub fn with_room_for(self, value: i64) -> Self {
         let (_, max) = Self::limits(Width::Eight, true);
-        Self {
-            min: if value < self.min { value } else { self.min },
-            max: if value > self.max { max } else { self.max },
-            ..self
-        }
+        Self { min: self.min.min(value), max: if value > self.max { max } else { self.max }, ..self }
     }
 
     /// Whether it can have this value.

@@ -15,7 +15,7 @@ fn adopt(facts: &Facts, first_id: i64) -> MovePlan {
     )
 }
 
-fn relation(oid: u32, name: &str) -> Relation {
+pub fn relation(oid: u32, name: &str) -> Relation {
     let bytes = 1000 + i64::from(oid);
     let heirs_of_others = Vec::new();
     let (oid, name, owner) = (Oid(oid), name.to_owned(), role(7));
@@ -32,11 +32,11 @@ fn relation(oid: u32, name: &str) -> Relation {
     }
 }
 
-fn role(oid: u32) -> Role {
+pub fn role(oid: u32) -> Role {
     Role { oid: Oid(oid), name: format!("role_{oid}"), is_caller: oid == 7, may_create: true }
 }
 
-fn column(relation: u32, name: &str, width: Width, parents: &[u32]) -> Column {
+pub fn column(relation: u32, name: &str, width: Width, parents: &[u32]) -> Column {
     Column {
         relation: Oid(relation),
         number: 1,
@@ -50,7 +50,7 @@ fn column(relation: u32, name: &str, width: Width, parents: &[u32]) -> Column {
     }
 }
 
-fn sequence(name: &str) -> Sequence {
+pub fn sequence(name: &str) -> Sequence {
     Sequence {
         oid: Oid(77),
         name: name.to_owned(),
@@ -69,7 +69,7 @@ fn sequence(name: &str) -> Sequence {
 }
 
 /// The same, with snowflake IDs.
-fn moved_in(mut facts: Facts) -> Facts {
+pub fn moved_in(mut facts: Facts) -> Facts {
     facts.source = Source::Snowflake;
     for column in facts.columns.iter_mut().filter(|column| column.name == "id") {
         (column.default, column.makes_ids) = (Some("public.snowflake_next()".to_owned()), true);
@@ -77,7 +77,7 @@ fn moved_in(mut facts: Facts) -> Facts {
     facts
 }
 
-fn foreign_key(name: &str, from: (u32, &str), to: (u32, &str)) -> ForeignKey {
+pub fn foreign_key(name: &str, from: (u32, &str), to: (u32, &str)) -> ForeignKey {
     let columns = vec![(from.1.to_owned(), to.1.to_owned())];
     ForeignKey {
         name: name.to_owned(),
@@ -92,7 +92,7 @@ fn foreign_key(name: &str, from: (u32, &str), to: (u32, &str)) -> ForeignKey {
 }
 
 /// A table `t` with a serial `id`, to which `u.t_id` refers.
-fn serial(width: Width, other: Width) -> Facts {
+pub fn serial(width: Width, other: Width) -> Facts {
     Facts {
         relations: vec![relation(2, "t"), relation(1, "u")],
         columns: vec![column(2, "id", width, &[]), column(1, "t_id", other, &[])],

@@ -135,6 +135,7 @@ mod tests {
             "PERFORM f(NEW.id::integer);",
             "IF true THEN v := NEW.\"Ord Id\"; END IF;",
             "SELECT other_id INTO v FROM others;",
+            "v := 1 + /* of the row */ NEW.id;",
         ] {
             assert_eq!(lines(&body(found)), [7], "{found}");
         }
@@ -147,10 +148,16 @@ mod tests {
             "/* v := NEW.id; */ NULL;",
             "w := NEW.id; v := 3;",
             "RAISE 'v := NEW.id';",
+            "-- x; v := NEW.id;",
+            "/* x; v := NEW.id; */ NULL;",
+            "RAISE 'x; v := NEW.id;';",
+            "SELECT id FROM orders WHERE n > v;",
+            "MERGE INTO orders v USING others ON id > n;",
         ] {
             assert_eq!(lines(&body(other)), [0usize; 0], "{other}");
         }
         assert_eq!(lines("DECLARE v int := NEW.id; BEGIN END"), [1]);
+        assert_eq!(lines("DECLARE c CONSTANT bigint := 5; BEGIN c := NEW.id; END"), [0usize; 0]);
     }
 
     /// Whatever it is given: it ends, and does not panic.

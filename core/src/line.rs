@@ -45,6 +45,7 @@ use thiserror::Error;
 
 /// The top bit of the word, which no position reaches: the number of the slot that holds the worker in use.
 const SLOT: u64 = 1 << 63;
+const _: () = assert!(SLOT - 1 == i64::MAX as u64);
 
 /// The line of positions of a server. Plain memory without pointers, so it can lie in memory that processes share.
 ///
@@ -394,5 +395,26 @@ impl Reach {
         }
         // The last position is further ahead than the burst, and its tick has room.
         Ok((first, want.min(layout.last_position(last_tick).0 - first.0 + 1)))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A claim that has read the word before reads its own worker still.
+    #[test]
+    fn the_worker_before_stays_where_it_was() {
+        let (line, layout): (Line, Layout) = (Line::new(), "default".parse().unwrap());
+        let mut before = Vec::new();
+        for worker in 1..6 {
+            let worker = layout.place_worker(None, Some(worker)).unwrap();
+            line.switch_worker(&layout, worker);
+            before.push(worker.0);
+            let mut held = [0, 1].map(|slot| line.workers[slot].load(Ordering::Relaxed));
+            held.sort_unstable();
+            assert_eq!(held[1], worker.0);
+            assert_eq!(held[0], before.len().checked_sub(2).map_or(0, |at| before[at]));
+        }
     }
 }

@@ -64,6 +64,53 @@ impl Server {
 
 const DEFAULT: &str = "default";
 
+/// A line whose next position is the first of a tick, and a reach of a clock at tick 100: ten ticks of burst, a lead of fifty.
+fn next_is(tick: i64) -> (Layout, Line, Reach) {
+    let (layout, line): (Layout, Line) = (DEFAULT.parse().unwrap(), Line::new());
+    line.raise(&layout, Tick(tick));
+    let policy = Policy { max_burst: Ticks(10), max_lead: Ticks(50), spread: 1 };
+    let reach = Reach { policy, limit: layout.last_tick(), now: Tick(100) };
+    (layout, line, reach)
+}
+
+#[test]
+fn a_claim_gets_all_that_it_wants_where_there_is_room() {
+    let (layout, line, reach) = next_is(100);
+    assert_eq!(line.claim(&layout, &reach, 5000).map(|claim| claim.count), Ok(5000));
+}
+
+#[test]
+fn each_refusal_begins_at_its_tick() {
+    let refused = |next, limit| {
+        let (layout, line, mut reach) = next_is(next);
+        reach.limit = limit;
+        line.claim(&layout, &reach, 1).unwrap_err()
+    };
+    // As far ahead as the burst: that is no reason to wait for the clock.
+    assert_eq!(refused(110, Tick(105)), Refusal::Limit { needs: Tick(110) });
+    assert_eq!(refused(111, Tick(120)), Refusal::Full { until: Tick(101) });
+    assert_eq!(refused(150, Tick(150)), Refusal::Behind);
+    assert_eq!(refused(151, Tick(160)), Refusal::TooFarAhead { lead: Ticks(51) });
+    // Within the last tick that is reserved.
+    let (layout, line, mut reach) = next_is(150);
+    reach.now = Tick(150);
+    line.claim(&layout, &reach, 5).unwrap();
+    (reach.now, reach.limit) = (Tick(100), Tick(150));
+    assert_eq!(line.claim(&layout, &reach, 1).map(|claim| layout.tick_of(claim.first)), Ok(Tick(150)));
+    reach.limit = Tick(149);
+    assert_eq!(line.claim(&layout, &reach, 1), Err(Refusal::Limit { needs: Tick(150) }));
+}
+
+/// Also where a tick has just ended: no two switches leave the line where it was.
+#[test]
+fn a_switch_gives_up_a_tick() {
+    let (layout, line, _) = next_is(100);
+    for tick in 100..103 {
+        line.switch_worker(&layout, layout.place_worker(None, Some(1)).unwrap());
+        assert_eq!(line.last(), layout.last_position(Tick(tick)));
+    }
+}
+
 #[test]
 fn a_burst_runs_ahead_of_the_clock_then_waits_for_it() {
     let mut server = Server::new(DEFAULT, 100, 600_000);

@@ -2,8 +2,7 @@
 
 use crate::record::{self, Memo};
 use crate::{
-    Before, Column, Facts, MovePlan, MoveStep, Oid, Options, Sequence, Source, Values, Width, literal, sequences,
-    writers,
+    Before, Column, Facts, MovePlan, MoveStep, Oid, Sequence, Source, Values, Width, literal, sequences, writers,
 };
 
 /// What the column is to get instead.
@@ -294,14 +293,13 @@ fn make_identity(
     }
     plan.steps.push(kept.step(format!("DROP SEQUENCE {}", kept.name), "the identity makes it again"));
     let width = facts.key().width.unwrap_or(Width::Eight);
-    let Options { start, .. } = kept.options;
     let mut options = kept.options.of_width(width);
     if !options.has_room_for(first) {
         plan.notes.push(format!(
             "sequence {} has no room for {first}, and becomes wider: with a start, it could stay as it is",
             kept.name
         ));
-        options = Options { start, ..options.with_room_for(first) };
+        options = options.with_room_for(first);
     }
     let statement = format!("{add} (SEQUENCE NAME {} {})", kept.name, options.clauses());
     plan.steps.push(MoveStep::on(name, statement, "as it was"));

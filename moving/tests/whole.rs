@@ -137,7 +137,8 @@ fn a_table_that_is_wide_has_less_to_say() {
     facts.partitioned = vec![PartitionedByKey { table: Oid(2), bounds: vec!["DEFAULT".to_owned()] }];
     let own = &mut facts.sequences[0];
     (own.is_identity, own.is_default, own.grants) = (true, false, vec![("GRANT a".to_owned(), Oid(8))]);
-    own.comment = Some("see [the manual of the shop, page 12]".to_owned());
+    // As long as what begins a record.
+    own.comment = Some("The old sequence: DEFAULT 5]".to_owned());
     facts.sequences.insert(0, Sequence { is_default: false, ..sequence("second") });
     facts.values = Some(Values { lowest: 0, highest: 9 });
     assert_eq!(adopted(&facts), include_str!("whole/wide.txt").trim_end());

@@ -458,7 +458,8 @@ fn units(value: &Value, kind: Kind, zones: &dyn Zones) -> Option<(i64, i64)> {
             Some((length, length))
         }
         (_, Value::Of(own, value)) if kind == *own => Some(*value).filter(is_finite).map(|value| (value, value)),
-        (Kind::Local | Kind::Instant, Value::Of(own @ (Kind::Date | Kind::Local), value)) if is_finite(value) => {
+        // What is infinite is farther away than can be reckoned here.
+        (Kind::Local | Kind::Instant, Value::Of(own @ (Kind::Date | Kind::Local), value)) => {
             let local = if *own == Kind::Date { value.checked_mul(DAY)? } else { *value };
             if kind == Kind::Local {
                 return Some((local, local));

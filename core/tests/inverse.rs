@@ -318,6 +318,10 @@ fn what_is_farther_away_than_times_can_be_has_no_bound() {
         assert_eq!(at_least(instant(infinite)), None);
         assert_eq!(span("local >=", Value::Of(Kind::Local, infinite), &[], &UTC), Span::default());
         assert_eq!(span("local >=", Value::Of(Kind::Date, infinite), &[], &UTC), Span::default());
+        for zone in [Fixed(2 * HOUR), Fixed(-2 * HOUR)] {
+            assert_eq!(span("round >=", Value::Of(Kind::Local, infinite), &[], &zone), Span::default());
+            assert_eq!(span("round <=", Value::Of(Kind::Local, infinite), &[], &zone), Span::default());
+        }
     }
     // A zone that nobody knows is at most 16 hours away.
     assert_eq!(span("local =", Value::Of(Kind::Local, 0), &[], &Nowhere), between(-16 * HOUR, 16 * HOUR));

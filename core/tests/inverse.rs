@@ -302,6 +302,19 @@ fn each_step_is_undone_exactly() {
     }
 }
 
+/// A day is added in the zone of the session: around a change of its offset, it is longer or shorter by that.
+#[test]
+fn a_day_is_as_long_as_the_zone_says() {
+    let zone = Changes(0, vec![(10 * DAY, 2 * HOUR)]);
+    let day = [interval(0, 1, 0)];
+    let of = |way: &str, kind| span(way, Value::Of(kind, 10 * DAY + 12 * HOUR), &day, &zone);
+    assert_eq!(of("plus >=", Kind::Instant).from, Some(9 * DAY + 10 * HOUR));
+    assert_eq!(of("plus <=", Kind::Instant).until, Some(9 * DAY + 14 * HOUR));
+    // A time without a zone knows nothing of that, but when it is: two hours before or none.
+    assert_eq!(of("plus local >=", Kind::Local).from, Some(9 * DAY + 10 * HOUR));
+    assert_eq!(of("plus local <=", Kind::Local).until, Some(9 * DAY + 12 * HOUR));
+}
+
 #[test]
 fn what_is_farther_away_than_times_can_be_has_no_bound() {
     let at_least = |value| span("plus >=", value, &[interval(0, 0, 0)], &UTC).from;

@@ -64,6 +64,9 @@ impl Server {
 
 const DEFAULT: &str = "default";
 
+/// The last tick of the default layout.
+const LAST: i64 = (1 << 41) - 1;
+
 /// A line whose next position is the first of a tick, and a reach of a clock at tick 100: ten ticks of burst, a lead of fifty.
 fn next_is(tick: i64) -> (Layout, Line, Reach) {
     let (layout, line): (Layout, Line) = (DEFAULT.parse().unwrap(), Line::new());
@@ -91,6 +94,9 @@ fn each_refusal_begins_at_its_tick() {
     assert_eq!(refused(111, Tick(120)), Refusal::Full { until: Tick(101) });
     assert_eq!(refused(150, Tick(150)), Refusal::Behind);
     assert_eq!(refused(151, Tick(160)), Refusal::TooFarAhead { lead: Ticks(51) });
+    let (layout, line, mut reach) = next_is(LAST);
+    (reach.now, reach.limit) = (Tick(LAST - 5), Tick(LAST - 1));
+    assert_eq!(line.claim(&layout, &reach, 1), Err(Refusal::Limit { needs: Tick(LAST) }), "the layout has that tick");
     // Within the last tick that is reserved.
     let (layout, line, mut reach) = next_is(150);
     reach.now = Tick(150);

@@ -445,7 +445,6 @@ impl FromStr for Way {
 
 /// A value in the units of a kind: the number below it and the one above, which are the same where it is one.
 fn units(value: &Value, kind: Kind, zones: &dyn Zones) -> Option<(i64, i64)> {
-    let is_finite = |value: &i64| *value != i64::MIN && *value != i64::MAX;
     match (kind, value) {
         (Kind::Number, Value::Number(low, high)) => Some((*low, *high)),
         (Kind::Days | Kind::Number, Value::Of(Kind::Days, number)) => {
@@ -457,8 +456,9 @@ fn units(value: &Value, kind: Kind, zones: &dyn Zones) -> Option<(i64, i64)> {
             let length = i64::try_from(months * i128::from(DAY) + i128::from(*micros)).ok()?;
             Some((length, length))
         }
-        (_, Value::Of(own, value)) if kind == *own => Some(*value).filter(is_finite).map(|value| (value, value)),
-        // What is infinite is farther away than can be reckoned here.
+        (_, Value::Of(own, i64::MIN | i64::MAX)) if kind == *own => None,
+        (_, Value::Of(own, value)) if kind == *own => Some((*value, *value)),
+        // For an infinite value, this overflows.
         (Kind::Local | Kind::Instant, Value::Of(own @ (Kind::Date | Kind::Local), value)) => {
             let local = if *own == Kind::Date { value.checked_mul(DAY)? } else { *value };
             if kind == Kind::Local {

@@ -204,7 +204,8 @@ pub fn continued(layout: &Layout, step: PieceLength, existing: &[Range<Edge>], s
         let at = layout.timestamp(start).ok()?;
         let holds = (start..end).contains(&layout.lowest_id_from(since)?);
         let is_a_piece = layout.lowest_id_from(at) == Some(start) && first_id(layout, step.after(at, 1)) == Some(end);
-        (holds && is_a_piece).then_some(at)
+        // In the same tick, it may begin after the instant.
+        (holds && is_a_piece).then_some(at.min(since))
     });
     begun.unwrap_or(since)
 }
@@ -448,7 +449,14 @@ mod tests {
         let from = |length, since: &str| continued(&layout, length, &there, at(since)).to_string();
         assert_eq!(from(day, "2026-01-01T12:00:00Z"), first);
         assert_eq!(from(day, first), first);
-        for since in ["2025-12-31T12:00:00Z", second, "2026-01-03T12:00:00Z", fourth, "2026-01-04T12:00:00Z"] {
+        for since in [
+            "2025-12-31T12:00:00Z",
+            "2025-12-31T23:59:59.999999Z",
+            second,
+            "2026-01-03T12:00:00Z",
+            fourth,
+            "2026-01-04T12:00:00Z",
+        ] {
             assert_eq!(from(day, since), since, "no partition of a day holds it");
         }
         assert_eq!(from(step(0, 2, 0), "2026-01-03T12:00:00Z"), second);

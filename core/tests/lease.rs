@@ -1042,17 +1042,26 @@ fn servers_that_want_the_same_worker_come_apart() {
     }
 }
 
+/// Goes on until the request is one of these, and returns that. There is something to ask for all the time.
+fn until(
+    server: &mut Server,
+    registry: &mut Registry,
+    monotonic: MonotonicMicros,
+    is_it: impl Fn(&Next) -> bool,
+) -> Next {
+    loop {
+        let request = server.step(monotonic, 0).unwrap();
+        if is_it(&request) {
+            return request;
+        }
+        let answer = registry.answer(request);
+        server.answer(monotonic, answer, 0);
+    }
+}
+
 /// Asks until there is a write.
 fn first_write(server: &mut Server, registry: &mut Registry, monotonic: MonotonicMicros) -> Next {
-    loop {
-        match server.step(monotonic, 0).unwrap() {
-            request @ Next::Write(..) => return request,
-            request => {
-                let answer = registry.answer(request);
-                server.answer(monotonic, answer, 0);
-            }
-        }
-    }
+    until(server, registry, monotonic, |request| matches!(request, Next::Write(..)))
 }
 
 #[test]

@@ -6,9 +6,9 @@ use snowflake_moving::{
     literal, put_back, release,
 };
 
-const FIRST: i64 = 1 << 60;
+pub const FIRST: i64 = 1 << 60;
 
-fn adopt(facts: &Facts, first_id: i64) -> MovePlan {
+pub fn adopt(facts: &Facts, first_id: i64) -> MovePlan {
     snowflake_moving::adopt(
         facts,
         &Adoption { first_id, markers: vec!["m".to_owned()], recreate_views: false, waived: Vec::new() },
@@ -603,7 +603,7 @@ fn what_is_on_record_is_put_back() {
     assert_eq!(steps.last().unwrap(), "DROP SEQUENCE s");
 }
 
-fn view(oid: u32, reads: &[u32]) -> View {
+pub fn view(oid: u32, reads: &[u32]) -> View {
     View {
         oid: Oid(oid),
         name: format!("v{oid}"),
@@ -628,7 +628,7 @@ fn with_views(views: Vec<View>) -> Facts {
     Facts { views, ..facts }
 }
 
-fn recreating(facts: &Facts) -> MovePlan {
+pub fn recreating(facts: &Facts) -> MovePlan {
     snowflake_moving::adopt(
         facts,
         &Adoption { first_id: FIRST, markers: vec!["m".to_owned()], recreate_views: true, waived: Vec::new() },

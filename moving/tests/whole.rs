@@ -1,10 +1,11 @@
 //! Whole plans, as people see them, of tables that have all that plans speak of: each statement with what it locks and who runs it, and
 //! all notes.
 
-use super::plans::{column, foreign_key, moved_in, relation, sequence, serial};
-use snowflake_moving::*;
-
-const FIRST: i64 = 1 << 60;
+use super::plans::{self, FIRST, column, foreign_key, moved_in, recreating, relation, sequence, serial};
+use snowflake_moving::{
+    Actor, Column, Facts, ForeignKey, Function, MovePlan, Oid, Options, PartitionedByKey, Relation, Release,
+    ReleaseError, Sequence, Source, Values, View, Width, Writer, begins_at, put_back, release,
+};
 
 /// A plan as text. A statement that locks nothing, or is run by another role than the owner, says so.
 fn shown(plan: &MovePlan) -> String {
@@ -36,26 +37,20 @@ fn shown(plan: &MovePlan) -> String {
 }
 
 fn adopted(facts: &Facts) -> String {
-    let wish = Adoption { first_id: FIRST, markers: vec!["m".to_owned()], recreate_views: true, waived: Vec::new() };
-    shown(&adopt(facts, &wish))
+    shown(&recreating(facts))
 }
 
 fn view(oid: u32, name: &str, reads: &[u32], is_populated: bool) -> View {
     View {
-        oid: Oid(oid),
         name: name.to_owned(),
         description: format!("view {name}"),
         is_materialized: is_populated,
         owner: Oid(9),
-        is_owned: true,
-        reads: reads.iter().map(|&oid| Oid(oid)).collect(),
-        blockers: Vec::new(),
         definition: format!("CREATE VIEW {name} AS ..."),
         details: vec![format!("COMMENT ON VIEW {name} IS 'x'")],
         is_populated,
         bytes: 50,
-        state: String::new(),
-        bindings: Vec::new(),
+        ..plans::view(oid, reads)
     }
 }
 
@@ -152,9 +147,11 @@ fn a_partition_for_new_ids_is_missed_in_a_wide_table() {
         let mut facts = serial(width, Width::Eight);
         let bounds = bounds.iter().map(|&bound| bound.to_owned()).collect();
         facts.partitioned = vec![PartitionedByKey { table: Oid(2), bounds }];
-        let wish =
-            Adoption { first_id: FIRST, markers: vec!["m".to_owned()], recreate_views: false, waived: Vec::new() };
-        adopt(&facts, &wish).obstacles.iter().filter(|obstacle| obstacle.contains("no partition for new IDs")).count()
+        plans::adopt(&facts, FIRST)
+            .obstacles
+            .iter()
+            .filter(|obstacle| obstacle.contains("no partition for new IDs"))
+            .count()
     };
     assert_eq!([obstacles(Width::Eight, &[]), obstacles(Width::Eight, &["DEFAULT"])], [1, 0]);
     assert_eq!([obstacles(Width::Four, &[]), obstacles(Width::Four, &["DEFAULT"])], [0, 0]);

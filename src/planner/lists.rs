@@ -96,8 +96,8 @@ fn spread_in_list<'p>(
 
 /// Whether an index on a time is to be read by lists. From 18 on, PostgreSQL makes a list of the comparisons in an OR where it is, and then looks at
 /// them in no other way: beside other alternatives, or where rows are changed or locked, that is one range from the lowest to the highest. So it is
-/// not where the query has such an OR, and no list that stays one.
-/// `is_excluded_later` as in [`wholes`](super::wholes).
+/// not where the query has such an OR, and no list that stays one. For a table that [is excluded later](super::wholes::is_excluded_later), a list of
+/// what is known later becomes an OR.
 pub fn are_read(planner: Planner<'_>, is_excluded_later: bool) -> bool {
     let (mut stays, mut is_apart) = (false, false);
     for condition in join_tree::parts(planner).into_iter().flat_map(|part| part.conditions().iter()) {

@@ -179,7 +179,7 @@ pub fn with_implied<'p>(
 }
 
 /// The conditions of a whole for a member, with an OR in place of each list of its times; but a list stays where the member can be read by
-/// [one element after the other](elements), unless it is [excluded later](super::wholes) by it.
+/// [one element after the other](elements), unless the list may [exclude it later](super::wholes::is_excluded_later).
 pub fn with_alternatives<'p>(
     planner: Planner<'p>,
     place: MemberPlace<'p>,

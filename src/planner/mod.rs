@@ -135,7 +135,8 @@ fn describe<'p>(planner: Planner<'p>, table: Rel<'p>) {
     let has_members = has_members(planner, table);
     let is_member = table.kind() == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL;
     if !has_members {
-        twins::add(planner, table, &asked, wholes::is_excluded_later(planner, table));
+        let are_lists_read = || lists::are_read(planner, wholes::is_excluded_later(planner, table));
+        twins::add(planner, table, &asked, &are_lists_read);
     }
     let which = wholes::use_of(planner, table);
     statistics::add(planner, table, &asked, which == comparisons::Use::Both);

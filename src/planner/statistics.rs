@@ -278,10 +278,12 @@ fn compared<'p>(table: Rel<'p>, time: Expr<'p>) -> Compared {
 fn compared_in<'p>(table: Rel<'p>, condition: Expr<'p>, time: Expr<'p>) -> Compared {
     let is_time = |side: Expr<'p>| side.says(time);
     let is_column = |side: Expr<'p>| side.without_labels().cast::<pg_sys::Var>().is_some();
-    if let Some(test) = condition.cast::<pg_sys::NullTest>()
-        && (is_time(test.arg()) || is_column(test.arg()))
-    {
-        return if is_time(test.arg()) { Compared::ForNull } else { Compared::No };
+    let tested = condition.cast::<pg_sys::NullTest>().map(|test| test.arg());
+    if tested.is_some_and(is_time) {
+        return Compared::ForNull;
+    }
+    if tested.is_some_and(is_column) {
+        return Compared::No;
     }
     if condition.cast::<pg_sys::ScalarArrayOpExpr>().is_some_and(|list| operators::is_equality(list.opno())) {
         return Compared::Equal;
@@ -302,8 +304,8 @@ fn compared_in<'p>(table: Rel<'p>, condition: Expr<'p>, time: Expr<'p>) -> Compa
     comparison.args().iter().map(of_side).max().unwrap_or(Compared::No)
 }
 
-/// Whether an expression has a value for each row of another table than this, in the query or in one around it. PostgreSQL reads no statistics for
-/// a comparison with it, as long as that is none for equality.
+/// Whether an expression has a value for each row of another table than this, in the query or in one around it. For a comparison with it, other than
+/// for equality, PostgreSQL assumes a fixed share of the rows, and reads no statistics.
 fn is_of_another_row(expression: Expr<'_>, table: Rel<'_>) -> bool {
     let call = || expression.cast::<pg_sys::FuncExpr>().map(|call| call.args());
     let arguments = || expression.cast::<pg_sys::OpExpr>().map(|operation| operation.args()).or_else(call);

@@ -10,7 +10,7 @@
 use super::clauses::{self, Followed, Resolved, TimeColumn};
 use super::derived::{self, Derived};
 use super::functions::{self, IdTime};
-use super::lists::{self, Listed};
+use super::lists::Listed;
 use super::nodes::{At, Expr, HookCall, List, made};
 use super::operators::{self, Accepts, DATETIME_OPS};
 use super::predicates;
@@ -106,8 +106,8 @@ pub fn is_twin(index: Index<'_>) -> bool {
     versions::is_estimated_by(index, cost)
 }
 
-/// Adds the twins of a table's indexes, which are known, for what the query says of it. `is_excluded_later` as in [`wholes`](super::wholes).
-pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>, is_excluded_later: bool) {
+/// Adds the twins of a table's indexes, which are known, for what the query says of it. `are_lists_read` as [`lists::are_read`](super::lists::are_read).
+pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>, are_lists_read: &dyn Fn() -> bool) {
     let other_nulls = !asked.sorted.is_empty() && wants_other_nulls(planner);
     let is_sorted = |time: &IdTime| asked.sorted.iter().any(|it| it.expression.says(time.call));
     let compared = asked.compared.iter().filter(|time| !is_sorted(time)).map(|time| (*time, time.call));
@@ -134,8 +134,7 @@ pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>, is_exclu
             let id = wanted.time.id.without_labels();
             let Some(at) = column_of(index, id) else { continue };
             let has_rival = has_index_on(table, &wanted.time);
-            let reads_arrays =
-                *reads_arrays.get_or_init(|| !cfg!(since_pg18) || lists::are_read(planner, is_excluded_later));
+            let reads_arrays = *reads_arrays.get_or_init(|| !cfg!(since_pg18) || are_lists_read());
             twins.extend(twin(planner, index, at, wanted, Other { has_rival, nulls: false, reads_arrays }));
             // Without NULLs, their place in the order does not matter.
             if other_nulls && wanted.derived.is_none() && versions::is_not_null(planner, table, id) {
@@ -272,6 +271,7 @@ fn twin<'p>(planner: Planner<'p>, index: Index<'p>, at: usize, wanted: &Wanted<'
         let entry = pg_sys::makeTargetEntry(rising.as_ptr().cast(), 0, std::ptr::null_mut(), false);
         let own = by.entries();
         let time_too = own.iter().take(at).chain([made(entry)]).chain(own.iter().skip(at));
+        // Their numbers are not looked at.
         (*new).indextlist = time_too.collect::<List<_>>().as_ptr();
         // Several IDs may have the same time.
         (*new).unique = false;
@@ -384,8 +384,8 @@ unsafe extern "C-unwind" fn cost(
     }
 }
 
-/// Whether the query may have a use for an order by an expression of a table: it sorts, groups or joins by it. Of the members of a whole, that is
-/// not looked for.
+/// Whether the query may have a use for an order by an expression of a table: it sorts, groups or joins by it. For the members of a
+/// whole, it may, without a look.
 fn may_order_by<'p>(planner: Planner<'p>, table: Rel<'p>, expression: Expr<'p>) -> bool {
     let is_it = |other: Expr<'p>| other.without_labels().says(expression.without_labels());
     let is_of = |class| versions::members(class).any(|member| is_it(member.expr()));

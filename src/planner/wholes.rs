@@ -73,8 +73,8 @@ pub fn expects_members<'p>(planner: Planner<'p>, table: Rel<'p>) -> bool {
     Expressions::of_table(planner, table).is_some_and(|state| state.conditions.expects_members.get())
 }
 
-/// Whether an extension may exclude a member of a table when the query runs, by conditions that are known only then. TimescaleDB looks at those of
-/// members that are read by one scan.
+/// Whether an extension may exclude a member of a table when the query runs, by conditions that are known only then. TimescaleDB does so for
+/// members that are read by one scan, and not by a loop.
 pub fn is_excluded_later<'p>(planner: Planner<'p>, member: Rel<'p>) -> bool {
     member.place(planner).is_some_and(|(_, whole)| expects_members(planner, whole))
 }

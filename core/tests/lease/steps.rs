@@ -10,18 +10,6 @@ fn leased() -> (Registry, Server) {
     (registry, server)
 }
 
-/// Goes on until the request is one of these, and returns that. There is something to ask for all the time.
-fn until(server: &mut Server, registry: &mut Registry, second: i64, is_it: impl Fn(&Next) -> bool) -> Next {
-    loop {
-        let request = server.step(later(second), 0).unwrap();
-        if is_it(&request) {
-            return request;
-        }
-        let answer = registry.answer(request);
-        server.answer(later(second), answer, 0);
-    }
-}
-
 /// A request to give a worker back, with the version that it expects.
 fn given_back(request: &Next) -> Option<(u64, Option<Version>)> {
     match request {
@@ -58,7 +46,7 @@ fn what_another_server_has_put_on_record_is_not_reported() {
     let (_, mut server) = leased();
     let mut registry = Registry::default();
     server.clock = at(30);
-    until(&mut server, &mut registry, 30, |request| matches!(request, Next::SetNamespace { .. }));
+    until(&mut server, &mut registry, later(30), |request| matches!(request, Next::SetNamespace { .. }));
     let faster = namespace(&narrow(), 99, Some(at(5000)));
     server.answer(later(30), Answer::Namespace(Some(faster)), 0);
     assert!(!server.events.iter().any(is_forgotten), "{:?}", server.events);
@@ -71,7 +59,7 @@ fn a_server_that_gives_back_notices_another_namespace() {
     let stopping = |found: Option<NamespaceRecord>| {
         let (mut registry, mut server) = leased();
         server.lessee.stop(later(9));
-        until(&mut server, &mut registry, 1, |request| given_back(request).is_some());
+        until(&mut server, &mut registry, later(1), |request| given_back(request).is_some());
         server.answer(later(1), Answer::OtherNamespace(found), 0);
         server.step(later(1), 0)
     };
@@ -80,7 +68,7 @@ fn a_server_that_gives_back_notices_another_namespace() {
     // It has moved to another worker, and goes on.
     let (mut registry, mut server) = leased();
     server.lessee.configure(TERMS, Wanted::One(WorkerNumber(1)));
-    until(&mut server, &mut registry, 1, |request| given_back(request).is_some());
+    until(&mut server, &mut registry, later(1), |request| given_back(request).is_some());
     server.answer(later(1), Answer::OtherNamespace(other()), 0);
     assert!(matches!(server.step(later(1), 0), Ok(Next::SetNamespace { .. })));
 }
@@ -215,10 +203,10 @@ fn each_cause_of_a_refusal_is_news() {
 fn a_renewal_whose_answer_was_lost_is_confirmed_anew() {
     let (mut registry, mut server) = leased();
     server.clock = at(20);
-    let renewal = until(&mut server, &mut registry, 20, |request| asked(request).is_some());
+    let renewal = until(&mut server, &mut registry, later(20), |request| asked(request).is_some());
     assert!(matches!(registry.answer(renewal), Answer::Stored(_)));
     server.answer(later(20), Answer::Unknown, 0);
-    until(&mut server, &mut registry, 26, |request| asked(request) == Some((0, Some(Version(2)))));
+    until(&mut server, &mut registry, later(26), |request| asked(request) == Some((0, Some(Version(2)))));
     assert!(!server.events.iter().any(|event| matches!(event, Event::Lost { .. })), "{:?}", server.events);
 }
 
@@ -226,7 +214,7 @@ fn a_renewal_whose_answer_was_lost_is_confirmed_anew() {
 fn who_loses_its_worker_has_none() {
     let (mut registry, mut server) = leased();
     server.clock = at(20);
-    until(&mut server, &mut registry, 20, |request| asked(request).is_some());
+    until(&mut server, &mut registry, later(20), |request| asked(request).is_some());
     server.answer(later(20), Answer::Conflict(Some(record(Some(9), 9, 60, 120))), 0);
     assert_eq!(server.lessee.held(), None);
 }
@@ -237,12 +225,12 @@ fn a_record_that_is_lost_is_stored_where_none_is() {
     let (mut registry, mut server) = leased();
     registry.records.clear();
     server.clock = at(30);
-    until(&mut server, &mut registry, 30, |request| asked(request) == Some((0, Some(Version(1)))));
+    until(&mut server, &mut registry, later(30), |request| asked(request) == Some((0, Some(Version(1)))));
     server.answer(later(30), Answer::Conflict(None), 0);
-    let again = until(&mut server, &mut registry, 30, |request| asked(request).is_some());
+    let again = until(&mut server, &mut registry, later(30), |request| asked(request).is_some());
     assert_eq!(asked(&again), Some((0, None)));
     server.answer(later(30), Answer::Unknown, 0);
-    let read = until(&mut server, &mut registry, 36, |request| *request == Next::Read(WorkerNumber(0)));
+    let read = until(&mut server, &mut registry, later(36), |request| *request == Next::Read(WorkerNumber(0)));
     let answer = registry.answer(read);
     server.answer(later(36), answer, 0);
     let again = server.step(later(36), 0).unwrap();
@@ -280,17 +268,17 @@ fn a_worker_that_was_to_be_given_back_is_used_after_all() {
     registry.records = BTreeMap::from([(WorkerNumber(0), record(Some(1), 1, 0, 60))]);
     registry.records.insert(WorkerNumber(1), record(Some(1), 1, 0, 61));
     let mut server = Server::knowing(narrow(), 1, Some(1));
-    let write = until(&mut server, &mut registry, 0, |request| asked(request).is_some());
+    let write = until(&mut server, &mut registry, later(0), |request| asked(request).is_some());
     assert_eq!(asked(&write), Some((1, Some(Version(7)))));
     let taken = record(Some(9), 9, 61, 120);
     registry.records.insert(WorkerNumber(1), taken.clone());
     server.answer(later(0), Answer::Conflict(Some(taken)), 0);
-    let write = until(&mut server, &mut registry, 1, |request| asked(request).is_some());
+    let write = until(&mut server, &mut registry, later(1), |request| asked(request).is_some());
     assert_eq!(asked(&write), Some((0, Some(Version(7)))));
     let answer = registry.answer(write);
     server.answer(later(1), answer, 0);
     server.lessee.stop(later(9));
-    let back = until(&mut server, &mut registry, 1, |request| given_back(request).is_some());
+    let back = until(&mut server, &mut registry, later(1), |request| given_back(request).is_some());
     assert_eq!(given_back(&back), Some((0, Some(Version(1)))));
 }
 
@@ -299,7 +287,7 @@ fn what_is_given_back_is_what_is_there() {
     let stopping = || {
         let (mut registry, mut server) = leased();
         server.lessee.stop(later(9));
-        until(&mut server, &mut registry, 1, |request| given_back(request).is_some());
+        until(&mut server, &mut registry, later(1), |request| given_back(request).is_some());
         (registry, server)
     };
     // Another version of its own record is there.

@@ -456,9 +456,8 @@ fn units(value: &Value, kind: Kind, zones: &dyn Zones) -> Option<(i64, i64)> {
             let length = i64::try_from(months * i128::from(DAY) + i128::from(*micros)).ok()?;
             Some((length, length))
         }
-        (_, Value::Of(own, i64::MIN | i64::MAX)) if kind == *own => None,
+        (_, Value::Of(_, i64::MIN | i64::MAX)) => None,
         (_, Value::Of(own, value)) if kind == *own => Some((*value, *value)),
-        // For an infinite value, this overflows.
         (Kind::Local | Kind::Instant, Value::Of(own @ (Kind::Date | Kind::Local), value)) => {
             let local = if *own == Kind::Date { value.checked_mul(DAY)? } else { *value };
             if kind == Kind::Local {

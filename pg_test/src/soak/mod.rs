@@ -275,6 +275,8 @@ fn options(registry: Option<(&str, u32)>) -> Options {
             .set(&format!("pg_snowflake.registry_window = '{WINDOW}s'")),
         None => options.narrow(),
     };
+    // After an hour, the WAL of many servers would fill the memory that their files are in.
+    let options = options.set("wal_keep_size = '64MB'").set("max_wal_size = '128MB'");
     with_stepped_clocks(options.set("pg_snowflake.max_lead = '6h'"))
 }
 

@@ -142,7 +142,8 @@ pub fn statistics<'p>(
             let grain = grain.unwrap_or(1).max(layout.tick_length().0);
             ticks = Some((last - first) as f64 / grain as f64 + 1.0);
             if compared > Compared::Equal {
-                let mut all: Vec<i64> = ids.iter().filter_map(|&id| value(id)).collect();
+                let mut all = Vec::with_capacity(ids.len());
+                all.extend(ids.iter().filter_map(|&id| value(id)));
                 // A time rises with its ID; what is made of it may not.
                 let few = derived.and_then(|_| {
                     all.sort_unstable();
@@ -330,12 +331,12 @@ impl StatisticsRow {
     }
 
     fn tuple<'p>(mut self, _: Planner<'p>) -> Option<At<'p, pg_sys::HeapTupleData>> {
-        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-        // SAFETY: a new row of the catalog, with values of all of its columns.
+        // SAFETY: a new row of the catalog, with values of all of its columns. Nobody can change the columns of a catalog, so it needs no lock,
+        // which would take longer than all else here.
         unsafe {
-            let relation = pg_sys::table_open(pg_sys::StatisticRelationId, lock);
+            let relation = pg_sys::RelationIdGetRelation(pg_sys::StatisticRelationId);
             let tuple = pg_sys::heap_form_tuple((*relation).rd_att, self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
-            pg_sys::table_close(relation, lock);
+            pg_sys::RelationClose(relation);
             At::new(tuple)
         }
     }

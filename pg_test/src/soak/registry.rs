@@ -3,7 +3,7 @@
 use super::Progress;
 use crate::history::{Event, Trouble, Writer};
 use crate::millis;
-use crate::registries::Server;
+use crate::registries::{Kind, Server};
 use fastrand::Rng;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -21,10 +21,15 @@ enum Fault {
 /// Causes faults until the soak is over. Then the registry is there.
 pub(super) fn disturb(server: &mut Server, progress: &Progress, history: &Writer) {
     let mut random = Rng::with_seed(progress.wanted.seed);
+    let faults: &[Fault] = match server.kind() {
+        // A Redis that was restarted counts as one that may have forgotten: servers that start would wait for six hours.
+        Kind::Redis => &[Fault::Frozen],
+        Kind::Postgres | Kind::Etcd => &[Fault::Killed, Fault::Stopped, Fault::Frozen],
+    };
     while !progress.is_over(history.ids()) {
         // Long enough that servers lease, and renew.
         progress.sleep(history, millis(random.u64(4000..12_000)));
-        let fault = random.choice([Fault::Killed, Fault::Stopped, Fault::Frozen]).unwrap();
+        let fault = random.choice(faults).unwrap();
         let begin = history.now();
         match fault {
             Fault::Killed => server.kill(),

@@ -8,7 +8,8 @@ use super::functions::{self, IdTime};
 use super::nodes::Expr;
 use super::state::{MemberPlace, Planner, Rel};
 use super::{operators, versions};
-use pgrx::pg_sys::{self, NodeTag};
+use pgrx::pg_sys::{self, NodeTag, RTEKind::RTE_RELATION};
+use std::cell::Cell;
 
 /// OIDs as in PostgreSQL's `pg_proc.dat`: `date_bin(interval, timestamptz, timestamptz)`, `date_trunc(text, timestamptz, text)`.
 const DATE_BIN: u32 = 6178;
@@ -69,17 +70,38 @@ fn length(expression: Expr<'_>) -> Option<(impl FnOnce() -> bool, Expr<'_>)> {
 /// Whether a query may say something of the times of a table's IDs. Calls nothing of PostgreSQL, and takes no memory: it runs for
 /// each table of every query.
 pub fn has_candidates<'p>(planner: Planner<'p>, table: Rel<'p>) -> bool {
-    let mut found = false;
-    for_each_compared(planner, table, &mut |expression| found |= functions::may_be_ours(derived::origin(expression)));
-    let mut look = |expression| found |= may_be_rising(expression);
-    for_each_sorted(planner, &mut look);
+    let mut found = query_has_candidates(planner, table);
+    for_each_guarding(planner, table, &mut |expression| found |= functions::may_be_ours(derived::origin(expression)));
     let mut member = table;
     while let Some((place, parent)) = member.place(planner) {
         if parent.entry_kind() == pg_sys::RTEKind::RTE_SUBQUERY {
-            place.columns().iter().for_each(&mut look);
+            place.columns().iter().for_each(|expression| found |= may_be_rising(expression));
         }
         member = parent;
     }
+    found
+}
+
+thread_local! {
+    /// Of the query that a table was last looked at for: where its state is, and whether it may say something of times.
+    static LAST: Cell<(usize, bool)> = const { Cell::new((0, false)) };
+}
+
+/// Whether the conditions of a query, or what it sorts by, may say something of times. That is the same for each of its tables, so a join of ten
+/// is looked through once.
+///
+/// The state of another query may have been in the same place. So the last answer counts only where a table of this query was looked at before.
+fn query_has_candidates<'p>(planner: Planner<'p>, table: Rel<'p>) -> bool {
+    let own = planner.as_ptr().addr();
+    let was_looked_at = |number| planner.rel(number).is_some_and(|table| table.entry_kind() == RTE_RELATION);
+    let (last, answer) = LAST.get();
+    if last == own && (1..table.number()).any(was_looked_at) {
+        return answer;
+    }
+    let mut found = false;
+    for_each_joined(planner, &mut |expression| found |= functions::may_be_ours(derived::origin(expression)));
+    for_each_sorted(planner, &mut |expression| found |= may_be_rising(expression));
+    LAST.set((own, found));
     found
 }
 
@@ -140,7 +162,8 @@ fn expressions<'p>(planner: Planner<'p>, table: Rel<'p>) -> [Vec<Expr<'p>>; 2] {
             compared.push(expression.without_labels());
         }
     };
-    for_each_compared(planner, table, &mut look);
+    for_each_joined(planner, &mut look);
+    for_each_guarding(planner, table, &mut look);
     for_each_sorted(planner, &mut |expression| sorted.extend(of_table(expression).then_some(expression)));
     [compared, sorted]
 }
@@ -175,10 +198,18 @@ fn may_be_rising(expression: Expr<'_>) -> bool {
     functions::may_be_ours(length(expression).map_or(expression, |(_, time)| time))
 }
 
-/// Passes on what is compared as times are: in the query's conditions, and in those that guard the table's rows.
-fn for_each_compared<'p>(planner: Planner<'p>, table: Rel<'p>, found: &mut dyn FnMut(Expr<'p>)) {
-    let guards = planner.entry(table.number()).and_then(|entry| entry.guards().node());
-    planner.join_tree().into_iter().chain(guards).for_each(|part| for_each_operand(part, found));
+/// Passes on what is compared as times are in the query's conditions.
+fn for_each_joined<'p>(planner: Planner<'p>, found: &mut dyn FnMut(Expr<'p>)) {
+    if let Some(tree) = planner.join_tree() {
+        for_each_operand(tree, found);
+    }
+}
+
+/// The same in the conditions that guard a table's rows.
+fn for_each_guarding<'p>(planner: Planner<'p>, table: Rel<'p>, found: &mut dyn FnMut(Expr<'p>)) {
+    if let Some(guards) = planner.entry(table.number()).and_then(|entry| entry.guards().node()) {
+        for_each_operand(guards, found);
+    }
 }
 
 /// Of a part of a query's join tree, or of conditions.

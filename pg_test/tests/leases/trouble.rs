@@ -29,7 +29,7 @@ const IN_THE_CORE: [(&str, &str); 2] = [
 #[test]
 fn no_reason_is_forgotten() {
     let read = |path: &str| fs::read_to_string(format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let (here, core) = (read("pg_test/tests/leases/trouble.rs"), read("core/tests/lease.rs"));
+    let (here, core) = (read("pg_test/tests/leases/trouble.rs"), read("core/tests/lease/lessee.rs"));
     for (path, begin, prefix) in REASONS {
         let source = read(path);
         let body = source.split_once(begin).unwrap().1.split_once("\n}").unwrap().0;

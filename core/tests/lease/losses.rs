@@ -1,0 +1,206 @@
+//! The lessee with a registry that has forgotten.
+
+use super::*;
+
+#[test]
+fn after_a_loss_nobody_gets_a_new_lease_before_all_that_was_granted_is_over() {
+    for is_restarted in [false, true] {
+        let (mut registry, mut server) = (Registry::default(), Server::new(1));
+        server.settle(&mut registry, ZERO);
+        registry = Registry::default();
+        server.clock = at(30);
+        if is_restarted {
+            server.restart(true);
+        }
+        server.settle(&mut registry, later(30));
+        assert_eq!(server.claim().is_some(), !is_restarted);
+        assert_eq!(registry.records.len(), usize::from(!is_restarted));
+        let mut fresh = Server::new(2);
+        for (second, is_leased) in [(40, false), (100, false), (689, false), (690, true)] {
+            fresh.clock = at(second);
+            fresh.settle(&mut registry, later(100 * second));
+            assert_eq!(fresh.claim().is_some(), is_leased, "at {second}");
+        }
+        assert!(fresh.events.contains(&Event::NotBefore(at(690))), "{:?}", fresh.events);
+        let (_, held) = fresh.lessee.held().unwrap();
+        assert_eq!((held.record.granted_from, held.record.granted_until), (at(690), at(750)));
+    }
+}
+
+/// Its clock says that others may be using the worker.
+#[test]
+fn a_grant_that_is_over_is_not_stored_again() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    server.claim().unwrap();
+    registry = Registry::default();
+    server.clock = at(61);
+    server.settle(&mut registry, later(61));
+    assert_eq!(registry.records.len(), 0);
+    assert_eq!(server.claim(), None);
+    server.clock = at(721);
+    server.settle(&mut registry, later(800));
+    assert_eq!(server.lessee.held().unwrap().1.record.granted_from, at(721));
+    assert!(server.claim().is_some());
+}
+
+#[test]
+fn a_record_from_before_a_renewal_shows_that_the_registry_was_rolled_back() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    let (worker, _) = server.claim().unwrap();
+    let before = registry.records.clone();
+    server.clock = at(20);
+    server.settle(&mut registry, later(20));
+    registry.records = before;
+    server.clock = at(40);
+    server.settle(&mut registry, later(40));
+    assert!(server.events.contains(&Event::Vanished(WorkerNumber(worker))));
+    assert!(server.events.contains(&Event::Forgotten(at(700))));
+    assert_eq!(registry.records[&WorkerNumber(worker)].record.granted_until, at(100));
+    // Also where that record was over long ago.
+    let old = registry.records.clone();
+    for second in [60, 80] {
+        server.clock = at(second);
+        server.settle(&mut registry, later(second));
+    }
+    registry.records = old;
+    server.clock = at(110);
+    server.settle(&mut registry, later(110));
+    let record = &registry.records[&WorkerNumber(worker)].record;
+    assert_eq!((record.granted_from, record.granted_until), (narrow().epoch(), at(170)));
+    assert!(
+        server.claim().is_some_and(|(_, position)| narrow().tick_of(Position(position)) <= narrow().tick_at(at(111)))
+    );
+}
+
+/// The server that had it before has given it back, or has its token there: neither has taken it since.
+#[test]
+fn a_record_of_who_had_the_worker_before_shows_that_the_registry_was_rolled_back() {
+    for is_given_back in [false, true] {
+        let (mut registry, mut old) = (Registry::default(), Server::new(2));
+        old.settle(&mut registry, ZERO);
+        let (worker, _) = old.claim().unwrap();
+        let worker = WorkerNumber(worker);
+        if is_given_back {
+            old.lessee.stop(later(3));
+            old.settle(&mut registry, ZERO);
+        }
+        let before = registry.records.clone();
+        let mut server = Server::new(1);
+        server.clock = at(70);
+        server.lessee.configure(TERMS, Wanted::One(worker));
+        server.settle(&mut registry, ZERO);
+        assert_eq!(server.claim().map(|(worker, _)| WorkerNumber(worker)), Some(worker));
+        let granted = registry.records[&worker].record.clone();
+        registry.records = before;
+        server.clock = at(90);
+        server.settle(&mut registry, later(20));
+        assert!(server.events.contains(&Event::Vanished(worker)), "{is_given_back}: {:?}", server.events);
+        assert!(server.events.contains(&Event::Forgotten(at(750))), "{is_given_back}: {:?}", server.events);
+        let stored = &registry.records[&worker].record;
+        assert_eq!((stored.owner, stored.granted_from), (Some(server.me.token), granted.granted_from));
+        assert!(!server.events.iter().any(|event| matches!(event, Event::Lost { .. })), "{:?}", server.events);
+    }
+}
+
+/// Also by a process that does not know what the one before it has leased.
+#[test]
+fn a_new_process_notices_that_the_registry_was_rolled_back() {
+    for is_gone in [false, true] {
+        let (mut registry, mut server) = (Registry::default(), Server::new(1));
+        server.settle(&mut registry, ZERO);
+        let (worker, _) = server.claim().unwrap();
+        let mut before = registry.records.clone();
+        server.clock = at(20);
+        server.settle(&mut registry, later(20));
+        if is_gone {
+            before.clear();
+        }
+        registry.records = before;
+        server.lessee = Lessee::new(narrow(), server.me.clone(), TERMS, Wanted::any(&narrow()), server.known_life);
+        server.clock = at(70);
+        server.settle(&mut registry, later(70));
+        assert!(server.events.contains(&Event::Vanished(WorkerNumber(worker))), "{is_gone}: {:?}", server.events);
+        assert!(server.events.contains(&Event::Forgotten(at(730))), "{is_gone}: {:?}", server.events);
+        // It has nothing that it could store again, so its IDs end with the grant.
+        assert!(server.claim().is_some());
+        server.clock = at(90);
+        server.settle(&mut registry, later(90));
+        assert_eq!(server.claim(), None, "{is_gone}");
+    }
+}
+
+/// As by a request that was under way when the registry was wiped, and expects that there is no record.
+#[test]
+fn nothing_is_written_under_another_record_of_the_namespace() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    let write = first_write(&mut server, &mut registry, ZERO);
+    registry = Registry { namespace: Some(namespace(&narrow(), 99, Some(at(660)))), ..Registry::default() };
+    let answer = registry.answer(write);
+    assert!(matches!(answer, Answer::OtherNamespace(Some(_))));
+    server.answer(ZERO, answer, 0);
+    server.settle(&mut registry, ZERO);
+    assert_eq!(server.known_life, Some(99));
+    assert_eq!(server.claim(), None);
+}
+
+#[test]
+fn an_operator_who_knows_better_is_obeyed() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    registry.namespace = Some(namespace(&narrow(), 99, Some(at(660))));
+    server.settle(&mut registry, ZERO);
+    assert_eq!(server.claim(), None);
+    server.lessee.trust(true);
+    server.settle(&mut registry, ZERO);
+    assert!(server.claim().is_some());
+    // What was overruled stays so, also where the lease ends before it is renewed.
+    server.clock = at(70);
+    server.settle(&mut registry, later(70));
+    assert_eq!(server.lessee.held().unwrap().1.record.granted_until, at(130));
+    // Once: nobody has set it back when the registry forgets again, nor said it anew.
+    server.lessee.trust(true);
+    registry = Registry::default();
+    server.clock = at(100);
+    server.settle(&mut registry, later(100));
+    assert_eq!(registry.namespace.clone().unwrap().leases_from, Some(at(760)));
+    server.lessee.trust(false);
+    server.lessee.trust(true);
+    registry = Registry::default();
+    server.clock = at(130);
+    server.settle(&mut registry, later(130));
+    assert_eq!(registry.namespace.unwrap().leases_from, None);
+}
+
+/// `trust` ends the pause of a server that was refused a lease. It does not end one after a failure, nor one of a server that has a
+/// lease.
+#[test]
+fn an_operator_who_knows_better_ends_no_other_pause() {
+    // Without a lease, as it was refused: at once.
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    registry.namespace = Some(namespace(&narrow(), 99, Some(at(660))));
+    assert!(server.settle(&mut registry, ZERO).unwrap() > Micros(0));
+    server.lessee.trust(true);
+    assert_eq!(server.step(ZERO, 0), Ok(Next::ReadAll));
+
+    // The registry does not answer.
+    let mut server = Server::new(1);
+    server.step(ZERO, 0).unwrap();
+    server.answer(ZERO, Answer::Failed, 0);
+    let pause = server.step(ZERO, 0);
+    assert!(matches!(pause, Err(Some(length)) if length > Micros(0)));
+    server.lessee.trust(true);
+    assert_eq!(server.step(ZERO, 0), pause);
+
+    // It has a lease, and waits as another server was faster at the worker that it is to have.
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    let other = server.lessee.held().unwrap().0.0 ^ 1;
+    server.lessee.configure(TERMS, Wanted::One(WorkerNumber(other)));
+    first_write(&mut server, &mut registry, ZERO);
+    server.answer(ZERO, Answer::Conflict(None), 0);
+    let pause = server.step(ZERO, 0);
+    assert!(matches!(pause, Err(Some(length)) if length > Micros(0)));
+    server.lessee.trust(true);
+    assert_eq!(server.step(ZERO, 0), pause);
+}

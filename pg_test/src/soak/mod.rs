@@ -275,8 +275,6 @@ fn options(registry: Option<(&str, u32)>) -> Options {
             .set(&format!("pg_snowflake.registry_window = '{WINDOW}s'")),
         None => options.narrow(),
     };
-    // After an hour, the WAL of many servers would fill the memory that their files are in.
-    let options = options.set("wal_keep_size = '64MB'").set("max_wal_size = '128MB'");
     with_stepped_clocks(options.set("pg_snowflake.max_lead = '6h'"))
 }
 
@@ -287,6 +285,9 @@ fn with_stepped_clocks(options: Options) -> Options {
         // A clock that leaps forward looks to these timeouts as if the time had passed.
         .set("wal_sender_timeout = 0")
         .set("wal_receiver_timeout = 0")
+        // After an hour, the WAL of many servers would fill the memory that their files are in.
+        .set("wal_keep_size = '64MB'")
+        .set("max_wal_size = '128MB'")
 }
 
 /// A primary, its standby, and another server, which have their databases. With leases, each of the two is behind a proxy.

@@ -103,7 +103,9 @@ fn set_back(stage: &mut Stage) {
 
 /// All of it at random.
 pub(super) fn a_storm(wanted: &Wanted) {
-    let primary = server_of(with_stepped_clocks(hosted::options().patient()), LAYOUT);
+    // Each failover begins a file of the WAL, and the servers write little: of 16 MB, an hour of them would fill the memory that they are in.
+    let options = hosted::options().patient().initdb("--wal-segsize=1");
+    let primary = server_of(with_stepped_clocks(options), LAYOUT);
     primary.client_of("owner", DATABASE).batch_execute(TABLE).unwrap();
     let standby = primary.standby();
     let servers = [primary, standby];

@@ -72,7 +72,7 @@ const LEASES: Held = &[
         Tests(&[
             "leases::clocks::a_wrong_clock_at_the_start_takes_no_lease_by_the_time_of_the_registry",
             "leases::clocks::a_wrong_clock_at_the_start_takes_no_lease_by_the_leases_of_others",
-            "core::lease::a_clock_that_is_far_ahead_at_the_start_is_believed_after_a_minute",
+            "core::lease::clocks::a_clock_that_is_far_ahead_at_the_start_is_believed_after_a_minute",
         ]),
     ),
     (
@@ -138,7 +138,7 @@ const LEASES: Held = &[
         Tests(&[
             "leases::procedures::an_old_backup_of_the_registry_is_restored",
             "leases::faults::a_registry_that_was_wiped",
-            "core::lease::a_grant_that_is_over_is_not_stored_again",
+            "core::lease::losses::a_grant_that_is_over_is_not_stored_again",
         ]),
     ),
     (
@@ -612,7 +612,7 @@ const SEGMENTS: Held = &[
         Tests(&[
             "leases::segments::a_crash_leaves_a_gap_and_a_clean_stop_none",
             "leases::segments::a_session_that_crashes_leaves_a_gap",
-            "core::segment::a_clean_stop_leaves_no_gap",
+            "core::segment::troubles::a_clean_stop_leaves_no_gap",
         ]),
     ),
     (
@@ -620,7 +620,7 @@ const SEGMENTS: Held = &[
         Tests(&[
             "leases::segments::a_registry_that_was_wiped_stops_and_does_not_begin_again",
             "leases::segments::after_a_wipe_a_tag_goes_on_above_what_all_servers_were_granted",
-            "core::segment::a_registry_that_has_forgotten_is_told",
+            "core::segment::troubles::a_registry_that_has_forgotten_is_told",
         ]),
     ),
 ];

@@ -8,7 +8,7 @@ use super::functions::{self, IdTime};
 use super::nodes::Expr;
 use super::state::{MemberPlace, Planner, Rel};
 use super::{operators, versions};
-use pgrx::pg_sys::{self, NodeTag, RTEKind::RTE_RELATION};
+use pgrx::pg_sys::{self, NodeTag};
 use std::cell::Cell;
 
 /// OIDs as in PostgreSQL's `pg_proc.dat`: `date_bin(interval, timestamptz, timestamptz)`, `date_trunc(text, timestamptz, text)`.
@@ -93,7 +93,8 @@ thread_local! {
 /// The state of another query may have been in the same place. So the last answer counts only where a table of this query was looked at before.
 fn query_has_candidates<'p>(planner: Planner<'p>, table: Rel<'p>) -> bool {
     let own = planner.as_ptr().addr();
-    let was_looked_at = |number| planner.rel(number).is_some_and(|table| table.entry_kind() == RTE_RELATION);
+    let was_looked_at =
+        |number| planner.rel(number).is_some_and(|table| table.entry_kind() == pg_sys::RTEKind::RTE_RELATION);
     let (last, answer) = LAST.get();
     if last == own && (1..table.number()).any(was_looked_at) {
         return answer;

@@ -2,6 +2,7 @@
 
 use crate::contenders;
 use postgres::Client;
+pub use snowflake_test::programs::cpu_micros;
 use snowflake_test::{Cluster, run};
 use statrs::statistics::{Data, Distribution, OrderStatistics};
 use std::fmt::Write as _;
@@ -115,12 +116,6 @@ pub fn time(client: &mut Client, statement: &str) -> Duration {
 /// The processor time that a process has used so far, in seconds.
 pub fn cpu(pid: u32) -> f64 {
     cpu_times(pid)[..2].iter().sum()
-}
-
-/// The processor time that a process has used so far, in microseconds: to the nanosecond, where the kernel counts it.
-pub fn cpu_micros(pid: u32) -> f64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
-    stat.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok()).unwrap() / 1000.0
 }
 
 /// The processor time of a process's children that have ended, in seconds. For a postmaster, these are the past

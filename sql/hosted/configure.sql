@@ -1,5 +1,22 @@
--- The highest ID of a worker in rows of the caller's tables, in columns that have the default snowflake_next(), and where it is. Tables of other
--- roles are named: whoever reads a table runs code of its owner, as of indexes.
+-- Columns that have the default snowflake_next(), of tables and their partitions.
+CREATE FUNCTION _snowflake.id_columns() RETURNS TABLE (relation oid, tbl text, col name, is_own boolean)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+    SELECT DISTINCT t.oid, format('%I.%I', n.nspname, t.relname), a.attname, pg_get_userbyid(t.relowner) = current_user
+    FROM pg_proc AS p JOIN pg_depend AS d ON d.refclassid = 'pg_proc'::regclass AND d.refobjid = p.oid AND d.classid = 'pg_attrdef'::regclass
+        JOIN pg_attrdef AS f ON f.oid = d.objid
+        JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+        JOIN pg_type AS y ON y.oid = a.atttypid,
+        LATERAL (SELECT f.adrelid AS oid UNION SELECT relid FROM pg_partition_tree(f.adrelid)) AS part
+        JOIN pg_class AS t ON t.oid = part.oid JOIN pg_namespace AS n ON n.oid = t.relnamespace
+    WHERE p.proname = 'snowflake_next' AND p.pronargs = 0 AND t.relkind = 'r' AND 'bigint'::regtype IN (y.oid, y.typbasetype)
+        AND p.proowner = (SELECT nspowner FROM pg_namespace WHERE nspname = '_snowflake')
+        AND (t.relpersistence <> 't' OR t.relnamespace = pg_my_temp_schema())
+    ORDER BY 2, 3
+$$;
+
+-- The highest ID of a worker in rows of the caller's tables, and where it is. Tables of other roles are named: whoever reads a table runs
+-- code of its owner, as of indexes.
 CREATE FUNCTION _snowflake.highest_id(worker bigint, l bigint[], OUT id bigint, OUT tbl text, OUT others text)
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET row_security = off
     AS $$
@@ -7,32 +24,65 @@ DECLARE
     c record;
     found bigint;
 BEGIN
-    FOR c IN
-        SELECT DISTINCT format('%I.%I', n.nspname, t.relname) AS quoted, a.attname, pg_get_userbyid(t.relowner) = current_user AS is_own
-        FROM pg_proc AS p JOIN pg_depend AS d ON d.refclassid = 'pg_proc'::regclass AND d.refobjid = p.oid AND d.classid = 'pg_attrdef'::regclass
-            JOIN pg_attrdef AS f ON f.oid = d.objid
-            JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-            JOIN pg_type AS y ON y.oid = a.atttypid,
-            LATERAL (SELECT f.adrelid AS oid UNION SELECT relid FROM pg_partition_tree(f.adrelid)) AS part
-            JOIN pg_class AS t ON t.oid = part.oid JOIN pg_namespace AS n ON n.oid = t.relnamespace
-        WHERE p.proname = 'snowflake_next' AND p.pronargs = 0 AND t.relkind = 'r' AND 'bigint'::regtype IN (y.oid, y.typbasetype)
-            AND p.proowner = (SELECT nspowner FROM pg_namespace WHERE nspname = '_snowflake')
-            AND (t.relpersistence <> 't' OR t.relnamespace = pg_my_temp_schema())
-        ORDER BY 1, 2
-    LOOP
+    FOR c IN SELECT * FROM _snowflake.id_columns() LOOP
         IF NOT c.is_own THEN
-            others := concat_ws(', ', others, c.quoted);
+            others := concat_ws(', ', others, c.tbl);
             CONTINUE;
         END IF;
         EXECUTE format('SELECT %1$I::bigint FROM ONLY %2$s WHERE %1$I >= 0 AND %1$I <= $1 AND %1$I::bigint & $2 = $3 ORDER BY %1$I DESC LIMIT 1',
-            c.attname, c.quoted) INTO found
+            c.col, c.tbl) INTO found
             USING l[5], (l[7] << l[6]::integer) | (l[9] << l[8]::integer), _snowflake.id(0, worker, l);
         IF found > id OR id IS NULL AND found IS NOT NULL THEN
             id := found;
-            tbl := c.quoted;
+            tbl := c.tbl;
         END IF;
     END LOOP;
 END $$;
+
+-- Where the record was set back, waits until the rows can be seen of all transactions that were open: those that drew a number, and those
+-- that write rows with IDs that were drawn before them. Sessions that wait for the lock of ticks may be among these, so this comes before
+-- that lock is taken. Says whether the record was set back.
+CREATE FUNCTION _snowflake.wait_for_rows() RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    mark record := _snowflake.read_mark();
+    relations CONSTANT oid[] := (SELECT array_agg(relation) FROM _snowflake.id_columns()) || '_snowflake.number'::regclass::oid;
+    were_open text[];
+    are_open text[];
+    they text;
+BEGIN
+    IF NOT coalesce(mark.is_set_back OR pg_sequence_last_value('_snowflake.base')
+            + coalesce(pg_sequence_last_value('_snowflake.number'), 0) + 1 < mark.reached, false) THEN
+        RETURN false;
+    ELSIF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+        RAISE object_not_in_prerequisite_state USING
+            MESSAGE = 'the record was set back, and this transaction does not see all rows',
+            DETAIL = format('At %s, it sees none that were committed since it began.', upper(current_setting('transaction_isolation'))),
+            HINT = 'Call snowflake_configure() in a transaction that is READ COMMITTED.';
+    END IF;
+    FOR i IN 1..100 LOOP
+        SELECT array_agg(DISTINCT h.virtualtransaction), string_agg(DISTINCT coalesce('process ' || h.pid, 'prepared: ' || p.gid), ', ')
+            INTO are_open, they
+            FROM pg_locks AS h
+                LEFT JOIN pg_locks AS x ON h.pid IS NULL AND x.pid IS NULL AND x.locktype = 'transactionid'
+                    AND x.virtualtransaction = h.virtualtransaction
+                LEFT JOIN pg_prepared_xacts AS p ON p.transaction = x.transactionid
+            WHERE h.locktype = 'relation' AND h.database = _snowflake.home() AND h.relation = ANY (relations)
+                AND h.mode = 'RowExclusiveLock' AND h.granted AND h.pid IS DISTINCT FROM pg_backend_pid()
+                AND (were_open IS NULL OR h.pid IS NULL OR h.virtualtransaction = ANY (were_open));
+        IF are_open IS NULL THEN
+            RETURN true;
+        END IF;
+        were_open := coalesce(were_open, are_open);
+        PERFORM pg_sleep(0.05);
+    END LOOP;
+    RAISE lock_not_available USING
+        MESSAGE = 'the record was set back, and transactions are open whose rows are not seen yet',
+        DETAIL = format('They are of %s. Their IDs could be made again.', they),
+        HINT = 'Commit these transactions, or end them. Then call snowflake_configure() again.';
+END $$;
+REVOKE ALL ON FUNCTION _snowflake.wait_for_rows() FROM PUBLIC;
 
 CREATE FUNCTION snowflake_configure(worker_id integer, datacenter_id integer DEFAULT NULL, layout text DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000 SET search_path = pg_catalog, pg_temp
@@ -48,9 +98,11 @@ DECLARE
     lowest bigint;
     mark record;
     is_set_back boolean;
+    is_waited_for boolean;
     highest record;
     floor bigint;
 BEGIN
+    is_waited_for := _snowflake.wait_for_rows();
     -- Until the transaction ends, no other session opens a tick or configures. What is on record is read after that.
     PERFORM pg_advisory_xact_lock(1936617062, 1);
     r := _snowflake.record();
@@ -93,6 +145,10 @@ BEGIN
     -- The sequences may have been set back, and the clock be behind.
     mark := _snowflake.read_mark();
     is_set_back := mark.is_set_back OR wanted = l AND lowest < mark.reached;
+    IF is_set_back AND NOT is_waited_for THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = 'the record was set back just now',
+            HINT = 'Call snowflake_configure() again.';
+    END IF;
     highest := _snowflake.highest_id(placed, wanted);
     lowest := greatest(lowest, (highest.id >> wanted[3]::integer << wanted[12]::integer) | (highest.id >> wanted[10]::integer & wanted[11]),
         CASE WHEN wanted = l AND NOT mark.is_set_back THEN mark.reached END);

@@ -207,6 +207,104 @@ fn sessions_at_once_skip_what_a_dump_reserves() {
     assert!(below.is_empty(), "{} IDs of {}: {below:?}", below.len(), SESSIONS * ROUNDS * 10);
 }
 
+/// A transaction that has made an ID, or writes one that its client got before, and is still open when the record is set back: its row is not
+/// seen, and must not be repeated.
+#[test]
+fn transactions_that_are_open_are_waited_for() {
+    let cluster = server_of(hosted::options().set("max_prepared_transactions = 2"), NARROW);
+    owner(&cluster).batch_execute(TABLE).unwrap();
+    for end in ["COMMIT", "ROLLBACK", "PREPARE TRANSACTION 'kept'"] {
+        for open in [
+            "BEGIN; INSERT INTO stored (session) SELECT 4 FROM generate_series(1, 500)",
+            "BEGIN; SAVEPOINT one; INSERT INTO stored (session) SELECT 4 FROM generate_series(1, 500); RELEASE one",
+            // An ORM that gets IDs ahead of time.
+            "CREATE TABLE got AS SELECT snowflake_next(500) AS id; BEGIN; INSERT INTO stored SELECT id, 5 FROM got",
+        ] {
+            let case = format!("{open}; {end}");
+            cluster.step_clock("+0s");
+            fill(&cluster);
+            let file = dump(&cluster);
+            fill(&cluster);
+            owner(&cluster).batch_execute("DROP TABLE IF EXISTS got").unwrap();
+            let mut writer = owner(&cluster);
+            writer.batch_execute(open).unwrap();
+            let pid: i32 = value(&mut writer, "SELECT pg_backend_pid()");
+            restore(&cluster, &file);
+            cluster.step_clock("-20s");
+            if end == "ROLLBACK" {
+                let error = refused(&mut owner(&cluster), "SELECT snowflake_configure(1)", "55P03");
+                let detail = format!("They are of process {pid}. Their IDs could be made again.");
+                assert_eq!(error.detail(), Some(&*detail), "{case}: {error:?}");
+            }
+            // Sessions that make IDs meanwhile fail at once: neither waits for the other.
+            let above = thread::scope(|scope| {
+                let waiting = scope.spawn(|| owner(&cluster).batch_execute("SELECT snowflake_configure(1)"));
+                thread::sleep(millis(500));
+                let error = refused(&mut owner(&cluster), "INSERT INTO stored (session) VALUES (7)", "55000");
+                assert_eq!(error.message(), SET_BACK, "{case}: {error:?}");
+                writer.batch_execute(end).unwrap();
+                if end.starts_with("PREPARE") {
+                    thread::sleep(millis(200));
+                    assert!(!waiting.is_finished(), "{case}");
+                    owner(&cluster).batch_execute("COMMIT PREPARED 'kept'").unwrap();
+                }
+                waiting.join().unwrap().unwrap();
+                highest(&cluster)
+            });
+            assert!(next(&mut owner(&cluster)) > above, "{case}");
+            fill(&cluster);
+        }
+    }
+}
+
+/// A prepared transaction has no process, and may be from before a restart.
+#[test]
+fn prepared_transactions_are_named() {
+    let cluster = server_of(hosted::options().set("max_prepared_transactions = 2"), NARROW);
+    owner(&cluster).batch_execute(TABLE).unwrap();
+    fill(&cluster);
+    let file = dump(&cluster);
+    fill(&cluster);
+    let prepare =
+        "BEGIN; INSERT INTO stored (session) SELECT 4 FROM generate_series(1, 500); PREPARE TRANSACTION 'kept'";
+    owner(&cluster).batch_execute(prepare).unwrap();
+    restore(&cluster, &file);
+    for stop in [None, Some(Stop::Fast), Some(Stop::Kill)] {
+        if let Some(stop) = stop {
+            cluster.restart(stop);
+        }
+        cluster.step_clock("-20s");
+        let error = refused(&mut owner(&cluster), "SELECT snowflake_configure(1)", "55P03");
+        assert!(error.detail().unwrap().contains("prepared: kept"), "{error:?}");
+    }
+    owner(&cluster).batch_execute("COMMIT PREPARED 'kept'").unwrap();
+    owner(&cluster).batch_execute("SELECT snowflake_configure(1)").unwrap();
+    assert!(next(&mut owner(&cluster)) > highest(&cluster));
+}
+
+/// Its transaction sees no row that was committed since it began.
+#[test]
+fn a_transaction_that_does_not_see_newer_rows_is_refused() {
+    let cluster = with_table();
+    let file = dump(&cluster);
+    for level in ["REPEATABLE READ", "SERIALIZABLE"] {
+        cluster.step_clock("+0s");
+        let mut client = owner(&cluster);
+        client.batch_execute(&format!("BEGIN ISOLATION LEVEL {level}; SELECT 1")).unwrap();
+        fill(&cluster);
+        // Where nothing was set back, the record is enough.
+        client.batch_execute("SELECT snowflake_configure(1)").unwrap();
+        client.batch_execute(&format!("COMMIT; BEGIN ISOLATION LEVEL {level}; SELECT 1")).unwrap();
+        fill(&cluster);
+        restore(&cluster, &file);
+        cluster.step_clock("-20s");
+        let error = refused(&mut client, "SELECT snowflake_configure(1)", "55000");
+        assert!(error.hint().unwrap().contains("READ COMMITTED"), "{error:?}");
+        client.batch_execute("ROLLBACK; SELECT snowflake_configure(1)").unwrap();
+        assert!(next(&mut owner(&cluster)) > highest(&cluster), "{level}");
+    }
+}
+
 /// Only tables of the caller are read.
 #[test]
 fn tables_of_somebody_else_are_named() {

@@ -448,25 +448,28 @@ fn many_sessions_that_find_it_missing_are_not_refused() {
     assert!(record.messages.is_empty(), "{:#?}", record.messages);
 }
 
-/// Between the two, the process may be kept waiting. Another database's extension is created meanwhile, and IDs are asked for.
+/// The process may be kept waiting before others see the origin, so that another session starts one, too, which finds the origin; and again before
+/// that has its value. Another database's extension is created meanwhile, and IDs are asked for.
 #[test]
 fn an_origin_that_has_no_value_yet_is_waited_for() {
     let cluster = Cluster::options().create();
     let slow = preloaded::hook("slow_origin", &cluster);
     cluster.append("postgresql.conf", &format!("shared_preload_libraries = 'pg_snowflake, {slow}'\n"));
     cluster.start();
-    cluster.client().batch_execute("CREATE DATABASE second").unwrap();
+    let databases = ["first", "second", "third"];
+    databases.iter().for_each(|name| cluster.client().batch_execute(&format!("CREATE DATABASE {name}")).unwrap());
+    let create = |database| cluster.client_of("postgres", database).batch_execute("CREATE EXTENSION pg_snowflake");
     thread::scope(|scope| {
-        let first = scope.spawn(|| cluster.client().batch_execute("CREATE EXTENSION pg_snowflake"));
+        let both = ["first", "second"].map(|database| scope.spawn(move || create(database)));
         let there = "SELECT EXISTS (SELECT FROM pg_replication_origin WHERE roname = 'snowflake')";
         check::wait_for("it is there", || value(&mut cluster.client(), there));
         let start = Instant::now();
-        let mut client = cluster.client_of("postgres", "second");
-        client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
-        next(&mut client);
+        create("third").unwrap();
+        thread::sleep(millis(200));
+        next(&mut cluster.client_of("postgres", "third"));
         // Or the process did not sleep.
         assert!(start.elapsed() > millis(500), "{:?}", start.elapsed());
-        first.join().unwrap().unwrap();
+        both.into_iter().for_each(|created| created.join().unwrap().unwrap());
     });
-    next(&mut cluster.client());
+    databases.iter().for_each(|name| assert!(next(&mut cluster.client_of("postgres", name)) > 0));
 }

@@ -32,7 +32,10 @@ pub fn create(other_than: i64) -> Result<(), Error> {
     loop {
         if is_first() {
             let created = run_process(other_than);
-            shared::transitions().creating_since = None;
+            // Where that has failed, the process of another session, which is slow, may still have to write the value.
+            if matches!(created, Ok(()) | Err(Error::Reservation(NoWorkerSlot))) {
+                shared::transitions().creating_since = None;
+            }
             match created {
                 Ok(()) => return Ok(()),
                 Err(Error::Reservation(error @ (NoWorkerSlot | NoOrigin | NoProgress))) => failure = error,

@@ -5,7 +5,7 @@
 //!
 //! Where to look: an index as one on the time, [`twins`], and its conditions, [`clauses`]; what a query says of times, [`rising`]; partitions,
 //! children and UNION ALL, [`wholes`] and [`members`]; bounds of one comparison, [`bounds`]; conditions that are rewritten, [`comparisons`]; what is made of a time, [`derived`]; forms that are other comparisons, [`written`];
-//! IN, [`elements`] and [`lists`]; partial indexes, [`predicates`]; filters, [`filters`]; statistics, [`statistics`], [`times`] and [`groups`]; PostgreSQL's nodes
+//! IN, [`elements`] and [`lists`]; partial indexes, [`predicates`]; indexes that cannot be the best, [`outdone`]; filters, [`filters`]; statistics, [`statistics`], [`times`] and [`groups`]; PostgreSQL's nodes
 //! as safe types, [`nodes`] and [`state`]; what differs between majors, [`versions`].
 //!
 //! The hooks run for every query of a session that has the library loaded. For a query without our functions they only look at
@@ -24,6 +24,7 @@ mod lists;
 mod members;
 mod nodes;
 mod operators;
+mod outdone;
 mod predicates;
 mod pruning;
 mod remembered;

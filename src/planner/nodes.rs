@@ -780,6 +780,8 @@ fields! { 'p;
         grouped_by: List<'p, Node> = groupClause;
         distinct_by: List<'p, Node> = distinctClause;
         has_windows: bool = hasWindowFuncs;
+        has_aggregates: bool = hasAggs;
+        having: Option<Expr<'p>> = havingQual;
         combined: Option<Expr<'p>> = setOperations;
     }
     RangeTblEntry {

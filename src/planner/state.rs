@@ -61,6 +61,20 @@ macro_rules! copied {
     };
 }
 
+/// Functions of PostgreSQL that walk through an expression, and return a set.
+macro_rules! sets {
+    ($($(#[$doc:meta])* fn $name:ident($planner:ident, $expression:ident $(, $more:ident: $type:ty)?) = $set:expr;)+) => {
+        $(
+            $(#[$doc])*
+            pub fn $name(self, expression: Expr<'p> $(, $more: $type)?) -> NumberSet<'p> {
+                let ($planner, $expression) = (self.as_ptr(), expression.as_ptr());
+                // SAFETY: the function reads what the planner has and a tree, and makes a new set.
+                unsafe { NumberSet::new($set) }
+            }
+        )+
+    };
+}
+
 impl<'p> Planner<'p> {
     numbered! {
         /// The table that has this number in the query.
@@ -102,10 +116,16 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// The tables that an expression is of.
-    pub fn tables_of(self, expression: Expr<'p>) -> NumberSet<'p> {
-        // SAFETY: this walks through a tree, and makes a new set.
-        unsafe { NumberSet::new(pg_sys::pull_varnos(self.as_ptr(), expression.as_ptr())) }
+    sets! {
+        /// The tables that an expression is of.
+        fn tables_of(planner, expression) = pg_sys::pull_varnos(planner, expression);
+
+        /// The columns of a table that an expression has, each as its number less [`pg_sys::FirstLowInvalidHeapAttributeNumber`]; 0 stands for a whole row.
+        fn columns_of(_planner, expression, table: u32) = {
+            let mut columns = std::ptr::null_mut();
+            pg_sys::pull_varattnos(expression, table, &raw mut columns);
+            columns
+        };
     }
 
     /// An expression of a table as one of its member.

@@ -13,6 +13,7 @@ use super::functions::{self, IdTime};
 use super::lists::Listed;
 use super::nodes::{At, Expr, HookCall, List, made};
 use super::operators::{self, Accepts, DATETIME_OPS};
+use super::outdone;
 use super::predicates;
 use super::remembered::{Remembered, RememberedBy, remember, remembered};
 use super::rising::Asked;
@@ -133,6 +134,14 @@ pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>, are_list
         for wanted in &wanted {
             let id = wanted.time.id.without_labels();
             let Some(at) = column_of(index, id) else { continue };
+            let is_outdone = at > 0
+                && table.kind() == pg_sys::RelOptKind::RELOPT_BASEREL
+                && may_be_outdone(index)
+                && table.indexes().iter().any(|other| outdoes(other, index, at, id))
+                && outdone::serves_by_id_alone(planner, table, index, at);
+            if is_outdone {
+                continue;
+            }
             let has_rival = has_index_on(table, &wanted.time);
             let reads_arrays = *reads_arrays.get_or_init(|| !cfg!(since_pg18) || are_lists_read());
             twins.extend(twin(planner, index, at, wanted, Other { has_rival, nulls: false, reads_arrays }));
@@ -171,6 +180,20 @@ fn column_of<'p>(index: Index<'p>, id: Expr<'p>) -> Option<usize> {
             && index.input_type(at) == Some(pg_sys::INT8OID)
             && index.has(at, id)
     })
+}
+
+/// Whether an index may have no twin where there is a better one. The columns of other indexes than btrees are in no order, and an index of some
+/// rows may be much smaller.
+fn may_be_outdone(index: Index<'_>) -> bool {
+    index.access_method() == pg_sys::BTREE_AM_OID && index.predicate().is_empty() && !index.is_hypothetical()
+}
+
+/// Whether an index begins with this ID, which is another one's column at this place.
+fn outdoes<'p>(index: Index<'p>, other: Index<'p>, at: usize, id: Expr<'p>) -> bool {
+    can_have_twin(index)
+        && may_be_outdone(index)
+        && column_of(index, id) == Some(0)
+        && index.family(0) == other.family(at)
 }
 
 /// Whether an order of the query has NULLs where an index has them not, unless it says so.

@@ -21,6 +21,7 @@ mod generator;
 mod guests;
 mod instants;
 mod kept;
+mod outdone;
 mod settings;
 mod shapes;
 mod sources;

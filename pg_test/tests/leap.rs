@@ -211,6 +211,67 @@ fn a_server_that_is_a_year_ahead_goes_back() {
     }
 }
 
+/// A transaction that has rows of the year ahead may be open: it is waited for, and then its rows are seen, or it is named.
+#[test]
+fn open_transactions_may_have_rows_of_the_year_ahead() {
+    let options = Cluster::options().with_clock().set("pg_snowflake.max_wait = 0").set("max_prepared_transactions = 5");
+    let cluster = options.start();
+    let mut client = cluster.client();
+    client.batch_execute(TABLE).unwrap();
+    client.batch_execute("CREATE TABLE heir () INHERITS (stored); INSERT INTO stored (session) VALUES (1)").unwrap();
+    let last: i64 = value(&mut client, "SELECT max(id) FROM stored");
+    cluster.stop(Stop::Fast);
+    cluster.step_clock(YEAR_AHEAD);
+    cluster.start();
+    let insert = "BEGIN; INSERT INTO stored (session) VALUES (2)";
+    let [mut committed, mut undone, mut in_heir] = [(); 3].map(|()| cluster.client());
+    committed.batch_execute(insert).unwrap();
+    undone.batch_execute(insert).unwrap();
+    in_heir.batch_execute("BEGIN; INSERT INTO heir (id, session) VALUES (snowflake_next(), 3)").unwrap();
+    cluster.client().batch_execute(&format!("{insert}; PREPARE TRANSACTION 'kept'")).unwrap();
+    cluster.step_clock("+0s");
+    let mut client = cluster.client();
+    refused(&mut client, NEXT, "55000");
+    let rewind = format!("SELECT snowflake_rewind({last})");
+    client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").unwrap();
+    assert!(refused(&mut client, &rewind, "25001").hint().unwrap().contains("READ COMMITTED"));
+    client.batch_execute("ROLLBACK").unwrap();
+
+    let pids = [&mut undone, &mut in_heir].map(|client| value::<i32>(client, "SELECT pg_backend_pid()"));
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let error = refused(&mut cluster.client(), &rewind, "55P03");
+            let detail = error.detail().unwrap();
+            assert!(detail.contains("prepared: kept") && !detail.contains("process,"), "{detail}");
+            assert!(pids.iter().all(|pid| detail.contains(&format!("process {pid}"))), "{detail}");
+        });
+        thread::sleep(seconds(1));
+        committed.batch_execute("COMMIT").unwrap();
+        waiting.join().unwrap();
+    });
+    undone.batch_execute("ROLLBACK").unwrap();
+    in_heir.batch_execute("COMMIT").unwrap();
+    client.batch_execute("ROLLBACK PREPARED 'kept'").unwrap();
+    // Of those that were waited for, and each is seen.
+    for table in ["public.stored", "public.heir"] {
+        let error = refused(&mut client, &rewind, "55000");
+        assert!(error.detail().unwrap().contains("The highest ID in public."), "{table}: {error:?}");
+        client.batch_execute(&format!("DELETE FROM ONLY {table} WHERE session > 1")).unwrap();
+    }
+    thread::scope(|scope| {
+        // Whoever begins later, as somebody who deletes the rows, is not waited for.
+        let mut other = cluster.client();
+        other.batch_execute("BEGIN; UPDATE stored SET session = 1").unwrap();
+        let waiting = scope.spawn(|| cluster.client().batch_execute(&rewind));
+        thread::sleep(seconds(1));
+        let mut later = cluster.client();
+        later.batch_execute("BEGIN; DELETE FROM heir").unwrap();
+        other.batch_execute("COMMIT").unwrap();
+        waiting.join().unwrap().unwrap();
+    });
+    assert!(ahead(&mut client) < 1.0);
+}
+
 /// Sessions that make IDs during a rewind go on by their old limits for a moment. No ID is given twice, also after a
 /// crash.
 #[test]

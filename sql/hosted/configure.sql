@@ -56,10 +56,9 @@ BEGIN
             + coalesce(pg_sequence_last_value('_snowflake.number'), 0) + 1 < mark.reached, false) THEN
         RETURN false;
     ELSIF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
-        RAISE object_not_in_prerequisite_state USING
-            MESSAGE = 'the record was set back, and this transaction does not see all rows',
-            DETAIL = format('At %s, it sees none that were committed since it began.', upper(current_setting('transaction_isolation'))),
-            HINT = 'Call snowflake_configure() in a transaction that is READ COMMITTED.';
+        RAISE active_sql_transaction USING MESSAGE = 'after the record was set back, a READ COMMITTED transaction is needed',
+            DETAIL = 'At other levels, rows are not seen that were committed since the transaction began.',
+            HINT = 'Begin the transaction with BEGIN ISOLATION LEVEL READ COMMITTED;';
     END IF;
     FOR i IN 1..100 LOOP
         SELECT array_agg(DISTINCT h.virtualtransaction), string_agg(DISTINCT coalesce('process ' || h.pid, 'prepared: ' || p.gid), ', ')

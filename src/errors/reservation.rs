@@ -44,6 +44,10 @@ pub enum ReservationError {
     NothingToRewind(i64),
     /// A query of the extension's own failed.
     Query(String),
+    /// Rows that others have committed are not all seen.
+    OldSnapshot,
+    /// These have open transactions that write to tables with IDs.
+    OpenWriters(String),
     /// A table holds IDs above the one that the server is to go back to.
     RowsAbove {
         /// The table and column, as SQL writes them.
@@ -98,6 +102,18 @@ impl ReservationError {
             .set_detail("So there is nothing to take back on this server.")
             .set_hint("Compare last_time and reserved_until of snowflake_status()."),
             Self::Query(problem) => error(ERRCODE_INTERNAL_ERROR, "could not look for IDs in this database").set_detail(problem),
+            Self::OldSnapshot => error(
+                ERRCODE_ACTIVE_SQL_TRANSACTION,
+                "snowflake_rewind() can be called in a READ COMMITTED transaction only",
+            )
+            .set_detail("At other levels, rows are not seen that were committed since the transaction began.")
+            .set_hint("Begin the transaction with BEGIN ISOLATION LEVEL READ COMMITTED;"),
+            Self::OpenWriters(who) => error(
+                ERRCODE_LOCK_NOT_AVAILABLE,
+                "transactions are open that may have written IDs above the one to go back to",
+            )
+            .set_detail(format!("They are of {who}. Their rows cannot be seen yet."))
+            .set_hint("Commit these transactions, or end them. Then call snowflake_rewind() again."),
             Self::RowsAbove { column, highest } => error(
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "this database holds IDs above the one to go back to",

@@ -17,6 +17,7 @@ pub mod process;
 pub mod random;
 pub mod read_only;
 pub mod restricted;
+pub mod snapshot;
 pub mod subtransaction;
 pub mod time;
 pub mod value;

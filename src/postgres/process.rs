@@ -43,6 +43,8 @@ readings! {
     statement_began_at -> pg_sys::TimestampTz = GetCurrentStatementStartTimestamp();
     /// When the configuration was last read, a `timestamptz`.
     configuration_read_at -> pg_sys::TimestampTz = PgReloadTime;
+    /// The isolation level of the transaction, one of `XACT_…`.
+    isolation -> c_int = XactIsoLevel;
     /// `synchronous_commit`, one of `SyncCommitLevel::…`.
     synchronous_commit -> c_int = synchronous_commit;
     /// How many replication origins the server has room for, which only the postmaster sets.

@@ -10,15 +10,16 @@ use crate::errors::record::RecordError;
 use crate::errors::reservation::ReservationError;
 use crate::postgres::encoding::{self, Text};
 use crate::postgres::restricted::{self, Owner};
-use crate::postgres::time::timestamptz;
+use crate::postgres::time::{timestamptz, wait};
 use crate::postgres::wording::duration;
-use crate::postgres::{own, process, wal};
+use crate::postgres::{own, process, snapshot, wal};
 use crate::record::page::Page;
 use crate::server::believed;
 use crate::shared::{self, RegisterState};
 use crate::{record, settings};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
+use pgrx::spi::SpiClient;
 use snowflake_core::reservation::{DatabaseCopy, Reserved, whole_millis};
 use snowflake_core::{Layout, Micros, Tick, Ticks, UnixMicros};
 
@@ -36,6 +37,24 @@ const COLUMNS: &str = "
            format('SELECT max(%2$I) FROM ONLY %1$s WHERE %2$I > $1', c.oid::regclass, name)
     FROM tree JOIN pg_class c ON c.oid = relation JOIN pg_attribute a ON attrelid = c.oid AND attname = name
     WHERE relkind IN ('r', 'f') AND atttypid = 'int8'::regtype AND NOT attisdropped ORDER BY c.oid, name";
+
+/// The transactions that write to these tables ($1), but this one: of those that were open before ($2), where that is known, and of those that are
+/// prepared. And whose they are.
+const WRITERS: &str = "
+    SELECT string_agg(DISTINCT h.virtualtransaction, ' '),
+           string_agg(DISTINCT coalesce('process ' || h.pid, 'prepared: ' || p.gid), ', ')
+    FROM pg_locks h
+    LEFT JOIN pg_locks x ON h.pid IS NULL AND x.pid IS NULL AND x.locktype = 'transactionid'
+        AND x.virtualtransaction = h.virtualtransaction
+    LEFT JOIN pg_prepared_xacts p ON p.transaction = x.transactionid
+    WHERE h.locktype = 'relation' AND h.relation = ANY ($1) AND h.mode = 'RowExclusiveLock' AND h.granted
+        AND h.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND h.pid IS DISTINCT FROM pg_backend_pid()
+        AND ($2 IS NULL OR h.pid IS NULL OR h.virtualtransaction = ANY (string_to_array($2, ' ')))";
+
+/// How often it is looked whether they have ended, and after which pauses: for 5 s.
+const ATTEMPTS: usize = 100;
+const PAUSE: Micros = Micros::from_millis(50);
 
 /// Makes IDs go on just above this one, or from the clock, whichever is later. Returns the time of the next ID.
 ///
@@ -112,29 +131,92 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
 /// and columns that are filled in other ways, the administrator must check. Each table is read as its owner.
 ///
 /// # Errors
-/// Where a column holds an ID above this one.
+/// Where a column holds an ID above this one, or may hold one soon.
 fn check_rows(last_id: i64) -> Result<(), Error> {
-    let above = Spi::connect(|client| {
-        let Some(next) = own::next(client)? else { return Ok(None) };
-        let columns = restricted::with(&[restricted::SAFE_PATH], || client.select(COLUMNS, None, &[next.into()]))?;
-        for row in columns {
-            let (Some(table), Some(column), Some(Text(query))) = (row.get(1)?, row.get(2)?, row.get(3)?) else {
-                continue;
-            };
-            let Some(owner) = Owner::of(table) else { continue };
-            let query = encoding::statement(&query);
+    if snapshot::is_of_transaction() {
+        return Err(ReservationError::OldSnapshot.into());
+    }
+    let highest = columns().and_then(|columns| {
+        wait_for_writers(&columns)?;
+        // What those have committed who were waited for.
+        snapshot::latest(|| highest_in(&columns, last_id))
+    });
+    match highest {
+        Ok(None) => Ok(()),
+        Ok(Some((column, highest))) => Err(ReservationError::RowsAbove { column, highest }.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A column that gets its values from `snowflake_next()`.
+struct FilledColumn {
+    table: pg_sys::Oid,
+    /// The column, as SQL writes it.
+    name: String,
+    /// A query for its highest value above an ID.
+    query: String,
+}
+
+fn columns() -> Result<Vec<FilledColumn>, ReservationError> {
+    let read = |client: &SpiClient| {
+        let Some(next) = own::next(client)? else { return Ok(Vec::new()) };
+        let rows = restricted::with(&[restricted::SAFE_PATH], || client.select(COLUMNS, None, &[next.into()]))?;
+        let mut columns = Vec::new();
+        for row in rows {
+            if let (Some(table), Some(Text(name)), Some(Text(query))) = (row.get(1)?, row.get(2)?, row.get(3)?) {
+                columns.push(FilledColumn { table, name, query });
+            }
+        }
+        Ok::<_, spi::Error>(columns)
+    };
+    Spi::connect(read).map_err(unread)
+}
+
+/// Waits until those transactions have ended that were open and write to these tables, so that their rows can be seen.
+///
+/// # Errors
+/// Where some are still open.
+fn wait_for_writers(columns: &[FilledColumn]) -> Result<(), ReservationError> {
+    let tables: Vec<pg_sys::Oid> = columns.iter().map(|column| column.table).collect();
+    let open = |were_open: Option<&str>| {
+        let read = |client: &SpiClient| {
+            let arguments = [tables.clone().into(), were_open.into()];
+            let row = restricted::with(&[restricted::SAFE_PATH], || client.select(WRITERS, Some(1), &arguments))?;
+            row.first().get_two::<String, Text>()
+        };
+        Spi::connect(read).map_err(unread)
+    };
+    let mut were_open: Option<String> = None;
+    for _ in 0..ATTEMPTS {
+        let (Some(are_open), _) = open(were_open.as_deref())? else { return Ok(()) };
+        were_open.get_or_insert(are_open);
+        wait::sleep(PAUSE);
+    }
+    match open(were_open.as_deref())? {
+        (Some(_), Some(Text(who))) => Err(ReservationError::OpenWriters(who)),
+        _ => Ok(()),
+    }
+}
+
+/// The first of these columns that has higher IDs, and its highest.
+fn highest_in(columns: &[FilledColumn], last_id: i64) -> Result<Option<(String, i64)>, ReservationError> {
+    let read = |client: &SpiClient| {
+        for FilledColumn { table, name, query } in columns {
+            let Some(owner) = Owner::of(*table) else { continue };
+            let query = encoding::statement(query);
             let highest = || client.select(&*query, Some(1), &[last_id.into()])?.first().get_one::<i64>();
             if let Some(highest) = owner.run(highest)? {
-                return Ok(Some((column, highest)));
+                return Ok(Some((name.clone(), highest)));
             }
         }
         Ok::<_, spi::Error>(None)
-    });
-    match above {
-        Ok(None) => Ok(()),
-        Ok(Some((Text(column), highest))) => Err(ReservationError::RowsAbove { column, highest }.into()),
-        Err(error) => Err(ReservationError::Query(error.to_string()).into()),
-    }
+    };
+    Spi::connect(read).map_err(unread)
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "as `map_err` has it")]
+fn unread(error: spi::Error) -> ReservationError {
+    ReservationError::Query(error.to_string())
 }
 
 fn log(layout: &Layout, last_id: i64, last: Tick, before: Option<Reserved>, from: UnixMicros) {

@@ -298,7 +298,7 @@ fn a_transaction_that_does_not_see_newer_rows_is_refused() {
         fill(&cluster);
         restore(&cluster, &file);
         cluster.step_clock("-20s");
-        let error = refused(&mut client, "SELECT snowflake_configure(1)", "55000");
+        let error = refused(&mut client, "SELECT snowflake_configure(1)", "25001");
         assert!(error.hint().unwrap().contains("READ COMMITTED"), "{error:?}");
         client.batch_execute("ROLLBACK; SELECT snowflake_configure(1)").unwrap();
         assert!(next(&mut owner(&cluster)) > highest(&cluster), "{level}");

@@ -5,7 +5,7 @@
 use super::rows::Unread;
 use crate::errors::Error;
 use crate::errors::moving::MovingError;
-use crate::postgres::{catalog, encoding};
+use crate::postgres::{catalog, encoding, snapshot};
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
 use std::panic::AssertUnwindSafe;
@@ -16,11 +16,7 @@ const ATTEMPTS: u32 = 20;
 /// Reads the catalogue as it is now, until nothing of it is gone meanwhile.
 pub fn read<T>(mut read: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     for _ in 0..ATTEMPTS {
-        // SAFETY: where an error comes out of the reading, the end of the transaction drops the snapshot.
-        unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot()) };
-        let result = read();
-        // SAFETY: the snapshot that was pushed above; the queries have popped theirs.
-        unsafe { pg_sys::PopActiveSnapshot() };
+        let result = snapshot::latest(&mut read);
         if !matches!(result, Err(Error::Moving(MovingError::Changed(_)))) {
             return result;
         }

@@ -16,6 +16,7 @@ use crate::errors::moving::MovingError;
 use crate::errors::record::RecordError;
 use crate::postgres::encoding;
 use crate::postgres::restricted::Owner;
+use crate::postgres::snapshot;
 use crate::postgres::time::{clock, timestamptz};
 use crate::{generator, record, settings};
 use catalogue::{Choice, Chosen, look};
@@ -160,13 +161,10 @@ pub fn carry_out(wish: &Wish) -> Result<Done, Error> {
         Way::In { .. } => c"snowflake_adopt()",
         Way::Out { .. } => c"snowflake_release()",
     };
-    // SAFETY: the first raises an error, or does nothing, and its argument is NUL-terminated; the second is a variable of this process.
-    let isolation = unsafe {
-        pg_sys::PreventCommandIfReadOnly(name.as_ptr());
-        pg_sys::XactIsoLevel
-    };
+    // SAFETY: this raises an error, or does nothing, and its argument is NUL-terminated.
+    unsafe { pg_sys::PreventCommandIfReadOnly(name.as_ptr()) };
     // The catalogue is read by snapshots, and those of such a transaction are too old.
-    if isolation >= pg_sys::XACT_REPEATABLE_READ as i32 {
+    if snapshot::is_of_transaction() {
         return Err(MovingError::Isolation.into());
     }
     meanwhile::told(tables(wish), || Spi::connect_mut(|client| change(client, wish)))

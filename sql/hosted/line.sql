@@ -257,8 +257,9 @@ BEGIN
             END IF;
             IF needed >= "end" OR covered <> "end" THEN
                 until := greatest(reserved, ceil((l[2] + (needed >> bits) * l[1] + 1000000) / 1000::numeric)::bigint);
-                -- In one statement, as a cancel takes effect between statements.
-                PERFORM setval('_snowflake.reservation', until), setval('_snowflake.end', _snowflake.end_of(until, l));
+                -- In one statement, as a cancel takes effect between statements. Not over what a restore has just written.
+                PERFORM setval('_snowflake.reservation', until), setval('_snowflake.end', _snowflake.end_of(until, l))
+                    WHERE coalesce(pg_sequence_last_value('_snowflake.reservation'), 0) = reserved;
             END IF;
         END IF;
         -- The end of the subtransaction, and of the lock.

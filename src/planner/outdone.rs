@@ -6,8 +6,8 @@ use super::nodes::{Expr, NumberSet};
 use super::state::{Index, Planner, RangeEntry, Rel};
 use pgrx::pg_sys;
 
-/// Whether an index of a table that is no member of another one serves a query by nothing but its column at this place, the ID: not by a column before
-/// that, nor as all that the query reads, which is more than the ID.
+/// Whether an index serves a query only by the ID, its column at this place. Not so if the query has a use for a column before that, or if the index holds
+/// all that the query reads, and that is more than the ID. The table is no member of another one.
 pub fn serves_by_id_alone<'p>(planner: Planner<'p>, table: Rel<'p>, index: Index<'p>, at: usize) -> bool {
     let columns: Vec<Option<usize>> = index.entries().iter().map(|entry| column(entry.expr())).collect();
     let (query, own) = (planner.query(), planner.entry(table.number()).map(RangeEntry::oid));

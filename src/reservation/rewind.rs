@@ -38,8 +38,8 @@ const COLUMNS: &str = "
     FROM tree JOIN pg_class c ON c.oid = relation JOIN pg_attribute a ON attrelid = c.oid AND attname = name
     WHERE relkind IN ('r', 'f') AND atttypid = 'int8'::regtype AND NOT attisdropped ORDER BY c.oid, name";
 
-/// The transactions that write to these tables ($1), but this one: of those that were open before ($2), where that is known, and of those that are
-/// prepared. And whose they are.
+/// Transactions that write to these tables ($1), and whose they are. This one is left out; so are those that are not in a list of earlier ones ($2), if
+/// there is such a list, unless they are prepared.
 const WRITERS: &str = "
     SELECT string_agg(DISTINCT h.virtualtransaction, ' '),
            string_agg(DISTINCT coalesce('process ' || h.pid, 'prepared: ' || p.gid), ', ')
@@ -52,7 +52,7 @@ const WRITERS: &str = "
         AND h.pid IS DISTINCT FROM pg_backend_pid()
         AND ($2 IS NULL OR h.pid IS NULL OR h.virtualtransaction = ANY (string_to_array($2, ' ')))";
 
-/// How often it is looked whether they have ended, and after which pauses: for 5 s.
+/// How often to look whether they have ended, and how long to sleep in between: 5 s in all.
 const ATTEMPTS: usize = 100;
 const PAUSE: Micros = Micros::from_millis(50);
 

@@ -4,6 +4,8 @@ use crate::programs::Output;
 use crate::{Cluster, programs};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 use std::{env, fs};
 
 /// Copies a folder of the repository into a directory, and installs the packages that its programs need, if the lock file
@@ -53,18 +55,29 @@ pub fn pip_install(folder: &Path) {
     succeeds(program(Path::new("python3"), folder).args(["-m", "venv", "--clear", "--without-pip", "venv"]));
     let mut pip = program(Path::new("python3"), folder);
     pip.args(["-m", "pip", "--python", "venv", "install", "--disable-pip-version-check", "--no-input", "--no-compile"]);
-    succeeds(pip.args(["--only-binary=:all:", "--no-deps", "--requirement", "requirements.txt"]));
+    downloads(pip.args(["--only-binary=:all:", "--no-deps", "--requirement", "requirements.txt"]));
 }
 
 /// Installs the packages of `package-lock.json` by npm.
 pub fn npm_install(folder: &Path) {
-    succeeds(program(Path::new("npm"), folder).args([
+    downloads(program(Path::new("npm"), folder).args([
         "ci",
         "--omit=dev",
         "--ignore-scripts",
         "--no-audit",
         "--no-fund",
     ]));
+}
+
+/// Runs a program that downloads, up to three times: both tools give up where a transfer breaks off in the middle.
+fn downloads(command: &mut Command) {
+    for _ in 1..3 {
+        if programs::output(command).success {
+            return;
+        }
+        sleep(Duration::from_secs(5));
+    }
+    succeeds(command);
 }
 
 /// A program that runs in a folder. It has ten minutes and no input, so that one that asks something ends, too.

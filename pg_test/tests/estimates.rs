@@ -99,6 +99,53 @@ fn they_are_as_near_as_those_of_a_column() {
     assert!(nearer >= 6, "only {nearer} are much nearer");
 }
 
+/// Where the histogram ends matters to its last part alone, and what the query asks the clock for tells which part it is.
+#[test]
+fn up_to_now() {
+    let cluster = Cluster::options().set("timezone = 'Europe/Berlin'").set("autovacuum = off").start();
+    let mut client = client(&cluster);
+    client
+        .batch_execute(
+            "CREATE TABLE ids (id bigint PRIMARY KEY, day integer NOT NULL);
+             CREATE TABLE columns (id bigint PRIMARY KEY, day integer NOT NULL, created_at timestamptz NOT NULL);
+             CREATE VIEW ours AS SELECT *, snowflake_timestamp(id) AS created_at FROM ids;
+             -- A row in ten minutes, since 400 days. Of the last two, the statistics do not know.
+             CREATE PROCEDURE add(since integer, until integer) LANGUAGE sql AS $$
+                 INSERT INTO ids SELECT snowflake_min_id(now() - i * interval '10 minutes'), i / 144 FROM generate_series(until * 144, since * 144 - 1) i;
+                 INSERT INTO columns SELECT *, snowflake_timestamp(id) FROM ids ON CONFLICT DO NOTHING
+             $$;
+             CALL add(400, 2);
+             CREATE INDEX ON columns (created_at);
+             ANALYZE ids, columns;
+             CALL add(2, 0)",
+        )
+        .unwrap();
+    for time in [
+        "now()",
+        "now() - interval '1 hour'",
+        "statement_timestamp() - interval '1 day'",
+        "current_timestamp - interval '3 days'",
+        "now() - interval '5 days'",
+        "transaction_timestamp() - interval '7 days 3 hours'",
+        "now() - interval '1 month'",
+        "now() - interval '1 year'",
+        "now() + interval '1 day' - interval '4 days'",
+        "now() + interval '1 day'",
+        "date_trunc('day', now())",
+    ] {
+        for operator in [">", "<="] {
+            let of = |table: &str| format!("SELECT FROM {table} WHERE created_at {operator} {time}");
+            let truth: i64 = value(&mut client, &format!("SELECT count(*) FROM ({}) AS query", of("columns")));
+            let [ours, column] = ["ours", "columns"].map(|table| rows(&mut client, &of(table)));
+            let [our_error, its_error] = [ours, column].map(|estimate| error(estimate, truth as f64));
+            let report =
+                format!("{ours} rows are expected, with a column {column}, and there are {truth}: {operator} {time}");
+            assert!(our_error <= its_error.max(NEAR), "{report}");
+            println!("{report}");
+        }
+    }
+}
+
 /// As docs/planner.md says.
 #[test]
 fn statistics_of_the_time_tell_how_many_rows_have_the_same() {

@@ -85,7 +85,7 @@ fn time_of(mut expression: Expr<'_>) -> Option<IdTime<'_>> {
 }
 
 /// The length of a constant interval in microseconds, where it is positive.
-fn length_of_interval(expression: Expr<'_>) -> Option<f64> {
+pub fn length_of_interval(expression: Expr<'_>) -> Option<f64> {
     let constant = expression.cast::<pg_sys::Const>()?;
     if constant.constisnull() || constant.consttype() != pg_sys::INTERVALOID {
         return None;

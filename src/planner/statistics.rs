@@ -5,7 +5,7 @@
 //! has no order, no operators, and a condition that is false.
 
 use super::functions::{self, IdTime};
-use super::groups::Grouping;
+use super::groups::{Grouping, length_of_interval};
 use super::nodes::{At, Expr, HookCall, List, list, made};
 use super::operators;
 use super::remembered::{Remembered, RememberedBy, remember, remembered};
@@ -16,6 +16,7 @@ use super::twins::Twin;
 use super::versions::declared;
 use super::{groups, rising, times, twins, versions};
 use crate::errors::Error;
+use crate::postgres::time::{clock::now, timestamptz};
 use pg_sys::{HeapTuple, IndexOptInfo, Node, PlannerInfo, RestrictInfo, VariableStatData};
 use pgrx::prelude::*;
 use std::cell::Cell;
@@ -290,6 +291,9 @@ fn compared_in<'p>(table: Rel<'p>, condition: Expr<'p>, time: Expr<'p>) -> Compa
     }
     let Some(comparison) = condition.cast::<pg_sys::OpExpr>() else { return Compared::WithAny };
     let is_of_time = comparison.args().iter().any(is_time);
+    if !is_of_time && comparison.args().iter().any(is_column) {
+        return Compared::No;
+    }
     if is_of_time && operators::is_equality(comparison.opno()) {
         return Compared::Equal;
     }
@@ -299,9 +303,36 @@ fn compared_in<'p>(table: Rel<'p>, condition: Expr<'p>, time: Expr<'p>) -> Compa
             Compared::UpTo(constant.constvalue().value() as i64)
         }
         None if is_time(side) || is_column(side) || is_of_another_row(side, table) => Compared::No,
-        _ => Compared::WithAny,
+        _ => about_now(side).map_or(Compared::WithAny, Compared::UpTo),
     };
     comparison.args().iter().map(of_side).max().unwrap_or(Compared::No)
+}
+
+/// At most what an expression is now, where the query has it from the clock: `now()`, `now() - interval '1 day'`. To ask PostgreSQL what it is
+/// takes longer; a month and a day of the calendar may be a tenth shorter or longer than they are on average.
+fn about_now(expression: Expr<'_>) -> Option<i64> {
+    let after = |sides: List<'_, pg_sys::Node>, direction: f64| {
+        let length = direction * length_of_interval(sides.get(1)?)?;
+        is_now(sides.get(0)?).then_some((length + length.abs() / 10.0) as i64)
+    };
+    let after = match expression.cast::<pg_sys::OpExpr>() {
+        // OIDs as in PostgreSQL's pg_operator.dat: timestamptz + interval, timestamptz - interval
+        Some(operation) if operation.opno() == pg_sys::Oid::from(1327) => after(operation.args(), 1.0)?,
+        Some(operation) if operation.opno() == pg_sys::Oid::from(1329) => after(operation.args(), -1.0)?,
+        _ => is_now(expression).then_some(0)?,
+    };
+    Some(timestamptz::to_datum(now()).saturating_add(after))
+}
+
+/// Whether an expression is `now()`, the same by another name, or `CURRENT_TIMESTAMP`.
+fn is_now(expression: Expr<'_>) -> bool {
+    match expression.cast::<pg_sys::FuncExpr>() {
+        // OIDs as in PostgreSQL's pg_proc.dat: now(), transaction_timestamp(), statement_timestamp()
+        Some(call) => matches!(call.funcid().to_u32(), 1299 | 2647 | 2648),
+        None => {
+            expression.tag() == pg_sys::NodeTag::T_SQLValueFunction && expression.type_of() == pg_sys::TIMESTAMPTZOID
+        }
+    }
 }
 
 /// Whether an expression has a value for each row of another table than this, in the query or in one around it. For a comparison with it, other than

@@ -93,7 +93,7 @@ impl<'p> ForMember<'p> {
             // With the columns that it has by now.
             let place = self.planner.place(query.child()).unwrap_or(query);
             let is = match of_queries {
-                Some(clause) => self.planner.of_member(place, clause),
+                Some(clause) => self.planner.of_member(clause, place),
                 None => self.planner.truth(true),
             };
             self.append(query, is);
@@ -156,7 +156,7 @@ pub fn with_implied<'p>(
     let place = planner.place(member.number()).unwrap_or(place);
     let (mut all, mut more, mut added) = (Vec::new(), Vec::new(), Vec::new());
     for condition in conditions.iter() {
-        let own = planner.of_member(place, condition.clause());
+        let own = planner.of_member(condition.clause(), place);
         let implied = rewriter.implied(own);
         let instead = instead && !rewriter.is_wider(own);
         if !instead || implied.is_empty() {
@@ -194,7 +194,7 @@ pub fn with_alternatives<'p>(
     let excludes = |list| is_excluded_later && Listed::read(planner, list).is_some_and(|list| list.is_known_later());
     let stays = |list| elements::serve(planner, member, list) && !excludes(list);
     let spread = |condition: Restriction<'p>| {
-        let own = lists::has_any(condition.clause()).then(|| planner.of_member(place, condition.clause()));
+        let own = lists::has_any(condition.clause()).then(|| planner.of_member(condition.clause(), place));
         let spread = own.and_then(|own| lists::spread_condition(planner, own, member.number(), &stays));
         spread.map_or(condition, |spread| for_member.add(condition, spread, Instead::First))
     };
@@ -207,7 +207,7 @@ pub fn is_excluded<'p>(planner: Planner<'p>, child: Rel<'p>, conditions: List<'p
     let Some((place, _)) = child.place(planner) else { return false };
     let time_of = |expression| IdTime::read(expression);
     let rewriter = Rewriter::new(planner, &time_of);
-    let of_child = conditions.iter().map(|condition| planner.of_member(place, condition.clause()));
+    let of_child = conditions.iter().map(|condition| planner.of_member(condition.clause(), place));
     let implied: Vec<Expr> = of_child.flat_map(|condition| rewriter.implied(condition)).collect();
     if implied.is_empty() {
         return false;

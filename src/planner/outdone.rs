@@ -3,17 +3,15 @@
 //! short query, so where it cannot be chosen, it has no twin.
 
 use super::nodes::{Expr, NumberSet};
-use super::state::{Index, Planner, RangeEntry, Rel};
+use super::state::{Index, Planner, Rel};
 use pgrx::pg_sys;
 
 /// Whether an index serves a query only by the ID, its column at this place. Not so if the query has a use for a column before that, or if the index holds
 /// all that the query reads, and that is more than the ID. The table is no member of another one.
 pub fn serves_by_id_alone<'p>(planner: Planner<'p>, table: Rel<'p>, index: Index<'p>, at: usize) -> bool {
     let columns: Vec<Option<usize>> = index.entries().iter().map(|entry| column(entry.expr())).collect();
-    let (query, own) = (planner.query(), planner.entry(table.number()).map(RangeEntry::oid));
-    // PostgreSQL may find that the table is joined with itself, row by row, and read it once.
-    let entries = (1..).map_while(|number| Some((number, planner.entry(number)?)));
-    let tables: Vec<_> = entries.filter(|(_, entry)| Some(entry.oid()) == own).collect();
+    let query = planner.query();
+    let tables: Vec<_> = planner.same_tables(table).collect();
     let columns_of =
         |expression: Expr<'p>| tables.iter().map(move |&(number, _)| planner.columns_of(expression, number));
     // The arguments of aggregates may be wanted in an order, and what a query returns that is combined with others.

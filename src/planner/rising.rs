@@ -71,7 +71,9 @@ fn length(expression: Expr<'_>) -> Option<(impl FnOnce() -> bool, Expr<'_>)> {
 /// each table of every query.
 pub fn has_candidates<'p>(planner: Planner<'p>, table: Rel<'p>) -> bool {
     let mut found = query_has_candidates(planner, table);
-    for_each_guarding(planner, table, &mut |expression| found |= functions::may_be_ours(derived::origin(expression)));
+    for_each_guarding(planner, table.number(), &mut |expression| {
+        found |= functions::may_be_ours(derived::origin(expression))
+    });
     let mut member = table;
     while let Some((place, parent)) = member.place(planner) {
         if parent.entry_kind() == pg_sys::RTEKind::RTE_SUBQUERY {
@@ -111,7 +113,17 @@ fn query_has_candidates<'p>(planner: Planner<'p>, table: Rel<'p>) -> bool {
 pub fn of_table<'p>(planner: Planner<'p>, table: Rel<'p>) -> Asked<'p> {
     let mut asked = Asked::default();
     let is_of_use = |time: &IdTime| time.layout().is_some() && time.may_be_bounded();
-    let [compared, sorted] = expressions(planner, table);
+    let [mut compared, mut sorted] = expressions(planner, table);
+    // Of a table that is joined with itself, one is read from 18 on, with the conditions of both.
+    if cfg!(since_pg18) && table.kind() == pg_sys::RelOptKind::RELOPT_BASEREL {
+        let (own, others) = (table.number(), planner.same_tables(table));
+        for (other, _) in others.filter(|&(number, _)| number != own) {
+            let of_own = |one| planner.of_other(one, other, own);
+            let [more_compared, more_sorted] = own_expressions(planner, other, false);
+            compared.extend(more_compared.into_iter().map(of_own));
+            sorted.extend(more_sorted.into_iter().map(of_own));
+        }
+    }
     for expression in compared {
         if let Some(time) = IdTime::read(expression) {
             if !asked.compared.iter().any(|known| known.call.says(expression)) {
@@ -142,9 +154,13 @@ fn expressions<'p>(planner: Planner<'p>, table: Rel<'p>) -> [Vec<Expr<'p>>; 2] {
         return expressions(planner, parent)
             .map(|of_parent| of_parent.into_iter().filter_map(|one| of_member(planner, place, one)).collect());
     }
-    let is_whole = table.entry_kind() == pg_sys::RTEKind::RTE_SUBQUERY;
+    own_expressions(planner, table.number(), table.entry_kind() == pg_sys::RTEKind::RTE_SUBQUERY)
+}
+
+/// The same of a table that is no member, by its number in the query; whether it is a subquery.
+fn own_expressions<'p>(planner: Planner<'p>, table: u32, is_whole: bool) -> [Vec<Expr<'p>>; 2] {
     let of_table = |expression: Expr<'p>| {
-        let of_table = |expression: Expr<'p>| is_of_table(planner, expression.without_labels(), table.number());
+        let of_table = |expression: Expr<'p>| is_of_table(planner, expression.without_labels(), table);
         if may_be_rising(expression) {
             let time = length(expression).map_or(expression, |(_, time)| time);
             let call = time.cast::<pg_sys::FuncExpr>();
@@ -157,7 +173,7 @@ fn expressions<'p>(planner: Planner<'p>, table: Rel<'p>) -> [Vec<Expr<'p>>; 2] {
         let origin = derived::origin(expression);
         let is_made_of = origin != expression.without_labels()
             && (functions::may_be_ours(origin) || is_whole && origin.cast::<pg_sys::Var>().is_some())
-            && planner.tables_of(expression).only() == Some(table.number())
+            && planner.tables_of(expression).only() == Some(table)
             && of_table(origin);
         if is_made_of || of_table(expression) {
             compared.push(expression.without_labels());
@@ -189,7 +205,7 @@ fn of_member<'p>(planner: Planner<'p>, place: MemberPlace<'p>, expression: Expr<
             let at = usize::try_from(column.attribute()).ok()?.checked_sub(1)?;
             place.columns().get(at)
         }
-        None => Some(planner.of_member(place, expression)),
+        None => Some(planner.of_member(expression, place)),
     }
 }
 
@@ -207,8 +223,8 @@ fn for_each_joined<'p>(planner: Planner<'p>, found: &mut dyn FnMut(Expr<'p>)) {
 }
 
 /// The same in the conditions that guard a table's rows.
-fn for_each_guarding<'p>(planner: Planner<'p>, table: Rel<'p>, found: &mut dyn FnMut(Expr<'p>)) {
-    if let Some(guards) = planner.entry(table.number()).and_then(|entry| entry.guards().node()) {
+fn for_each_guarding<'p>(planner: Planner<'p>, table: u32, found: &mut dyn FnMut(Expr<'p>)) {
+    if let Some(guards) = planner.entry(table).and_then(|entry| entry.guards().node()) {
         for_each_operand(guards, found);
     }
 }

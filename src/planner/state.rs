@@ -48,14 +48,15 @@ macro_rules! numbered {
     };
 }
 
-/// Functions of PostgreSQL that copy an expression and change the copy.
-macro_rules! copied {
-    ($($(#[$doc:meta])* fn $name:ident = $function:ident($($planner:ident)?);)+) => {
+/// What PostgreSQL makes of an expression: a changed copy.
+macro_rules! changed {
+    ($($(#[$doc:meta])* fn $name:ident($planner:ident, $expression:ident $(, $more:ident: $type:ty)*) = $new:expr;)+) => {
         $(
             $(#[$doc])*
-            pub fn $name(self, expression: Expr<'p>) -> Expr<'p> {
+            pub fn $name(self, expression: Expr<'p> $(, $more: $type)*) -> Expr<'p> {
+                let ($planner, $expression) = (self.as_ptr(), expression.as_ptr());
                 // SAFETY: the function reads what the planner has and a tree, and makes a new one.
-                unsafe { made(pg_sys::$function($({ let $planner = self.as_ptr(); $planner },)? expression.as_ptr())) }
+                unsafe { made($new) }
             }
         )+
     };
@@ -128,22 +129,36 @@ impl<'p> Planner<'p> {
         };
     }
 
-    /// An expression of a table as one of its member.
-    pub fn of_member(self, place: MemberPlace<'p>, expression: Expr<'p>) -> Expr<'p> {
-        let mut place = place.as_ptr();
-        // SAFETY: this copies a tree, with one place; a column that the member does not have is an ERROR.
-        unsafe { made(pg_sys::adjust_appendrel_attrs(self.as_ptr(), expression.as_ptr(), 1, &raw mut place)) }
-    }
-
-    copied! {
+    changed! {
         /// An expression with what is known of it evaluated.
-        fn folded = eval_const_expressions(planner);
+        fn folded(planner, expression) = pg_sys::eval_const_expressions(planner, expression);
 
         /// An expression with what it would be now, as for an estimate.
-        fn estimated = estimate_expression_value(planner);
+        fn estimated(planner, expression) = pg_sys::estimate_expression_value(planner, expression);
 
         /// A condition that is true where another one is false, which is not used any more.
-        fn negated = negate_clause();
+        fn negated(_planner, expression) = pg_sys::negate_clause(expression);
+
+        /// An expression of a table as one of its member, with one place; a column that the member does not have is an ERROR.
+        fn of_member(planner, expression, place: MemberPlace<'p>) = {
+            let mut place = place.as_ptr();
+            pg_sys::adjust_appendrel_attrs(planner, expression, 1, &raw mut place)
+        };
+
+        /// An expression of one table of the query as that of another one which has the same columns.
+        fn of_other(_planner, expression, from: u32, to: u32) = {
+            let copy: *mut Node = pg_sys::copyObjectImpl(expression.cast()).cast();
+            pg_sys::ChangeVarNodes(copy, from as i32, to as i32, 0);
+            copy
+        };
+    }
+
+    /// The tables of the query that are the same as this one, itself among them, each with its number. PostgreSQL may find that it is joined with itself,
+    /// row by row, and read it once.
+    pub fn same_tables(self, table: Rel<'p>) -> impl Iterator<Item = (u32, RangeEntry<'p>)> + Clone {
+        let own = self.entry(table.number()).map(RangeEntry::oid);
+        let entries = (1..).map_while(move |number| Some((number, self.entry(number)?)));
+        entries.filter(move |(_, entry)| entry.kind() == pg_sys::RTEKind::RTE_RELATION && Some(entry.oid()) == own)
     }
 
     /// Whether an expression is NULL.

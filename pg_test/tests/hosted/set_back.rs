@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
+use std::time::Instant;
 
 /// Few IDs in a tick, so that those of a second ago are soon made again.
 const NARROW: &str = "timestamp=41 worker=16 sequence=3";
@@ -75,7 +76,6 @@ fn is_noticed(cluster: &Cluster, open: &mut Client) {
 
 #[test]
 fn a_dump_that_is_restored_into_its_own_database() {
-    // Not so that the clock reads the moment of the dump, within the burst.
     for offset in ["+0s", "-0.1s", "-20s", "-100s"] {
         let cluster = with_table();
         let mut open = owner(&cluster);
@@ -87,6 +87,31 @@ fn a_dump_that_is_restored_into_its_own_database() {
         cluster.step_clock(offset);
         restore(&cluster, &file);
         is_noticed(&cluster, &mut open);
+    }
+}
+
+/// Where the clock reads the moment of the dump once more, the numbers that it brings back are those of the next tick, and of the burst.
+#[test]
+fn at_the_moment_of_the_dump() {
+    let cluster = with_table();
+    for ahead in [5, 20, 50, 90] {
+        let [mut open, mut owner] = [owner(&cluster), owner(&cluster)];
+        batch(&mut open, 20);
+        let dumped = Instant::now();
+        let restore: String = value(
+            &mut owner,
+            "SELECT string_agg(format('SELECT setval(%L, %s)', format('_snowflake.%I', sequencename), last_value), '; ' ORDER BY sequencename)
+                 FROM pg_sequences WHERE schemaname = '_snowflake' AND last_value IS NOT NULL",
+        );
+        fill(&cluster);
+        cluster.step_clock(&format!("-{:.3}s", (dumped.elapsed() + millis(ahead)).as_secs_f64()));
+        owner.batch_execute(&restore).unwrap();
+        for _ in 0..20 {
+            let error = refused(&mut open, "SELECT snowflake_next()", "55000");
+            assert_eq!(error.message(), SET_BACK, "{error:?}");
+        }
+        is_noticed(&cluster, &mut open);
+        cluster.step_clock("+0s");
     }
 }
 

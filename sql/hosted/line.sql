@@ -83,7 +83,8 @@ CREATE FUNCTION _snowflake.place(before bigint, number bigint, after bigint) RET
 -- false where next_slowly() must look at it.
 CREATE FUNCTION _snowflake.is_open(place bigint, floor bigint, "end" bigint, worker bigint) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 5
-    RETURN place >= floor AND place < "end" AND place <= floor | (_snowflake.layout())[11] AND worker >> 31 = _snowflake.home();
+    RETURN place >= floor AND place < "end"
+        AND place <= floor + least(_snowflake.burst(_snowflake.layout()), (_snowflake.layout())[11]) AND worker >> 31 = _snowflake.home();
 
 -- The mark: a position that was reached, NULL where none is on record; whether somebody else wrote it; and whether it is as a crash leaves
 -- it, or pg_upgrade: a dump of that would be taken for a crash when it is restored.

@@ -99,7 +99,7 @@ fn they_are_as_near_as_those_of_a_column() {
     assert!(nearer >= 6, "only {nearer} are much nearer");
 }
 
-/// Where the histogram ends matters to its last part alone, and what the query asks the clock for tells which part it is.
+/// Times relative to `now()`, before and after the end of the histogram, which the planner looks up only where it needs it.
 #[test]
 fn up_to_now() {
     let cluster = Cluster::options().set("timezone = 'Europe/Berlin'").set("autovacuum = off").start();

@@ -155,7 +155,7 @@ impl<'p> Planner<'p> {
 
     /// The tables of the query that are the same as this one, itself among them, each with its number. PostgreSQL may find that it is joined with itself,
     /// row by row, and read it once.
-    pub fn same_tables(self, table: Rel<'p>) -> impl Iterator<Item = (u32, RangeEntry<'p>)> + Clone {
+    pub fn same_tables(self, table: Rel<'p>) -> impl Iterator<Item = (u32, RangeEntry<'p>)> {
         let own = self.entry(table.number()).map(RangeEntry::oid);
         let entries = (1..).map_while(move |number| Some((number, self.entry(number)?)));
         entries.filter(move |(_, entry)| entry.kind() == pg_sys::RTEKind::RTE_RELATION && Some(entry.oid()) == own)

@@ -308,8 +308,8 @@ fn compared_in<'p>(table: Rel<'p>, condition: Expr<'p>, time: Expr<'p>) -> Compa
     comparison.args().iter().map(of_side).max().unwrap_or(Compared::No)
 }
 
-/// At most what an expression is now, where the query has it from the clock: `now()`, `now() - interval '1 day'`. To ask PostgreSQL what it is
-/// takes longer; a month and a day of the calendar may be a tenth shorter or longer than they are on average.
+/// An upper bound of `now()`, `now() - interval '1 day'` and their like, as a `timestamptz`; `None` of other expressions. Having PostgreSQL
+/// evaluate them takes longer. As days and months differ in length, a tenth of the interval is added.
 fn about_now(expression: Expr<'_>) -> Option<i64> {
     let after = |sides: List<'_, pg_sys::Node>, direction: f64| {
         let length = direction * length_of_interval(sides.get(1)?)?;

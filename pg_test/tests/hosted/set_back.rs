@@ -90,7 +90,7 @@ fn a_dump_that_is_restored_into_its_own_database() {
     }
 }
 
-/// Where the clock reads the moment of the dump once more, the numbers that it brings back are those of the ticks that come next.
+/// The clock is set back to shortly before the dump, so the IDs that would come again are those of the next ticks.
 #[test]
 fn at_the_moment_of_the_dump() {
     let cluster = with_table();

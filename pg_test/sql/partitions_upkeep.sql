@@ -59,7 +59,7 @@ SELECT count(*) FROM events;
 SELECT count(*) FROM pg_class WHERE relname LIKE 'events\_2%' AND relkind = 'r' AND NOT relispartition;
 SELECT * FROM maintained('events', '1 day', '3 days', '2 days', 'drop');
 SELECT count(*) FROM pg_class WHERE relname LIKE 'events\_2%' AND relkind = 'r';
-SELECT * FROM maintained('events', '1 day', '3 days', '0 days', 'drop');
+SELECT * FROM maintained('events', '1 day', '3 days', '1 day', 'drop');
 SELECT * FROM partitions('events');
 SELECT what FROM events ORDER BY id;
 SELECT * FROM maintained('events', '1 day', '3 days', '100 years', 'drop');

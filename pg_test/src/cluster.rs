@@ -146,12 +146,16 @@ impl Options {
                 .arg(hostile::template(&cluster.installation).data())
                 .arg(cluster.data()));
         } else {
-            let make = if self.own_identifier { template::initdb } else { template::copy };
-            make(&cluster.installation, &self.initdb, &cluster.data());
+            template::copy(&cluster.installation, &self.initdb, &cluster.data());
+            if self.own_identifier {
+                template::renew_identifier(&cluster.installation, &cluster.data());
+            }
         }
-        let mut configuration = "listen_addresses = ''\nfsync = off\nmax_connections = 100\ntimezone = 'UTC'\n\
+        // Compiling a query takes longer than the queries of tests: an eighth of all their time. Those that are about it set it.
+        let mut configuration =
+            "listen_addresses = ''\nfsync = off\njit = off\nmax_connections = 100\ntimezone = 'UTC'\n\
              wal_log_hints = on\nwal_keep_size = 256MB\nlogging_collector = off\n"
-            .to_owned();
+                .to_owned();
         if self.preload {
             writeln!(configuration, "shared_preload_libraries = '{}'\npg_snowflake.worker_id = 1", libraries())
                 .unwrap();

@@ -1,9 +1,11 @@
 //! Data directories as initdb makes them: one for each way to call it, made once in a program and copied for each cluster. A copy
-//! takes a fraction of initdb's processor time. All copies have the same system identifier.
+//! takes a fraction of initdb's processor time. All copies have the same system identifier, where none of their own is asked for.
 
 use crate::directories::server_directory;
 use crate::programs::{Installation, run};
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -15,7 +17,7 @@ type Templates = HashMap<(Installation, Vec<String>), TempDir>;
 static TEMPLATES: LazyLock<Mutex<Templates>> = LazyLock::new(Mutex::default);
 
 /// Has initdb make a data directory.
-pub fn initdb(installation: &Installation, arguments: &[String], data: &Path) {
+fn initdb(installation: &Installation, arguments: &[String], data: &Path) {
     let mut initdb = installation.program("initdb", &[]);
     initdb.args(["--auth=trust", "--username=postgres", "--no-sync", "--encoding=UTF8", "--locale=C"]);
     run(initdb.args(arguments).arg("--pgdata").arg(data));
@@ -33,4 +35,13 @@ pub fn copy(installation: &Installation, arguments: &[String], data: &Path) {
     let template = template.path().join("data");
     drop(templates);
     run(Command::new("cp").arg("--archive").arg(template).arg(data));
+}
+
+/// Gives such a copy a system identifier of its own, with which `pg_control` begins. Its checksum is wrong then, which `pg_resetwal` takes with
+/// `--force`, and mends; it begins new WAL, which has the identifier, too.
+pub fn renew_identifier(installation: &Installation, data: &Path) {
+    let identifier = fastrand::u64(1..1 << 63).to_ne_bytes();
+    let mut control = File::options().write(true).open(data.join("global/pg_control")).unwrap();
+    control.write_all(&identifier).unwrap();
+    run(installation.program("pg_resetwal", &[]).arg("--force").arg("--pgdata").arg(data));
 }

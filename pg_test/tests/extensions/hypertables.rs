@@ -113,7 +113,6 @@ const SAME: [&str; 4] = [
 #[test]
 fn one_may_be_read_before_the_hooks_are_there() {
     let cluster = Cluster::options()
-        .set("jit = off")
         .set("autovacuum = off")
         .set("timescaledb.telemetry_level = off")
         .set("shared_preload_libraries = 'timescaledb'")

@@ -24,7 +24,7 @@ fn beside(libraries: &str, extensions: &str, test: impl Fn(&Cluster)) {
 fn beside_with(libraries: &str, extensions: &str, more: impl Fn(Options) -> Options, test: impl Fn(&Cluster)) {
     let orders = [format!("{libraries}, pg_snowflake"), format!("pg_snowflake, {libraries}")];
     let run = |order: &str| {
-        let cluster = more(Cluster::options().set("jit = off").set("autovacuum = off"))
+        let cluster = more(Cluster::options().set("autovacuum = off"))
             .set(&format!("shared_preload_libraries = '{order}'"))
             .start();
         for name in extensions.split_whitespace() {

@@ -1,5 +1,5 @@
 //! The same work on every ground that a hosted user may stand on: settings of the session, roles, a pooler, a replica. What both editions have
-//! is compared with the library's answers, over random layouts and rows, with arguments from columns.
+//! is compared with the library's answers without settings, over random layouts and rows, with arguments from columns.
 
 use super::differences::{draw_instant, draw_layout};
 use postgres::{Client, NoTls, SimpleQueryMessage};
@@ -149,6 +149,9 @@ fn the_same_work_everywhere() {
         let mut client = cluster.client_of("owner", DATABASE);
         set(&mut client, settings);
         assert_eq!(value::<String>(&mut client, QUERY), said, "{ground}");
+        let mut library = cluster.client();
+        set(&mut library, settings);
+        assert_eq!(value::<String>(&mut library, QUERY), said, "the library, {ground}");
         if ground == "parallel plans" {
             let plan = client.query(&format!("EXPLAIN {QUERY}"), &[]).unwrap();
             let plan: String = plan.iter().map(|row| row.get::<_, String>(0)).collect();

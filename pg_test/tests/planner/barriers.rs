@@ -34,7 +34,7 @@ const REVEAL: &str = "
 
 #[test]
 fn nothing_is_evaluated_for_hidden_rows() {
-    let cluster = Cluster::options().set("autovacuum = off").set("jit = off").start();
+    let cluster = Cluster::options().set("autovacuum = off").start();
     let mut client = cluster.client();
     let mut schema = Schema::create(&mut client, 1);
     schema.only(&mut client, &TABLES);

@@ -13,7 +13,7 @@ const TABLE: &str = "
     INSERT INTO long SELECT snowflake_min_id('2026-01-01+00'::timestamptz + i * interval '7 min'), i FROM generate_series(0, 49999) AS i";
 
 fn cluster() -> (Cluster, Client) {
-    let cluster = Cluster::options().set("jit = off").start();
+    let cluster = Cluster::options().start();
     let mut client = cluster.client();
     client.batch_execute(TABLE).unwrap();
     client.batch_execute("VACUUM ANALYZE r").unwrap();

@@ -45,7 +45,7 @@ pub fn number(name: &str) -> Option<u64> {
 fn the_same_rows() {
     let (queries, seed, only) = (number("QUERIES").unwrap_or(1000), number("SEED").unwrap_or(1), number("ONLY"));
     let failures = number("FAILURES").unwrap_or(1);
-    let cluster = Cluster::options().set("autovacuum = off").set("jit = off").set("max_worker_processes = 32").start();
+    let cluster = Cluster::options().set("autovacuum = off").set("max_worker_processes = 32").start();
     let mut client = cluster.client();
     let schema = Schema::create(&mut client, seed);
     let known = settings::known(&mut client);

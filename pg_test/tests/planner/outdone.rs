@@ -10,25 +10,44 @@ fn plan(session: &mut Client, query: &str) -> String {
     rows.iter().map(|row| row.get::<_, String>(0) + "\n").collect()
 }
 
-/// What a query does with the column that comes first, and what it turns off so that no other plan is the better one.
-#[test]
-fn an_index_that_begins_with_another_column() {
-    let cluster = Cluster::options().start();
+/// A session beside a table of 20,000 rows, one a minute, of 100 tenants.
+fn with_shop(cluster: &Cluster) -> Client {
     let mut session = cluster.client();
     session
         .batch_execute(
             "CREATE TABLE shop (id bigint PRIMARY KEY, tenant integer, created_at timestamptz, n integer);
              INSERT INTO shop SELECT snowflake_min_id(at), n % 100, at, n
                  FROM (SELECT n, '2026-01-01'::timestamptz + n * interval '1 min' AS at FROM generate_series(1, 20000) n) s;
-             CREATE INDEX by_tenant ON shop (tenant, id); CREATE INDEX of_few ON shop (tenant, id) WHERE n < 100;
-             CREATE TABLE few (tenant integer); INSERT INTO few VALUES (3), (7);
+             CREATE INDEX by_tenant ON shop (tenant, id); CREATE INDEX of_few ON shop (tenant, id) WHERE n < 100;",
+        )
+        .unwrap();
+    session
+}
+
+/// All ways in which a table's join with itself can name its two sides. From 18 on, PostgreSQL removes one of them.
+fn self_joins(range: &str) -> [String; 8] {
+    ["aab", "aba", "baa", "abb", "bab", "bba", "aaa", "bbb"].map(|sides| {
+        let [read, tenant, time] = [0, 1, 2].map(|at| &sides[at..=at]);
+        let range = range.replace("(id)", &format!("({time}.id)"));
+        format!("SELECT {read}.* FROM shop AS a JOIN shop AS b USING (id) WHERE {tenant}.tenant = 5 AND {range}")
+    })
+}
+
+/// What a query does with the column that comes first, and what it turns off so that no other plan is the better one.
+#[test]
+fn an_index_that_begins_with_another_column() {
+    let cluster = Cluster::options().start();
+    let mut session = with_shop(&cluster);
+    session
+        .batch_execute(
+            "CREATE TABLE few (tenant integer); INSERT INTO few VALUES (3), (7);
              CREATE TABLE guarded (LIKE shop INCLUDING ALL); INSERT INTO guarded SELECT * FROM shop;
              ALTER TABLE guarded ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON guarded USING (tenant = 5);
              CREATE ROLE guest; GRANT SELECT ON guarded TO guest",
         )
         .unwrap();
     session.batch_execute("VACUUM ANALYZE").unwrap();
-    let with_itself: Vec<String>;
+    let with_itself = self_joins(RANGE);
     let mut cases = vec![
         ("by_tenant", "", "SELECT * FROM shop WHERE tenant = 5 AND @"),
         ("by_tenant", "", "SELECT * FROM shop WHERE tenant IN (5, 6) AND @ AND n > 0"),
@@ -66,15 +85,6 @@ fn an_index_that_begins_with_another_column() {
     }
     if Installation::under_test().major() >= 18 {
         // One of the two is not read, whichever has the condition on the time.
-        with_itself = ["aab", "aba", "baa", "abb", "bab", "bba", "aaa", "bbb"]
-            .map(|sides| {
-                let [read, tenant, time] = [0, 1, 2].map(|at| &sides[at..=at]);
-                let range = RANGE.replace("(id)", &format!("({time}.id)"));
-                format!(
-                    "SELECT {read}.* FROM shop AS a JOIN shop AS b USING (id) WHERE {tenant}.tenant = 5 AND {range}"
-                )
-            })
-            .into();
         cases.extend(with_itself.iter().map(|query| ("by_tenant", "", query.as_str())));
     }
     for (index, off, query) in cases {
@@ -89,5 +99,56 @@ fn an_index_that_begins_with_another_column() {
         let is_read = [format!(" {index}\n"), format!(" {index} on ")].iter().any(|name| plan.contains(name));
         assert!(is_read, "{query}\n{plan}");
         assert!(plan.contains("Index Cond: ") && plan.contains("(id >= "), "{query}\n{plan}");
+    }
+}
+
+/// Prepared statements keep plans: bounds from parameters are those of the call, whichever side has them, also after a change of the table.
+#[test]
+fn prepared_joins_of_a_table_with_itself() {
+    let cluster = Cluster::options().start();
+    let mut session = with_shop(&cluster);
+    session.batch_execute("ANALYZE shop; SET enable_seqscan = off").unwrap();
+    let joins = self_joins("snowflake_timestamp(id) >= $1 AND snowflake_timestamp(id) < $2");
+    let calls = [
+        ("2026-01-05Z", "2026-01-12Z"),
+        ("2026-01-01Z", "2026-01-01 10:00Z"),
+        ("2027-01-01Z", "2028-01-01Z"),
+        ("-infinity", "infinity"),
+    ];
+    let rows = |session: &mut Client, query: &str| {
+        format!("{:?}", session.simple_query(query).unwrap_or_else(|error| panic!("{query}: {error:?}")))
+    };
+    for mode in ["force_generic_plan", "force_custom_plan", "auto"] {
+        session.batch_execute(&format!("SET plan_cache_mode = {mode}")).unwrap();
+        for (number, join) in joins.iter().enumerate() {
+            let statement = format!("PREPARE of_{number} (timestamptz, timestamptz) AS {join} ORDER BY 1");
+            session.batch_execute(&statement).unwrap();
+        }
+        for change in ["SELECT", "UPDATE shop SET tenant = 5 WHERE n = 7", "DROP INDEX by_tenant"] {
+            session.batch_execute(change).unwrap();
+            for (number, join) in joins.iter().enumerate() {
+                for (from, to) in calls {
+                    let found = rows(&mut session, &format!("EXECUTE of_{number} ('{from}', '{to}')"));
+                    session.batch_execute("SET pg_snowflake.plan_by_time = off").unwrap();
+                    let query = join.replace("$1", &format!("'{from}'")).replace("$2", &format!("'{to}'"));
+                    assert_eq!(found, rows(&mut session, &format!("{query} ORDER BY 1")), "{mode}, {change}: {query}");
+                    session.batch_execute("RESET pg_snowflake.plan_by_time").unwrap();
+                }
+            }
+        }
+        session
+            .batch_execute(
+                "DEALLOCATE ALL; UPDATE shop SET tenant = 7 WHERE n = 7; CREATE INDEX by_tenant ON shop (tenant, id)",
+            )
+            .unwrap();
+    }
+    if Installation::under_test().major() >= 18 {
+        session.batch_execute("ANALYZE shop; SET plan_cache_mode = force_generic_plan").unwrap();
+        for (number, join) in joins.iter().enumerate() {
+            session.batch_execute(&format!("PREPARE of_{number} (timestamptz, timestamptz) AS {join}")).unwrap();
+            let plan = plan(&mut session, &format!("EXECUTE of_{number} ('2026-01-05Z', '2026-01-12Z')"));
+            assert!(plan.contains("Index Cond: ") && plan.contains("(id >= "), "{join}\n{plan}");
+            assert_eq!(plan.matches(" on shop").count(), 1, "{join}\n{plan}");
+        }
     }
 }

@@ -21,7 +21,7 @@ const NOT_OWN: &str = "(9007199254740992), (9007199254740993), (1000000000000000
 
 #[test]
 fn numbers_that_are_no_ids_are_not_included() {
-    let cluster = Cluster::options().set("autovacuum = off").set("jit = off").start();
+    let cluster = Cluster::options().set("autovacuum = off").start();
     let mut client = cluster.client();
     let mut schema = Schema::create(&mut client, 1);
     schema.only(&mut client, &TABLES);

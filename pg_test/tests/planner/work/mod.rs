@@ -71,7 +71,7 @@ fn cluster() -> Cluster {
 
 /// The same, with further settings.
 fn cluster_with(settings: &[&str]) -> Cluster {
-    let all = ["autovacuum = off", "jit = off", "shared_buffers = 256MB", "max_worker_processes = 32"];
+    let all = ["autovacuum = off", "shared_buffers = 256MB", "max_worker_processes = 32"];
     all.iter().chain(settings).fold(Cluster::options(), |options, line| options.set(line)).start()
 }
 

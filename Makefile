@@ -25,7 +25,7 @@ TOOLS = $(shell . scripts/tools && echo $$tools)
 
 .PHONY: help deps deps-test deps-clients build install uninstall demo check test test-all test-assertions test-valgrind test-clients test-clusters \
 	test-arm64 test-extensions test-mixed test-platforms test-schemas litmus random-queries soak check-history model simulation \
-	mutants hosted test-hosted bench bench-bundle microbench lint advisories versions docs dist deb test-packages \
+	mutants hosted test-hosted bench bench-bundle microbench clippy lint advisories versions docs dist deb test-packages \
 	release-files image test-image test-container clean
 .NOTPARALLEL:
 
@@ -123,12 +123,14 @@ bench-bundle: ## the benchmark with PostgreSQL and all that it needs in one fold
 microbench: ## the core alone, by criterion, which compares with the run before
 	$(CARGO) bench --locked -p snowflake_core
 
+# The registry in memory, which only tests have, is a feature of its package; without any registry, only the library is left to look at.
+clippy: deps ## clippy for the PostgreSQL of PG_CONFIG; REGISTRIES= for the library without registries
+	$(BUILD) clippy --locked $(if $(strip $(REGISTRIES)),--workspace --all-targets --features snowflake_registry/memory) $(FEATURES) -- -D warnings
+
 lint: deps ## formatting, clippy, licences, unused crates, the core's package for crates.io, shell scripts, SQL files
 	@scripts/deps lint
 	$(CARGO) fmt --all --check
-	$(BUILD) clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
-	$(BUILD) clippy --locked $(shell CARGO='$(CARGO)' scripts/cargo-flags) --no-default-features --features "pg$(MAJOR)" -- -D warnings
-	$(CARGO) clippy --locked -p snowflake_registry --all-features --all-targets -- -D warnings
+	@$(MAKE) --no-print-directory clippy
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked -p snowflake_core --no-deps
 	$(CARGO) package --locked -p snowflake_core --allow-dirty --offline
 	$(TOOLS)/bin/cargo-machete machete

@@ -123,7 +123,7 @@ bench-bundle: ## the benchmark with PostgreSQL and all that it needs in one fold
 microbench: ## the core alone, by criterion, which compares with the run before
 	$(CARGO) bench --locked -p snowflake_core
 
-# The registry in memory, which only tests have, is a feature of its package; without any registry, only the library is left to look at.
+# snowflake_registry/memory is the registry of tests. Without registries, only the library differs, so only that is checked.
 clippy: deps ## clippy for the PostgreSQL of PG_CONFIG; REGISTRIES= for the library without registries
 	$(BUILD) clippy --locked $(if $(strip $(REGISTRIES)),--workspace --all-targets --features snowflake_registry/memory) $(FEATURES) -- -D warnings
 

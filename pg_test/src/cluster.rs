@@ -151,7 +151,7 @@ impl Options {
                 template::renew_identifier(&cluster.installation, &cluster.data());
             }
         }
-        // Compiling a query takes longer than the queries of tests: an eighth of all their time. Those that are about it set it.
+        // JIT takes longer than the queries of tests: it was an eighth of their time. A test of JIT turns it on.
         let mut configuration =
             "listen_addresses = ''\nfsync = off\njit = off\nmax_connections = 100\ntimezone = 'UTC'\n\
              wal_log_hints = on\nwal_keep_size = 256MB\nlogging_collector = off\n"

@@ -1,5 +1,5 @@
 //! Data directories as initdb makes them: one for each way to call it, made once in a program and copied for each cluster. A copy
-//! takes a fraction of initdb's processor time. All copies have the same system identifier, where none of their own is asked for.
+//! takes a fraction of initdb's processor time. All copies have the same system identifier, unless [`renew_identifier`] changes it.
 
 use crate::directories::server_directory;
 use crate::programs::{Installation, run};
@@ -37,8 +37,8 @@ pub fn copy(installation: &Installation, arguments: &[String], data: &Path) {
     run(Command::new("cp").arg("--archive").arg(template).arg(data));
 }
 
-/// Gives such a copy a system identifier of its own, with which `pg_control` begins. Its checksum is wrong then, which `pg_resetwal` takes with
-/// `--force`, and mends; it begins new WAL, which has the identifier, too.
+/// Gives such a copy a system identifier of its own. `pg_control` begins with it, and its checksum is wrong then: `pg_resetwal --force` corrects
+/// that, and begins new WAL with the same identifier.
 pub fn renew_identifier(installation: &Installation, data: &Path) {
     let identifier = fastrand::u64(1..1 << 63).to_ne_bytes();
     let mut control = File::options().write(true).open(data.join("global/pg_control")).unwrap();

@@ -5,7 +5,7 @@ use crate::directories::server_directory;
 use crate::hostile;
 use crate::ports::free_port;
 use crate::preloaded;
-use crate::programs::{self, Installation, continue_process, exists, kill, run, stop_family};
+use crate::programs::{self, Installation, continue_process, exists, kill, run, stop_family, stop_process};
 use crate::query::{NEXT, value};
 use crate::template;
 use postgres::{Client, NoTls};
@@ -341,6 +341,16 @@ impl Cluster {
                 wait_for(&format!("{pids:?} are gone"), || !pids.iter().any(|&pid| exists(pid)));
             }
         }
+    }
+
+    /// Stops by SIGSTOP the processes that write the WAL by themselves, until the server is killed: then nothing but a commit
+    /// writes it, however long a test takes. (The longest delay of the WAL writer is 10 s.)
+    pub fn stop_writers(&self) {
+        let writers = "SELECT array_agg(pid) FROM pg_stat_activity \
+                       WHERE backend_type IN ('walwriter', 'background writer', 'checkpointer') HAVING count(*) = 3";
+        // They may start a moment after the server takes its first session.
+        let pids: Vec<i32> = self.retry(|client| Ok(client.query_one(writers, &[])?.get(0)));
+        pids.into_iter().for_each(|pid| stop_process(pid.unsigned_abs()));
     }
 
     /// Stops the server's processes by SIGSTOP, all of them, until [`Cluster::resume`].

@@ -56,12 +56,12 @@ fn an_adopted_layout_outlives_a_crash() {
     let layout = |cluster: &Cluster, of: &str| -> String {
         cluster.client().query_one(&format!("SELECT snowflake_{of}_layout()"), &[]).unwrap().get(0)
     };
-    // Nothing else writes the log in the meantime.
-    let cluster = Cluster::options().set("wal_writer_delay = '10s'").start();
+    let cluster = Cluster::options().set("autovacuum = off").start();
     cluster.stop(Stop::Fast);
     cluster.append("postgresql.conf", OTHER);
     cluster.start();
     assert_ne!(layout(&cluster, "database"), layout(&cluster, "server"));
+    cluster.stop_writers();
     cluster.client().batch_execute("SELECT snowflake_adopt_layout()").unwrap();
     cluster.stop(Stop::Kill);
     cluster.start();

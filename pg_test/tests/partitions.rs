@@ -177,6 +177,26 @@ fn a_clock_that_leaps_ahead_takes_nothing_away() {
     assert_eq!(rows(&mut cluster.client(), "t"), 12);
 }
 
+/// With a retention of nothing, a partition stays for as long as IDs may still fall into it: up to `max_lead` after its end.
+#[test]
+fn without_a_retention_a_partition_goes_once_no_id_can_fall_into_it() {
+    let cluster = Cluster::options()
+        .with_clock()
+        .set("pg_snowflake.max_jump = '1000d'")
+        .set("pg_snowflake.max_lead = '10min'")
+        .start();
+    let mut client = cluster.client();
+    let midnight: i64 = value(&mut client, "SELECT 86400 - extract(epoch FROM now())::bigint % 86400");
+    // One is over at midnight. One was over the midnight before that.
+    days_with_rows(&mut client, "t", 1, 1);
+    let job = "SELECT count(*) FROM snowflake_maintain_partitions('t', '1 day', '1 day', '0 days', 'drop') WHERE action = 'drop'";
+    for (after, dropped, kept) in [(30, 1, 1), (500, 0, 1), (700, 1, 0)] {
+        cluster.step_clock(&format!("+{}s", midnight + after));
+        assert_eq!(value::<i64>(&mut client, job), dropped, "{after} s after midnight");
+        assert_eq!(rows(&mut client, "t"), kept, "{after} s after midnight");
+    }
+}
+
 /// What the standby says; and that it may be asked what a job would do.
 #[test]
 fn on_a_standby() {

@@ -13,6 +13,7 @@ mod once;
 mod planning;
 mod planning_forms;
 mod planning_growth;
+mod planning_instructions;
 mod segments;
 
 use crate::contenders::Contender;
@@ -33,7 +34,7 @@ const fn measure(name: &'static str, group: fn(&Servers, &Plan, &[Contender]) ->
 }
 
 /// All of them, in the order in which they are measured. Those of the same name may depend on each other.
-pub const ALL: [Measure; 25] = [
+pub const ALL: [Measure; 26] = [
     measure("calls", calls::one_call),
     measure("calls", |servers, plan, _| calls::batch(servers, plan)),
     measure("ceiling", |servers, plan, _| ceiling::ceiling(servers, plan)),
@@ -52,6 +53,7 @@ pub const ALL: [Measure; 25] = [
     measure("planning", |servers, plan, _| planning::by_time(servers, plan)),
     measure("planning-forms", |servers, plan, _| planning_forms::forms(servers, plan)),
     measure("planning-growth", |servers, plan, _| planning_growth::growth(servers, plan)),
+    measure("planning-instructions", |_, plan, _| planning_instructions::instructions(plan)),
     measure("growth", |servers, plan, _| growth::databases(servers, plan)),
     measure("growth", |servers, plan, _| growth::connections(servers, plan)),
     measure("hosted", |servers, plan, _| hosted::one_call(servers, plan)),

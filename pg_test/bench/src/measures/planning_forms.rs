@@ -7,11 +7,12 @@ use crate::plan::Plan;
 use crate::results::{Goal, Group};
 use crate::rounds::{Trial, interleave};
 use crate::servers::Servers;
+use postgres::Client;
 use std::cell::RefCell;
 use std::fmt::Write as _;
 
 /// A title, and a query. ‹t› is the time, ‹times 10› a list of ten times.
-const FORMS: [(&str, &str); 8] = [
+pub const FORMS: [(&str, &str); 8] = [
     (
         "a range of an hour",
         "SELECT * FROM asked WHERE ‹t› >= now() - interval '3 hours' AND ‹t› < now() - interval '2 hours'",
@@ -39,27 +40,36 @@ const FORMS: [(&str, &str); 8] = [
 /// The shortest of so many.
 const REPEATED: u32 = 100;
 
-/// Each form.
-pub fn forms(servers: &Servers, plan: &Plan) -> Group {
-    let client = RefCell::new(servers.default.client());
+/// Returns how long the planner takes, in µs: the shortest of so many times.
+const PLANNING_TIME: &str =
+    "CREATE FUNCTION planning_time(query text, count integer) RETURNS float8 LANGUAGE plpgsql AS $$
+    DECLARE plan json; least float8 = 'infinity';
+    BEGIN
+        FOR i IN 1..count LOOP
+            EXECUTE 'EXPLAIN (SUMMARY, FORMAT JSON) ' || query INTO plan;
+            least = least(least, (plan->0->>'Planning Time')::float8);
+        END LOOP;
+        RETURN 1000 * least;
+    END $$";
+
+/// Creates what is asked.
+pub fn create(client: &mut Client, plan: &Plan) {
     let create = format!(
         "CREATE TABLE asked (id bigint PRIMARY KEY, tenant integer, created_at timestamptz, n integer);
          INSERT INTO asked SELECT snowflake_min_id(at), n % 100, at, n
              FROM (SELECT n, date_trunc('second', now()) - n * interval '1 minute' AS at FROM generate_series(1, {}) n) x;
-         CREATE INDEX ON asked (tenant, id); CREATE INDEX ON asked (created_at); CREATE INDEX ON asked (tenant, created_at);
-         CREATE FUNCTION planning_time(query text, count integer) RETURNS float8 LANGUAGE plpgsql AS $$
-             DECLARE plan json; least float8 = 'infinity';
-             BEGIN
-                 FOR i IN 1..count LOOP
-                     EXECUTE 'EXPLAIN (SUMMARY, FORMAT JSON) ' || query INTO plan;
-                     least = least(least, (plan->0->>'Planning Time')::float8);
-                 END LOOP;
-                 RETURN 1000 * least;
-             END $$",
+         CREATE INDEX ON asked (tenant, id); CREATE INDEX ON asked (created_at); CREATE INDEX ON asked (tenant, created_at)",
         plan.decoded / 20,
     );
-    client.borrow_mut().batch_execute(&create).unwrap();
-    client.borrow_mut().batch_execute("VACUUM ANALYZE asked").unwrap();
+    client.batch_execute(&create).unwrap();
+    client.batch_execute("VACUUM ANALYZE asked").unwrap();
+}
+
+/// Each form.
+pub fn forms(servers: &Servers, plan: &Plan) -> Group {
+    let client = RefCell::new(servers.default.client());
+    create(&mut client.borrow_mut(), plan);
+    client.borrow_mut().batch_execute(PLANNING_TIME).unwrap();
     let mut trials = Vec::new();
     for (title, form) in FORMS {
         for (contender, time, way) in [
@@ -103,7 +113,7 @@ pub fn forms(servers: &Servers, plan: &Plan) -> Group {
 }
 
 /// The query of a form.
-fn query(form: &str, time: &str) -> String {
+pub fn query(form: &str, time: &str) -> String {
     let list = |count: u32, between: &str| {
         let literal = |n| format!("'2026-01-{:02} {:02}:{:02}+00'", 1 + n / 1440, n / 60 % 24, n % 60);
         (1..=count).map(literal).collect::<Vec<_>>().join(between)

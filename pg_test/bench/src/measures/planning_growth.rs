@@ -10,10 +10,10 @@ use std::cell::RefCell;
 use std::fmt::Write as _;
 
 /// What is planned: a title, and the query of `snowflake_timestamp(id)` and of `created_at`.
-struct Case {
-    title: String,
-    by_id: String,
-    by_column: String,
+pub struct Case {
+    pub title: String,
+    pub by_id: String,
+    pub by_column: String,
 }
 
 impl Case {
@@ -30,7 +30,7 @@ impl Case {
 type Time = fn(&str) -> String;
 
 /// How many times as long planning may take.
-const GOAL: Goal = Goal::AtMost(1.3);
+pub const GOAL: Goal = Goal::AtMost(1.3);
 
 /// The contender that has a column.
 pub const COLUMN: &str = "created_at and its index";
@@ -39,7 +39,8 @@ pub const COLUMN: &str = "created_at and its index";
 pub fn growth(servers: &Servers, plan: &Plan) -> Group {
     let client = RefCell::new(servers.default.client());
     let session = process(&mut client.borrow_mut());
-    let (create, drop, cases) = cases(plan);
+    let sizes: &[u32] = if plan.quick { &[50, 100] } else { &[500, 1000, 2000, 4000] };
+    let (create, drop, cases) = cases(plan, sizes);
     for statement in create {
         client.borrow_mut().batch_execute(&statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
     }
@@ -86,10 +87,9 @@ pub fn growth(servers: &Servers, plan: &Plan) -> Group {
     group
 }
 
-/// Statements that create what is queried and that drop it, and what is planned.
-fn cases(plan: &Plan) -> (Vec<String>, Vec<String>, Vec<Case>) {
-    let (sizes, joined, members): (&[u32], u32, u32) =
-        if plan.quick { (&[50, 100], 50, 40) } else { (&[500, 1000, 2000, 4000], 1000, 400) };
+/// Statements that create what is queried, of which so many partitions, and that drop it, and what is planned.
+pub fn cases(plan: &Plan, sizes: &[u32]) -> (Vec<String>, Vec<String>, Vec<Case>) {
+    let (joined, members) = if plan.quick { (50, 40) } else { (1000, 400) };
     let mut create = vec![
         "CREATE TABLE one (id bigint PRIMARY KEY, created_at timestamptz, n integer)".to_owned(),
         "INSERT INTO one SELECT snowflake_min_id(at), at, n \

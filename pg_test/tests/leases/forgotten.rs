@@ -29,6 +29,7 @@ fn a_server_that_runs_goes_on_and_the_layout_stays_guarded(kind: Kind) {
     let mut registry = registry(kind);
     let options = short(leasing(&registry.url()));
     let first = options.clone().set("pg_snowflake.layout = 'timestamp=41 worker=4 sequence=4'").start();
+    wait_for_ids(&first);
     let before = worker(&mut first.client());
     registry.wipe();
     wait_for("the loss is noticed", || first.log().contains("the registry has lost the lease"));

@@ -343,8 +343,8 @@ impl Cluster {
         }
     }
 
-    /// Stops by SIGSTOP the processes that write the WAL by themselves, until the server is killed: then nothing but a commit
-    /// writes it, however long a test takes. (The longest delay of the WAL writer is 10 s.)
+    /// Stops by SIGSTOP the processes that write the WAL by themselves, until the server is killed. Without autovacuum, nothing but a commit
+    /// writes it then, however long a test takes: `wal_writer_delay` is at most 10 s.
     pub fn stop_writers(&self) {
         let writers = "SELECT array_agg(pid) FROM pg_stat_activity \
                        WHERE backend_type IN ('walwriter', 'background writer', 'checkpointer') HAVING count(*) = 3";

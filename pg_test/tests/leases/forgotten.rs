@@ -41,8 +41,11 @@ fn a_server_that_runs_goes_on_and_the_layout_stays_guarded(kind: Kind) {
     let log = first.log();
     assert!(log.contains("the registry of worker IDs has forgotten what it had stored"), "{log}");
     let second = options.set("pg_snowflake.layout = 'timestamp=41 worker=3 sequence=5'").start();
-    let error = refused(&mut second.client(), "SELECT snowflake_next()", "55000");
-    assert!(error.detail().unwrap().contains("is for the layout"), "{error:?}");
+    // Until the registry answers, that is what it says.
+    wait_for("the error says why", || {
+        let error = refused(&mut second.client(), "SELECT snowflake_next()", "55000");
+        error.detail().unwrap().contains("is for the layout")
+    });
 }
 
 fn who_has_leased_before_waits_until_all_that_was_granted_is_over(kind: Kind) {

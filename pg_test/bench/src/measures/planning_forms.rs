@@ -2,7 +2,7 @@
 //! each kind for both, so that all three choose among the same.
 
 use super::planning::WAYS;
-use super::planning_growth::COLUMN;
+use super::planning_growth::{COLUMN, Case};
 use crate::plan::Plan;
 use crate::results::{Goal, Group};
 use crate::rounds::{Trial, interleave};
@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::fmt::Write as _;
 
 /// A title, and a query. ‹t› is the time, ‹times 10› a list of ten times.
-pub const FORMS: [(&str, &str); 8] = [
+const FORMS: [(&str, &str); 8] = [
     (
         "a range of an hour",
         "SELECT * FROM asked WHERE ‹t› >= now() - interval '3 hours' AND ‹t› < now() - interval '2 hours'",
@@ -71,15 +71,11 @@ pub fn forms(servers: &Servers, plan: &Plan) -> Group {
     create(&mut client.borrow_mut(), plan);
     client.borrow_mut().batch_execute(PLANNING_TIME).unwrap();
     let mut trials = Vec::new();
-    for (title, form) in FORMS {
-        for (contender, time, way) in [
-            (WAYS[0], "snowflake_timestamp(id)", "on"),
-            (WAYS[1], "snowflake_timestamp(id)", "off"),
-            (COLUMN, "created_at", "on"),
-        ] {
-            let (client, query) = (&client, query(form, time));
+    for case in cases() {
+        for (contender, query, way) in case.contenders() {
+            let (client, query) = (&client, query.to_owned());
             let count = if query.len() > 100_000 { REPEATED / 20 } else { REPEATED } as i32;
-            trials.push(Trial::new(format!("{title}, {contender}"), move || {
+            trials.push(Trial::new(format!("{}, {contender}", case.title), move || {
                 let mut client = client.borrow_mut();
                 client.batch_execute(&format!("SET pg_snowflake.plan_by_time = {way}")).unwrap();
                 let least: f64 = client.query_one("SELECT planning_time($1, $2)", &[&query, &count]).unwrap().get(0);
@@ -101,7 +97,7 @@ pub fn forms(servers: &Servers, plan: &Plan) -> Group {
     let mut group = Group::new("Planning of what analysts ask", about, rows);
     for (title, form) in FORMS {
         let of = |contender| format!("{title}, {contender}");
-        if form.contains("‹times") || form.contains("‹any") {
+        if is_list(form) {
             group.compare(&of(WAYS[0]), &of(COLUMN), "µs", Goal::AtMost(2.0));
         } else {
             let figure = |contender| group.row(&of(contender)).unwrap().figure("µs").clone();
@@ -112,8 +108,23 @@ pub fn forms(servers: &Servers, plan: &Plan) -> Group {
     group
 }
 
+/// All of them.
+pub fn cases() -> impl Iterator<Item = Case> {
+    FORMS.into_iter().map(|(title, form)| Case::new(title, |time| query(form, &time(""))))
+}
+
+/// How many times as many instructions as for a column planning may take, by the title of a form; `None` for any other title.
+pub fn goal(title: &str) -> Option<Goal> {
+    let (_, form) = FORMS.iter().find(|(known, _)| *known == title)?;
+    Some(Goal::AtMost(if is_list(form) { 2.0 } else { 1.5 }))
+}
+
+fn is_list(form: &str) -> bool {
+    form.contains("‹times") || form.contains("‹any")
+}
+
 /// The query of a form.
-pub fn query(form: &str, time: &str) -> String {
+fn query(form: &str, time: &str) -> String {
     let list = |count: u32, between: &str| {
         let literal = |n| format!("'2026-01-{:02} {:02}:{:02}+00'", 1 + n / 1440, n / 60 % 24, n % 60);
         (1..=count).map(literal).collect::<Vec<_>>().join(between)

@@ -12,22 +12,29 @@ use std::fmt::Write as _;
 /// What is planned: a title, and the query of `snowflake_timestamp(id)` and of `created_at`.
 pub struct Case {
     pub title: String,
-    pub by_id: String,
-    pub by_column: String,
+    by_id: String,
+    by_column: String,
 }
 
 impl Case {
-    fn new(title: impl Into<String>, query: impl Fn(Time) -> String) -> Self {
+    /// One of such a title, by the text of its query for a time.
+    pub fn new(title: impl Into<String>, query: impl Fn(Time) -> String) -> Self {
         Self {
             title: title.into(),
             by_id: query(|table| format!("snowflake_timestamp({table}id)")),
             by_column: query(|table| format!("{table}created_at")),
         }
     }
+
+    /// Each contender, its query, and `plan_by_time`.
+    pub fn contenders(&self) -> [(&'static str, &str, &'static str); 3] {
+        let [on, off] = WAYS;
+        [(on, &self.by_id, on), (off, &self.by_id, off), (COLUMN, &self.by_column, on)]
+    }
 }
 
 /// The time in a query, of a table: `a.`, or an empty text where there is one only.
-type Time = fn(&str) -> String;
+pub type Time = fn(&str) -> String;
 
 /// How many times as long planning may take.
 pub const GOAL: Goal = Goal::AtMost(1.3);
@@ -45,10 +52,9 @@ pub fn growth(servers: &Servers, plan: &Plan) -> Group {
         client.borrow_mut().batch_execute(&statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
     }
     let mut trials = Vec::new();
-    for Case { title, by_id, by_column, .. } in &cases {
-        for (contender, query, way) in
-            [(WAYS[0], by_id, WAYS[0]), (WAYS[1], by_id, WAYS[1]), (COLUMN, by_column, WAYS[0])]
-        {
+    for case in &cases {
+        let title = &case.title;
+        for (contender, query, way) in case.contenders() {
             let explain = format!("EXPLAIN (COSTS OFF) {query}");
             // Once for the catalogue's caches; then as often as makes a few milliseconds.
             client.borrow_mut().simple_query(&explain).unwrap();

@@ -6,7 +6,10 @@ use postgres::Client;
 use snowflake_test::check::no_errors;
 use snowflake_test::dump::{self, Dump, Format};
 use snowflake_test::query::ORDERS;
-use snowflake_test::{Cluster, Options, Stop, check, ids, value};
+use snowflake_test::{Cluster, Options, Stop, check, ids, seconds, value};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
 
 /// A server whose layout is not the default one.
 fn twitter() -> Options {
@@ -115,6 +118,90 @@ fn a_transaction_sees_one_layout() {
     transaction.commit().unwrap();
     let mut transaction = session.transaction().unwrap();
     assert!(times(&mut transaction) < before);
+}
+
+/// A session reads the record in the buffer where it found it before, as long as its page is there. Whatever happens to the record and to the buffers,
+/// each session goes on with what a new one sees: `SEED=7 CASES=1000`.
+#[test]
+fn sessions_that_stay_see_each_record_as_new_ones_do() {
+    let variable = |name: &str, default: u64| std::env::var(name).map_or(default, |value| value.parse().unwrap());
+    let (seed, cases) = (variable("SEED", 1), variable("CASES", 100));
+    let mut draw = fastrand::Rng::with_seed(seed);
+    // As few buffers as there can be, which a scan of this table takes from all else.
+    let cluster = Cluster::options().set("shared_buffers = '128kB'").start();
+    let mut changer = cluster.client();
+    let create = "CREATE TABLE large AS SELECT repeat('x', 1000) AS filler FROM generate_series(1, 500);
+        CREATE TABLE kept AS SELECT n::bigint << 36 AS id FROM generate_series(1, 1000) n;
+        ALTER TABLE kept ADD PRIMARY KEY (id); ANALYZE kept";
+    changer.batch_execute(create).unwrap();
+    // What the functions say, and what a plan reads.
+    let query = "SELECT concat_ws(' ', snowflake_database_layout(), snowflake_timestamp(1::bigint << 40), (SELECT count(*) FROM kept
+        WHERE snowflake_timestamp(id) >= '1990-01-01' AND snowflake_timestamp(id) < '2020-01-01'))";
+    let mut sessions = [cluster.client(), cluster.client()];
+    let mut seen = HashSet::new();
+    for case in 0..cases {
+        let epoch = format!("SELECT setval('_snowflake.epoch', {})", draw.i64(1..50) * 31_536_000_000_000);
+        let (change, is_transactional) = match draw.u8(0..8) {
+            0 => (epoch, true),
+            1 => (format!("ALTER SEQUENCE _snowflake.epoch RESTART; {epoch}"), true),
+            2 => ("ALTER SEQUENCE _snowflake.layout CACHE 2".to_owned(), true),
+            3 => (format!("DROP EXTENSION pg_snowflake; CREATE EXTENSION pg_snowflake; {epoch}"), true),
+            4 => ("SELECT snowflake_adopt_layout()".to_owned(), true),
+            5 => ("CHECKPOINT".to_owned(), false),
+            6 => ("VACUUM FULL large".to_owned(), false),
+            _ => ("SELECT count(filler) FROM large".to_owned(), true),
+        };
+        let change = match draw.u8(0..4) {
+            0 if is_transactional => format!("BEGIN; {change}; {query}; ROLLBACK"),
+            1 if is_transactional => format!("BEGIN; SAVEPOINT s; {change}; {query}; ROLLBACK TO s; {query}; COMMIT"),
+            2 if is_transactional => format!("BEGIN; {change}; {query}; COMMIT"),
+            _ => change,
+        };
+        changer.batch_execute(&change).unwrap_or_else(|error| panic!("SEED={seed}, {case}: {change}: {error:?}"));
+        let expected: String = value(&mut cluster.client(), query);
+        for session in sessions.iter_mut().chain([&mut changer]) {
+            assert_eq!(value::<String>(session, query), expected, "SEED={seed}, {case}: {change}");
+        }
+        seen.insert(expected);
+    }
+    assert!(seen.len() > 10, "{seen:?}");
+}
+
+/// While the record is replaced, sessions that decode see the one before or the one after.
+#[test]
+fn a_record_that_is_replaced_all_the_time_is_read_whole() {
+    let cluster = Cluster::options().set("shared_buffers = '128kB'").start();
+    let query = "SELECT extract(year FROM snowflake_timestamp(0))::integer";
+    let (is_over, started) = (AtomicBool::new(false), Instant::now());
+    let seen = cluster.sessions(4, |number, client| {
+        let mut seen = HashSet::new();
+        if number == 0 {
+            for year in (0..300).map(|n| 1970 + n % 50) {
+                let epoch = format!("setval('_snowflake.epoch', (extract(epoch FROM make_timestamptz({year}, 6, 1, 0, 0, 0)) * 1e6)::bigint)");
+                let change = match year % 3 {
+                    0 => format!("SELECT {epoch}"),
+                    1 => format!("BEGIN; ALTER SEQUENCE _snowflake.epoch RESTART; SELECT {epoch}; COMMIT"),
+                    _ => format!("BEGIN; DROP EXTENSION pg_snowflake; CREATE EXTENSION pg_snowflake; SELECT {epoch}; COMMIT"),
+                };
+                client.batch_execute(&change).unwrap_or_else(|error| panic!("{change}: {error:?}"));
+                seen.insert(value::<i32>(client, query));
+            }
+            is_over.store(true, Relaxed);
+        }
+        while number > 0 && !is_over.load(Relaxed) && started.elapsed() < seconds(120) {
+            match client.query_one(query, &[]) {
+                Ok(row) => drop(seen.insert(row.get::<_, i32>(0))),
+                // The extension was replaced between two looks at the catalog.
+                Err(error) => {
+                    let code = error.code().unwrap().code();
+                    assert!(["42883", "42P01", "55000"].contains(&code), "{error:?}");
+                }
+            }
+        }
+        seen
+    });
+    assert!(seen.iter().all(|seen| seen.len() > 5), "{seen:?}");
+    assert!(seen.iter().flatten().all(|year| (1970..2020).contains(year) || *year == 2024), "{seen:?}");
 }
 
 // Where the expression is evaluated.

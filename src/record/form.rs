@@ -7,6 +7,7 @@ use std::mem::offset_of;
 
 /// The bytes of a page.
 pub type Bytes = [u8; SIZE];
+/// The length of a page.
 const SIZE: usize = pg_sys::BLCKSZ as usize;
 
 /// The number at the start of the special space: `SEQ_MAGIC` in PostgreSQL's `commands/sequence.c`.
@@ -14,13 +15,13 @@ const MAGIC: u32 = 0x1717;
 /// Where the special space begins.
 const SPECIAL: usize = SIZE - aligned(size_of::<u32>());
 /// Where the line pointers end, and the free space begins.
-const LOWER: usize = offset_of!(PageHeaderData, pd_linp) + size_of::<ItemIdData>();
+pub const LOWER: usize = offset_of!(PageHeaderData, pd_linp) + size_of::<ItemIdData>();
 /// The length of the tuple's header, and so where its data begins.
 const HEADER: usize = aligned(offset_of!(HeapTupleHeaderData, t_bits));
 /// The length of the tuple: no byte follows `is_called`.
 const LENGTH: usize = HEADER + offset_of!(SequenceTuple, is_called) + size_of::<bool>();
 /// Where the free space ends, and the tuple begins.
-const UPPER: usize = SPECIAL - aligned(LENGTH);
+pub const UPPER: usize = SPECIAL - aligned(LENGTH);
 /// Where the tuple's data begins.
 const DATA: usize = UPPER + HEADER;
 /// How many columns it has.
@@ -50,48 +51,58 @@ pub struct SequenceTuple {
     pub is_called: bool,
 }
 
-/// The page of a sequence, which was found to have the form that one has.
-pub struct Intact<'a>(&'a mut Bytes);
+/// What a page holds before its free space, and behind it.
+pub struct Parts {
+    pub before: [u8; LOWER],
+    pub behind: [u8; SIZE - UPPER],
+}
 
-impl<'a> Intact<'a> {
-    /// `None` where the page is damaged. PostgreSQL takes one that is filled with zeros for a new page, and reads it.
-    pub fn of(page: &'a mut Bytes) -> Option<Self> {
-        let header = |field: usize| usize::from(u16::from_ne_bytes(at(page, field)));
-        let tuple = |field: usize| u16::from_ne_bytes(at(page, UPPER + field));
+impl Parts {
+    /// To be filled.
+    pub const fn new() -> Self {
+        Self { before: [0; LOWER], behind: [0; SIZE - UPPER] }
+    }
+
+    /// Those of a page.
+    pub fn of(page: &Bytes) -> Self {
+        Self { before: at(page, 0), behind: at(page, UPPER) }
+    }
+
+    /// The tuple; `None` where the page is damaged. PostgreSQL takes one that is filled with zeros for a new page, and reads it.
+    pub fn tuple(&self) -> Option<SequenceTuple> {
+        let header = |field: usize| usize::from(u16::from_ne_bytes(at(&self.before, field)));
+        let of_tuple = |field: usize| u16::from_ne_bytes(at(&self.behind, field));
+        let value = |field: usize| i64::from_ne_bytes(at(&self.behind, HEADER + field));
+        let is_called = self.behind[HEADER + offset_of!(SequenceTuple, is_called)];
         let is_intact = header(offset_of!(PageHeaderData, pd_flags)) & !(pg_sys::PD_VALID_FLAG_BITS as usize) == 0
             && header(offset_of!(PageHeaderData, pd_lower)) == LOWER
             && header(offset_of!(PageHeaderData, pd_upper)) == UPPER
             && header(offset_of!(PageHeaderData, pd_special)) == SPECIAL
             && header(offset_of!(PageHeaderData, pd_pagesize_version))
                 == SIZE | pg_sys::PG_PAGE_LAYOUT_VERSION as usize
-            && u32::from_ne_bytes(at(page, offset_of!(PageHeaderData, pd_linp))) == line_pointer()
-            && tuple(offset_of!(HeapTupleHeaderData, t_infomask2)) & pg_sys::HEAP_NATTS_MASK as u16 == COLUMNS
-            && tuple(offset_of!(HeapTupleHeaderData, t_infomask)) & pg_sys::HEAP_HASNULL as u16 == 0
-            && usize::from(page[UPPER + offset_of!(HeapTupleHeaderData, t_hoff)]) == HEADER
-            && page[DATA + offset_of!(SequenceTuple, is_called)] <= 1
-            && u32::from_ne_bytes(at(page, SPECIAL)) == MAGIC;
-        is_intact.then_some(Self(page))
-    }
-
-    /// Its tuple.
-    pub fn tuple(&self) -> SequenceTuple {
-        SequenceTuple {
-            last_value: i64::from_ne_bytes(at(self.0, DATA + offset_of!(SequenceTuple, last_value))),
-            log_cnt: i64::from_ne_bytes(at(self.0, DATA + offset_of!(SequenceTuple, log_cnt))),
-            is_called: self.0[DATA + offset_of!(SequenceTuple, is_called)] == 1,
-        }
-    }
-
-    /// Replaces its tuple, and nothing else.
-    pub fn set_tuple(self, new: SequenceTuple) {
-        let mut put = |field: usize, bytes: &[u8]| self.0[DATA + field..][..bytes.len()].copy_from_slice(bytes);
-        put(offset_of!(SequenceTuple, last_value), &new.last_value.to_ne_bytes());
-        put(offset_of!(SequenceTuple, log_cnt), &new.log_cnt.to_ne_bytes());
-        put(offset_of!(SequenceTuple, is_called), &[new.is_called.into()]);
+            && u32::from_ne_bytes(at(&self.before, offset_of!(PageHeaderData, pd_linp))) == line_pointer()
+            && of_tuple(offset_of!(HeapTupleHeaderData, t_infomask2)) & pg_sys::HEAP_NATTS_MASK as u16 == COLUMNS
+            && of_tuple(offset_of!(HeapTupleHeaderData, t_infomask)) & pg_sys::HEAP_HASNULL as u16 == 0
+            && usize::from(self.behind[offset_of!(HeapTupleHeaderData, t_hoff)]) == HEADER
+            && is_called <= 1
+            && u32::from_ne_bytes(at(&self.behind, SPECIAL - UPPER)) == MAGIC;
+        is_intact.then(|| SequenceTuple {
+            last_value: value(offset_of!(SequenceTuple, last_value)),
+            log_cnt: value(offset_of!(SequenceTuple, log_cnt)),
+            is_called: is_called == 1,
+        })
     }
 }
 
+/// Replaces the tuple of a page that is not damaged, and nothing else.
+pub fn set_tuple(page: &mut Bytes, new: SequenceTuple) {
+    let mut put = |field: usize, bytes: &[u8]| page[DATA + field..][..bytes.len()].copy_from_slice(bytes);
+    put(offset_of!(SequenceTuple, last_value), &new.last_value.to_ne_bytes());
+    put(offset_of!(SequenceTuple, log_cnt), &new.log_cnt.to_ne_bytes());
+    put(offset_of!(SequenceTuple, is_called), &[new.is_called.into()]);
+}
+
 /// So many bytes from here on. All places are constants of this file.
-fn at<const COUNT: usize>(page: &Bytes, place: usize) -> [u8; COUNT] {
-    std::array::from_fn(|index| page[place + index])
+fn at<const COUNT: usize>(bytes: &[u8], place: usize) -> [u8; COUNT] {
+    std::array::from_fn(|index| bytes[place + index])
 }

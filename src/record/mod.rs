@@ -9,7 +9,7 @@ pub mod page;
 pub mod rights;
 
 use self::form::SequenceTuple;
-use self::page::Page;
+use self::page::{Page, Place};
 use crate::errors::Error;
 use crate::errors::record::RecordError;
 use crate::postgres::{catalog, process};
@@ -18,6 +18,7 @@ use crate::shared::admission;
 use pgrx::pg_sys;
 use snowflake_core::reservation::DatabaseCopy;
 use snowflake_core::{Layout, UnixMicros};
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Relaxed};
@@ -56,6 +57,13 @@ static KNOWN: KeptLayout = KeptLayout::none();
 
 /// The sequences: reservation, layout, epoch. 0 until they are found, and again after one was dropped or changed. Of this process alone.
 static SEQUENCES: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+
+thread_local! {
+    /// Where the layout and its epoch were read. Nothing as long as the sequences are not known.
+    static PLACES: Cell<Option<[Place; 2]>> = const { Cell::new(None) };
+    /// The numbers of the layout that was read last, and what they say.
+    static LAST: Cell<Option<((i64, i64), &'static Layout)>> = const { Cell::new(None) };
+}
 
 /// The layout of this database's IDs. Ends the call with an error where it is not on record.
 #[inline]
@@ -143,6 +151,7 @@ pub fn record_layout() -> Result<(), Error> {
 /// Forgets the layout and the sequences, and withdraws this session's admission; so the next claim reads them again.
 pub fn forget() {
     KNOWN.set(None);
+    PLACES.set(None);
     SEQUENCES.iter().for_each(|sequence| sequence.store(0, Relaxed));
     admission::withdraw();
 }
@@ -155,6 +164,24 @@ pub fn forget() {
 #[inline(never)]
 pub fn read_layout() -> Result<&'static Layout, Error> {
     watch();
+    let again = || PLACES.get().and_then(|[layout, epoch]| Some((layout.read()?.last_value, epoch.read()?.last_value)));
+    let (form, epoch) = again().map_or_else(read_numbers, Ok)?;
+    let layout = match LAST.get() {
+        Some((last, layout)) if last == (form, epoch) => layout,
+        _ => {
+            let layout = Layout::from_numbers(form, epoch).ok_or(RecordError::NoRecord { form, epoch })?;
+            // Lives as long as the process. Where it is the last one again, as always, it is used again.
+            let layout = &*Box::leak(Box::new(layout));
+            LAST.set(Some(((form, epoch), layout)));
+            layout
+        }
+    };
+    KNOWN.set(Some(layout));
+    Ok(layout)
+}
+
+/// The layout's numbers, of sequences that are opened to read them.
+fn read_numbers() -> Result<(i64, i64), Error> {
     if SEQUENCES[2].load(Relaxed) == 0 {
         for (sequence, name) in SEQUENCES.iter().zip([RESERVATION, LAYOUT, EPOCH]) {
             sequence.store(find(name)?.to_u32(), Relaxed);
@@ -162,31 +189,23 @@ pub fn read_layout() -> Result<&'static Layout, Error> {
     }
     // All three before any is opened: that may find that one was dropped, and then `forget` sets the numbers to 0.
     let [_, layout, epoch] = [0, 1, 2].map(|index: usize| pg_sys::Oid::from(SEQUENCES[index].load(Relaxed)));
-    let value = |sequence| read(sequence).map(|tuple| tuple.last_value).inspect_err(|_| forget());
-    let (form, epoch) = (value(layout)?, value(epoch)?);
-    let layout = Layout::from_numbers(form, epoch).ok_or(RecordError::NoRecord { form, epoch })?;
-    let layout = kept(layout);
-    KNOWN.set(Some(layout));
-    Ok(layout)
-}
-
-/// A copy of the layout that lives as long as the process. Where the last copy is of the same layout, it is used again,
-/// so that not every transaction takes memory.
-fn kept(layout: Layout) -> &'static Layout {
-    static LAST: KeptLayout = KeptLayout::none();
-    match LAST.get() {
-        Some(last) if *last == layout => last,
-        _ => {
-            let new = Box::leak(Box::new(layout));
-            LAST.set(Some(new));
-            new
-        }
-    }
+    let value = |sequence| {
+        let page = open(sequence)?;
+        Ok::<_, Error>((page.read()?.last_value, page.place()))
+    };
+    let read = || Ok::<_, Error>([value(layout)?, value(epoch)?]);
+    let [(form, layout), (epoch, epoch_place)] = read().inspect_err(|_| forget())?;
+    // Not what was opened before this session was told of a change.
+    PLACES.set((SEQUENCES[1].load(Relaxed) != 0).then_some([layout, epoch_place]));
+    Ok((form, epoch))
 }
 
 fn read(relation: pg_sys::Oid) -> Result<SequenceTuple, Error> {
-    let page = Page::open_to_read(relation).ok_or(RecordError::NotCreated)?;
-    Ok(page.read()?)
+    Ok(open(relation)?.read()?)
+}
+
+fn open(relation: pg_sys::Oid) -> Result<Page, Error> {
+    Page::open_to_read(relation).ok_or(RecordError::NotCreated.into())
 }
 
 fn find(name: &CStr) -> Result<pg_sys::Oid, Error> {

@@ -4,16 +4,71 @@
 //! A page may be damaged at any time, also after it was opened. So its form is checked whenever it is locked to be read or written, on the
 //! very bytes that are then used.
 
-use super::form::{Bytes, Intact, SequenceTuple};
+use super::form::{self, Bytes, Parts, SequenceTuple};
 use crate::errors::record::RecordError;
 use crate::postgres::abort;
 use crate::postgres::open_relation::OpenRelation;
 use pgrx::pg_sys;
 
+#[cfg(since_pg16)]
+use pg_sys::RelFileLocator as RelFile;
+#[cfg(not(since_pg16))]
+use pg_sys::RelFileNode as RelFile;
+
 /// The page, pinned, of a sequence that is open and locked.
 pub struct Page {
+    // Dropped in this order.
+    pinned: Pinned,
     sequence: OpenRelation,
+}
+
+/// Where a page was found: its file, and the buffer that has it until PostgreSQL needs that for another page.
+#[derive(Clone, Copy)]
+pub struct Place {
+    file: RelFile,
     buffer: pg_sys::Buffer,
+}
+
+impl Place {
+    /// Reads the tuple where the page still is in its buffer; `None` where it is not, or is damaged.
+    ///
+    /// Opening the sequence takes three times as long. Without that, its file may be one that was replaced or dropped a moment ago, and of which
+    /// this session has not yet been told.
+    pub fn read(self) -> Option<SequenceTuple> {
+        // SAFETY: takes any file, and any buffer that there is. It pins the buffer where that has the page.
+        let is_there = unsafe { pg_sys::ReadRecentBuffer(self.file, pg_sys::ForkNumber::MAIN_FORKNUM, 0, self.buffer) };
+        // Made only where it is pinned: it is released when this is dropped.
+        is_there.then(|| Pinned(self)).and_then(|page| page.read())
+    }
+}
+
+/// A page that stays in its buffer until this is dropped.
+struct Pinned(Place);
+
+impl Pinned {
+    /// The tuple; `None` where the page is damaged.
+    fn read(&self) -> Option<SequenceTuple> {
+        let mut parts = Parts::new();
+        {
+            let _locked = ContentLock::take(self, Mode::Shared);
+            // SAFETY: the buffer is pinned, and locked while it is read; both parts are within it.
+            unsafe {
+                let page = pg_sys::BufferGetPage(self.0.buffer).cast::<u8>();
+                page.copy_to_nonoverlapping(parts.before.as_mut_ptr(), parts.before.len());
+                page.add(form::UPPER).copy_to_nonoverlapping(parts.behind.as_mut_ptr(), parts.behind.len());
+            }
+        }
+        parts.tuple()
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if !abort::is_under_way() {
+            // SAFETY: it was pinned for this, once, and nothing looks at it any more.
+            unsafe { pg_sys::ReleaseBuffer(self.0.buffer) };
+        }
+    }
 }
 
 impl Page {
@@ -31,9 +86,21 @@ impl Page {
     fn open(relation: pg_sys::Oid, lock: u32) -> Option<Self> {
         let sequence =
             OpenRelation::open(relation, lock).filter(|relation| relation.kind() == pg_sys::RELKIND_SEQUENCE)?;
+        let relation = sequence.as_ptr();
         // SAFETY: the relation is open, and is a sequence, which has a block 0.
-        let buffer = unsafe { pg_sys::ReadBuffer(sequence.as_ptr(), 0) };
-        Some(Self { sequence, buffer })
+        let place = unsafe {
+            #[cfg(not(since_pg16))]
+            let file = (*relation).rd_node;
+            #[cfg(since_pg16)]
+            let file = (*relation).rd_locator;
+            Place { file, buffer: pg_sys::ReadBuffer(relation, 0) }
+        };
+        Some(Self { pinned: Pinned(place), sequence })
+    }
+
+    /// Where it is.
+    pub const fn place(&self) -> Place {
+        self.pinned.0
     }
 
     /// Reads the tuple.
@@ -41,16 +108,7 @@ impl Page {
     /// # Errors
     /// Where the page is damaged.
     pub fn read(&self) -> Result<SequenceTuple, RecordError> {
-        let mut copy: Bytes = [0; size_of::<Bytes>()];
-        {
-            let _locked = ContentLock::take(self, Mode::Shared);
-            // SAFETY: the buffer is pinned, and locked while it is read; it has the length of a page.
-            unsafe {
-                let page = pg_sys::BufferGetPage(self.buffer).cast::<u8>();
-                page.copy_to_nonoverlapping(copy.as_mut_ptr(), copy.len());
-            }
-        }
-        Intact::of(&mut copy).map(|page| page.tuple()).ok_or_else(|| self.damaged())
+        self.pinned.read().ok_or_else(|| self.damaged())
     }
 
     /// Has all sessions forget what they know of the sequence, at the end of the transaction.
@@ -68,15 +126,6 @@ impl Page {
         // SAFETY: the relation is open until this page is dropped, which the change does not outlive.
         let state = unsafe { pg_sys::GenericXLogStart(self.sequence.as_ptr()) };
         Edit { page: self, state }
-    }
-}
-
-impl Drop for Page {
-    fn drop(&mut self) {
-        if !abort::is_under_way() {
-            // SAFETY: `open` has pinned it, once, and nothing looks at it any more.
-            unsafe { pg_sys::ReleaseBuffer(self.buffer) };
-        }
     }
 }
 
@@ -104,14 +153,15 @@ impl Edit<'_> {
     /// # Errors
     /// Where the page is damaged. Then `decide` is not called, and nothing is written. The page is locked no more.
     pub fn apply(mut self, decide: impl FnOnce(SequenceTuple) -> Option<SequenceTuple>) -> Result<(), RecordError> {
-        let buffer = self.page.buffer;
+        let pinned = &self.page.pinned;
         let is_intact = {
-            let _locked = ContentLock::take(self.page, Mode::Exclusive);
+            let _locked = ContentLock::take(pinned, Mode::Exclusive);
             // SAFETY: the buffer is pinned, and locked until the change is made. Generic WAL gives out a copy of the page, which nobody else
             // has, and which stays until the change is finished.
             unsafe {
-                let copy = pg_sys::GenericXLogRegisterBuffer(self.state, buffer, 0).cast::<Bytes>();
-                Intact::of(&mut *copy).map(|page| decide(page.tuple()).map(|new| page.set_tuple(new))).map(|changed| {
+                let copy = pg_sys::GenericXLogRegisterBuffer(self.state, pinned.0.buffer, 0).cast::<Bytes>();
+                let page = &mut *copy;
+                Parts::of(page).tuple().map(|old| decide(old).map(|new| form::set_tuple(page, new))).map(|changed| {
                     if changed.is_some() {
                         pg_sys::GenericXLogFinish(std::mem::replace(&mut self.state, std::ptr::null_mut()));
                     }
@@ -132,11 +182,11 @@ impl Drop for Edit<'_> {
 }
 
 /// The lock on what a page holds, until this is dropped. The page stays pinned for longer.
-struct ContentLock<'a>(&'a Page);
+struct ContentLock<'a>(&'a Pinned);
 
 impl<'a> ContentLock<'a> {
     /// Waits for the lock, which this process must not hold yet: it would wait for itself.
-    fn take(page: &'a Page, mode: Mode) -> Self {
+    fn take(page: &'a Pinned, mode: Mode) -> Self {
         lock(page, Some(mode));
         Self(page)
     }
@@ -158,19 +208,19 @@ enum Mode {
 }
 
 /// Locks what a page holds, or with `None` lets go of it. In PostgreSQL 19, `LockBuffer()` is inline in bufmgr.h, and calls these.
-fn lock(page: &Page, mode: Option<Mode>) {
+fn lock(page: &Pinned, mode: Option<Mode>) {
     let mode = mode.map(|mode| match mode {
         Mode::Shared => pg_sys::BUFFER_LOCK_SHARE,
         Mode::Exclusive => pg_sys::BUFFER_LOCK_EXCLUSIVE,
     });
-    // SAFETY: the buffer is pinned for as long as there is the page. Only `ContentLock` calls this, which locks once and unlocks once.
+    // SAFETY: the buffer is pinned for as long as there is this. Only `ContentLock` calls this, which locks once and unlocks once.
     unsafe {
         #[cfg(not(since_pg19))]
-        pg_sys::LockBuffer(page.buffer, mode.unwrap_or(pg_sys::BUFFER_LOCK_UNLOCK) as i32);
+        pg_sys::LockBuffer(page.0.buffer, mode.unwrap_or(pg_sys::BUFFER_LOCK_UNLOCK) as i32);
         #[cfg(since_pg19)]
         match mode {
-            Some(mode) => pg_sys::LockBufferInternal(page.buffer, mode),
-            None => pg_sys::UnlockBuffer(page.buffer),
+            Some(mode) => pg_sys::LockBufferInternal(page.0.buffer, mode),
+            None => pg_sys::UnlockBuffer(page.0.buffer),
         }
     }
 }

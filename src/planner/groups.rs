@@ -147,9 +147,10 @@ pub fn count<'p>(planner: Planner<'p>, table: Rel<'p>, grouping: &Grouping<'p>) 
         return Some(count.min(rows));
     }
     let ids = times::sample(planner, grouping.id.id);
-    let mut times = ids.iter().filter_map(|&id| layout.timestamp(id).ok());
-    let first = times.next()?;
-    let (first, last) = times.fold((first, first), |(first, last), time| (first.min(time), last.max(time)));
+    let valid = 0..=layout.max_id();
+    let with_time = || ids.iter().copied().filter(|id| valid.contains(id));
+    let (first, last) = (with_time().min()?, with_time().max()?);
+    let (first, last) = (layout.timestamp(first).ok()?, layout.timestamp(last).ok()?);
     // Where the query wants a part of the table, that is a part of the time as well.
     let part = if is_bounded(table, grouping.id.id) { (table.expected_rows() / rows).clamp(0.0, 1.0) } else { 1.0 };
     let in_time = |length: Micros| (last - first).0 as f64 * part / (length.0 as f64) + 1.0;

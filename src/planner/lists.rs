@@ -90,8 +90,8 @@ fn spread_in_list<'p>(
         }
         condition
     };
-    let new = conditions.iter().map(&mut spread).collect();
-    is_changed.then_some(new)
+    let new: Vec<_> = conditions.iter().map(&mut spread).collect();
+    is_changed.then(|| list(&new))
 }
 
 /// Whether an index on a time is to be read by lists. From 18 on, PostgreSQL makes a list of the comparisons in an OR where it is, and then looks at

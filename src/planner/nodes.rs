@@ -171,10 +171,11 @@ impl<'p> Expr<'p> {
         (self.tag() == NodeTag::T_List).then_some(List(Some(At(self.0.cast(), PhantomData)), PhantomData))
     }
 
-    /// Whether two expressions say the same.
+    /// Whether two expressions say the same. Mostly that is seen at once.
     pub fn says(self, other: Self) -> bool {
         // SAFETY: equal() reads two nodes.
-        unsafe { pg_sys::equal(self.as_ptr().cast(), other.as_ptr().cast()) }
+        let are_equal = || unsafe { pg_sys::equal(self.as_ptr().cast(), other.as_ptr().cast()) };
+        self == other || self.tag() == other.tag() && are_equal()
     }
 
     /// A copy of an expression, for a second place in the tree.

@@ -111,25 +111,15 @@ pub fn is_twin(index: Index<'_>) -> bool {
 pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>, are_lists_read: &dyn Fn() -> bool) {
     let other_nulls = !asked.sorted.is_empty() && wants_other_nulls(planner);
     let is_sorted = |time: &IdTime| asked.sorted.iter().any(|it| it.expression.says(time.call));
-    let compared = asked.compared.iter().filter(|time| !is_sorted(time)).map(|time| (*time, time.call));
-    let wanted: Vec<(IdTime, Expr)> =
-        asked.sorted.iter().map(|rising| (rising.time, rising.expression)).chain(compared).collect();
-    let (mut twins, reads_arrays) = (Vec::new(), OnceCell::new());
-    let wanted: Vec<Wanted> = wanted
-        .iter()
-        .map(|&(time, expression)| Wanted {
-            time,
-            ordered_by: expression,
-            derived: None,
-            followed: Followed::default(),
-        })
-        .chain(asked.derived.iter().map(|(derived, time)| Wanted {
-            time: *time,
-            ordered_by: derived.expression,
-            derived: Some(derived.clone()),
-            followed: Followed::default(),
-        }))
+    let compared = asked.compared.iter().filter(|time| !is_sorted(time)).map(|time| (*time, time.call, None));
+    let sorted = asked.sorted.iter().map(|rising| (rising.time, rising.expression, None));
+    let derived = asked.derived.iter().map(|(derived, time)| (*time, derived.expression, Some(derived.clone())));
+    let wanted: Vec<Wanted> = sorted
+        .chain(compared)
+        .chain(derived)
+        .map(|(time, ordered_by, derived)| Wanted { time, ordered_by, derived, followed: Followed::default() })
         .collect();
+    let (mut twins, reads_arrays) = (Vec::new(), OnceCell::new());
     for index in table.indexes().iter().filter(|&index| can_have_twin(index)) {
         for wanted in &wanted {
             let id = wanted.time.id.without_labels();

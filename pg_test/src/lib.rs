@@ -37,6 +37,11 @@ pub use query::{ids, value};
 
 use std::time::Duration;
 
+/// A number from the environment, for another or a longer form of a test; `None` where it is not set, or empty.
+pub fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().filter(|text| !text.is_empty()).map(|text| text.parse().unwrap())
+}
+
 /// So many milliseconds.
 pub fn millis(count: u64) -> Duration {
     Duration::from_millis(count)

@@ -5,7 +5,7 @@ use fastrand::Rng;
 use postgres::Client;
 use snowflake_test::check::refused;
 use snowflake_test::hosted::{self, DATABASE};
-use snowflake_test::{Cluster, millis, value};
+use snowflake_test::{Cluster, millis, value, variable};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -230,7 +230,7 @@ fn random_tables_in_use() {
         .unwrap_or_else(|| fastrand::u64(..));
     println!("SNOWFLAKE_TEST_SEED={seed}");
     let mut draw = Rng::with_seed(seed);
-    let tables: usize = std::env::var("TABLES").map_or(4, |tables| tables.parse().unwrap());
+    let tables = variable("TABLES").unwrap_or(4) as usize;
     for cluster in servers() {
         if !disables_copies(&mut cluster.client()) {
             cluster.client().batch_execute("ALTER ROLE owner SUPERUSER").unwrap();

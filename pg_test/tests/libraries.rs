@@ -5,7 +5,7 @@ use postgres::Client;
 use postgres::types::ToSql;
 use serde_json::{Value, json};
 use snowflake_test::packages::{program, succeeds};
-use snowflake_test::{Cluster, draws};
+use snowflake_test::{Cluster, draws, variable};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -280,7 +280,7 @@ fn compare(mut command: Command, cases: &[Value]) {
 
 #[test]
 fn answers_are_those_of_the_library() {
-    let seed = std::env::var("SEED").map_or(30, |seed| seed.parse().unwrap());
+    let seed = variable("SEED").unwrap_or(30);
     let cases = cases(seed, 300, 40);
     // Neither do all fail, nor none.
     for call in ["decode", "encode", "from_text", "layout"] {

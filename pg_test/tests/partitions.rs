@@ -3,7 +3,7 @@
 
 use postgres::Client;
 use snowflake_test::check::{self, refused};
-use snowflake_test::{Cluster, value};
+use snowflake_test::{Cluster, value, variable};
 
 /// Each waits for the session before it, sees the partitions that it made, and makes the rest.
 #[test]
@@ -217,7 +217,7 @@ fn on_a_standby() {
 /// is younger than the retention.
 #[test]
 fn random_calls_by_a_clock_that_moves() {
-    let seed: u64 = std::env::var("SEED").map_or(30, |seed| seed.parse().unwrap());
+    let seed = variable("SEED").unwrap_or(30);
     let mut draw = fastrand::Rng::with_seed(seed);
     let cluster = Cluster::options().with_clock().set("pg_snowflake.max_jump = '1000d'").start();
     let mut client = cluster.client();

@@ -8,7 +8,6 @@ use super::state::{Index, Planner};
 use crate::postgres::time::timestamptz;
 use crate::postgres::{abort, catalog, foreign, value};
 use pg_sys::VariableStatData;
-use pgrx::PgMemoryContexts;
 use pgrx::array::RawArray;
 use pgrx::prelude::*;
 use snowflake_core::Layout;
@@ -347,19 +346,13 @@ impl StatisticsRow {
     }
 
     fn tuple<'p>(mut self, _: Planner<'p>) -> Option<At<'p, pg_sys::HeapTupleData>> {
-        thread_local! {
-            /// The columns of the catalog, which nobody can change. To ask for them takes a third of the time of all else here.
-            static COLUMNS: Cell<pg_sys::TupleDesc> = const { Cell::new(std::ptr::null_mut()) };
-        }
-        // SAFETY: a new row of the catalog, with values of all of its columns, of which the copy lives as long as the process.
+        // SAFETY: a new row of the catalog, with values of all of its columns. Nobody can change the columns of a catalog, so it needs no lock,
+        // which would take longer than all else here.
         unsafe {
-            if COLUMNS.get().is_null() {
-                let relation = pg_sys::RelationIdGetRelation(pg_sys::StatisticRelationId);
-                let copy = |_: &mut _| pg_sys::CreateTupleDescCopy((*relation).rd_att);
-                COLUMNS.set(PgMemoryContexts::TopMemoryContext.switch_to(copy));
-                pg_sys::RelationClose(relation);
-            }
-            At::new(pg_sys::heap_form_tuple(COLUMNS.get(), self.values.as_mut_ptr(), self.nulls.as_mut_ptr()))
+            let relation = pg_sys::RelationIdGetRelation(pg_sys::StatisticRelationId);
+            let tuple = pg_sys::heap_form_tuple((*relation).rd_att, self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
+            pg_sys::RelationClose(relation);
+            At::new(tuple)
         }
     }
 }

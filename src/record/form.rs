@@ -15,7 +15,7 @@ const MAGIC: u32 = 0x1717;
 /// Where the special space begins.
 const SPECIAL: usize = SIZE - aligned(size_of::<u32>());
 /// Where the line pointers end, and the free space begins.
-pub const LOWER: usize = offset_of!(PageHeaderData, pd_linp) + size_of::<ItemIdData>();
+const LOWER: usize = offset_of!(PageHeaderData, pd_linp) + size_of::<ItemIdData>();
 /// The length of the tuple's header, and so where its data begins.
 const HEADER: usize = aligned(offset_of!(HeapTupleHeaderData, t_bits));
 /// The length of the tuple: no byte follows `is_called`.

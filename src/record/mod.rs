@@ -194,9 +194,9 @@ fn read_numbers() -> Result<(i64, i64), Error> {
         Ok::<_, Error>((page.read()?.last_value, page.place()))
     };
     let read = || Ok::<_, Error>([value(layout)?, value(epoch)?]);
-    let [(form, layout), (epoch, epoch_place)] = read().inspect_err(|_| forget())?;
-    // Not what was opened before this session was told of a change.
-    PLACES.set((SEQUENCES[1].load(Relaxed) != 0).then_some([layout, epoch_place]));
+    let [(form, place), (epoch, place_of_epoch)] = read().inspect_err(|_| forget())?;
+    // Unless `forget` was called meanwhile: opening one tells this session of changes, also of what it has just read.
+    PLACES.set((SEQUENCES[1].load(Relaxed) != 0).then_some([place, place_of_epoch]));
     Ok((form, epoch))
 }
 

@@ -4,13 +4,12 @@
 //! * `SEED=1`: which is the first
 
 use super::round::{Calls, Round, there_and_back};
-use crate::planner::number;
 use fastrand::Rng;
-use snowflake_test::Cluster;
+use snowflake_test::{Cluster, variable};
 
 #[test]
 fn random_schemas_move_in_and_out() {
-    let (count, first) = (number("SCHEMA_COUNT").unwrap_or(5), number("SEED").unwrap_or(1));
+    let (count, first) = (variable("SCHEMA_COUNT").unwrap_or(5), variable("SEED").unwrap_or(1));
     let cluster = Cluster::options().start();
     cluster.client().batch_execute("CREATE ROLE reader; CREATE ROLE third").unwrap();
     let mut all = Round::default();

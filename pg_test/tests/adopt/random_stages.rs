@@ -7,10 +7,9 @@
 use super::schema::{difference, rows, schema};
 use super::staged::{call, load_staged_in, make_indexes_in};
 use super::staged_kept::comparable;
-use crate::planner::number;
 use fastrand::Rng;
 use postgres::Client;
-use snowflake_test::{Cluster, value};
+use snowflake_test::{Cluster, value, variable};
 
 /// A table, as statements write it: its name, its key, the key's type, and the columns that refer to keys.
 #[derive(Debug)]
@@ -180,7 +179,7 @@ impl Sitting {
 
 #[test]
 fn random_tables_move_in_stages() {
-    let (count, first) = (number("SCHEMA_COUNT").unwrap_or(2), number("SEED").unwrap_or(1));
+    let (count, first) = (variable("SCHEMA_COUNT").unwrap_or(2), variable("SEED").unwrap_or(1));
     let cluster = Cluster::options().start();
     cluster.client().batch_execute("CREATE ROLE reader").unwrap();
     for seed in first..first + count {

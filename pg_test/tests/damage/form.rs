@@ -5,7 +5,7 @@
 
 use postgres::Client;
 use snowflake_test::check::refused;
-use snowflake_test::{Cluster, Installation, Stop};
+use snowflake_test::{Cluster, Installation, Stop, variable};
 use std::fs::{self, File};
 use std::path::PathBuf;
 
@@ -222,8 +222,7 @@ fn so_it_is_with_the_layout() {
 /// One to three bits anywhere but in the tuple's data: `SEED=7 CASES=200`.
 #[test]
 fn bits_that_flip_do_no_harm() {
-    let variable = |name: &str, default: u64| std::env::var(name).map_or(default, |value| value.parse().unwrap());
-    let (seed, count) = (variable("SEED", 1), variable("CASES", 60));
+    let (seed, count) = (variable("SEED").unwrap_or(1), variable("CASES").unwrap_or(60));
     let mut draw = fastrand::Rng::with_seed(seed);
     let cluster = cluster(true);
     // The page as it is, but for those bits.

@@ -7,7 +7,7 @@ use snowflake_test::load::End;
 use snowflake_test::programs::{continue_process, stop_process};
 use snowflake_test::query::value;
 use snowflake_test::registries::{Kind, Server};
-use snowflake_test::{Cluster, Installation, Stop, ids, millis, seconds};
+use snowflake_test::{Cluster, Installation, Stop, ids, millis, seconds, variable};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::thread;
@@ -107,16 +107,11 @@ fn numbers_are_unique_over_servers_and_rise_on_each(kind: Kind) {
     }
 }
 
-/// A number from the environment, for a longer form of a test.
-fn variable(name: &str, usual: usize) -> usize {
-    std::env::var(name).map_or(usual, |text| text.parse().unwrap())
-}
-
 /// Ranges are too small for what is taken, so all servers ask for one after the other. Meanwhile, each uses a tag of its own for the
 /// first time, and raises the busy one. SERVERS=8 SECONDS=40 is a longer form.
 fn servers_that_use_one_tag_as_fast_as_they_can_share_it(kind: Kind) {
     let registry = registry(kind);
-    let servers: Vec<Cluster> = (0..variable("SERVERS", 3)).map(|_| server(&registry)).collect();
+    let servers: Vec<Cluster> = (0..variable("SERVERS").unwrap_or(3)).map(|_| server(&registry)).collect();
     create(&servers[0], ", largest_range => 100");
     let done = AtomicBool::new(false);
     let lists: Vec<Vec<i64>> = thread::scope(|scope| {
@@ -137,7 +132,7 @@ fn servers_that_use_one_tag_as_fast_as_they_can_share_it(kind: Kind) {
             assert_eq!(value::<i64>(&mut cluster.client(), &calm), 2);
             cluster.client().batch_execute("SELECT snowflake_segment_raise('orders', 100)").unwrap();
         }
-        thread::sleep(seconds(variable("SECONDS", 6) as u64));
+        thread::sleep(seconds(variable("SECONDS").unwrap_or(6)));
         done.store(true, SeqCst);
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });

@@ -32,19 +32,14 @@ mod work;
 
 use compare::Outcome;
 use generator::Generator;
-use snowflake_test::Cluster;
+use snowflake_test::{Cluster, variable};
 use std::collections::BTreeMap;
-use std::env;
 use tables::Schema;
-
-pub fn number(name: &str) -> Option<u64> {
-    env::var(name).ok().filter(|text| !text.is_empty()).map(|text| text.parse().unwrap())
-}
 
 #[test]
 fn the_same_rows() {
-    let (queries, seed, only) = (number("QUERIES").unwrap_or(1000), number("SEED").unwrap_or(1), number("ONLY"));
-    let failures = number("FAILURES").unwrap_or(1);
+    let (queries, seed, only) = (variable("QUERIES").unwrap_or(1000), variable("SEED").unwrap_or(1), variable("ONLY"));
+    let failures = variable("FAILURES").unwrap_or(1);
     let cluster = Cluster::options().set("autovacuum = off").set("max_worker_processes = 32").start();
     let mut client = cluster.client();
     let schema = Schema::create(&mut client, seed);

@@ -22,13 +22,12 @@ mod queries;
 mod tables;
 mod truth;
 
-use super::number;
 use draft::Draft;
 use fastrand::Rng;
 use judge::Verdict;
 use postgres::Client;
-use snowflake_test::Cluster;
 use snowflake_test::check::wait_for;
+use snowflake_test::{Cluster, variable};
 use std::collections::BTreeMap;
 use std::env;
 use tables::Schema;
@@ -106,8 +105,8 @@ impl Tables {
 
 #[test]
 fn the_same_work() {
-    let (queries, seed, only) = (number("QUERIES").unwrap_or(300), number("SEED").unwrap_or(1), number("ONLY"));
-    let failures = number("FAILURES").unwrap_or(1);
+    let (queries, seed, only) = (variable("QUERIES").unwrap_or(300), variable("SEED").unwrap_or(1), variable("ONLY"));
+    let failures = variable("FAILURES").unwrap_or(1);
     // To test the test: it finds nothing then.
     let off_only = env::var_os("OFF_ONLY").is_some();
     let cluster = cluster();

@@ -3,11 +3,11 @@
 //!
 //! `QUERIES`, `SEED`, `ONLY` and `FAILURES` are as for [`super::the_same_work`], with 150 by default.
 
-use super::super::number;
 use super::draft::Draft;
 use super::tables::TENANTS;
 use super::{Tables, Way, cluster, generator, session_after};
 use postgres::{Client, SimpleQueryMessage};
+use snowflake_test::variable;
 
 /// Numbers that must be equal: what they are of, and the queries for them.
 struct Claim {
@@ -151,8 +151,8 @@ fn check(client: &mut Client, claim: &Claim) -> Result<i64, String> {
 
 #[test]
 fn a_condition_is_the_same_in_where_and_in_select() {
-    let (queries, seed, only) = (number("QUERIES").unwrap_or(150), number("SEED").unwrap_or(1), number("ONLY"));
-    let failures = number("FAILURES").unwrap_or(1);
+    let (queries, seed, only) = (variable("QUERIES").unwrap_or(150), variable("SEED").unwrap_or(1), variable("ONLY"));
+    let failures = variable("FAILURES").unwrap_or(1);
     let cluster = cluster();
     let mut client = cluster.client();
     let mut tables = Tables { schema: None, seed };

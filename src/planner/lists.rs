@@ -1,13 +1,13 @@
 //! `created_at IN (…)`: each of the times is a range of IDs of its own. A table is read by [one after the other](super::elements) where it can be.
-//! Elsewhere the list becomes an OR, as PostgreSQL makes one scan of each alternative; and a list again, where it is evaluated for each row.
+//! Elsewhere the list becomes an OR, as PostgreSQL makes one scan of each alternative; and a list [again](super::gathered), where it is evaluated for
+//! each row.
 
-use super::nodes::{At, Expr, List, list, made};
+use super::nodes::{At, Expr, List, list};
 use super::operators::{self, EQUAL_TIMES};
 use super::state::{Planner, Rel};
-use super::{join_tree, rising};
-use crate::postgres::value;
+use super::{gathered, join_tree, rising};
 use pg_sys::{BoolExpr, BoolExprType, Node, Oid, ScalarArrayOpExpr};
-use pgrx::pg_sys::{self, NodeTag};
+use pgrx::pg_sys;
 
 /// The longest list that becomes an OR. Each alternative takes time when the query is planned.
 const LONGEST: usize = 100;
@@ -62,6 +62,7 @@ impl<'p> Listed<'p> {
 /// this table. Those that the table is to be read by [one after the other](super::elements) stay; and where it `gathers`, an OR becomes such a list.
 pub fn spread<'p>(planner: Planner<'p>, table: Rel<'p>, gathers: bool, stays: &dyn Fn(Expr<'p>) -> bool) {
     for part in join_tree::parts(planner) {
+        gathered::expect(planner, table, part.conditions().iter());
         part.change(|conditions| spread_in_list(planner, conditions, table.number(), gathers, stays));
     }
 }
@@ -77,7 +78,7 @@ fn spread_in_list<'p>(
     let mut is_changed = false;
     let mut spread = |condition: Expr<'p>| {
         if let Some(combination) = condition.cast::<BoolExpr>() {
-            if gathers && let Some(list) = gathered(condition).filter(|&list| stays(list)) {
+            if gathers && let Some(list) = gathered::whole(condition).filter(|&list| stays(list)) {
                 is_changed = true;
                 return list;
             }
@@ -102,7 +103,7 @@ pub fn are_read(planner: Planner<'_>, is_excluded_later: bool) -> bool {
     let (mut stays, mut is_apart) = (false, false);
     for condition in join_tree::parts(planner).into_iter().flat_map(|part| part.conditions().iter()) {
         match condition.cast::<BoolExpr>() {
-            Some(_) if !planner.rechecks_rows() && Gathered::read(condition).is_some() => stays = true,
+            Some(_) if !planner.rechecks_rows() && gathered::whole(condition).is_some() => stays = true,
             Some(combination) => is_apart |= combination.args().iter().any(compares_times),
             None => match Listed::read(planner, condition) {
                 Some(list) if planner.rechecks_rows() && !list.is_long() => is_apart = true,
@@ -217,57 +218,4 @@ fn elements_of<'p>(planner: Planner<'p>, array: Expr<'p>) -> Option<Vec<Expr<'p>
     let array = array.cast::<pg_sys::ArrayExpr>().filter(|array| !array.is_of_arrays())?;
     let is_plain = |one: Expr<'_>| !one.has_subplan() && !one.is_volatile();
     array.elements().iter().all(is_plain).then(|| array.elements().iter().map(Expr::copy).collect())
-}
-
-/// An OR of comparisons of one time with constants, as PostgreSQL makes of a list, and a list of it.
-struct Gathered<'p> {
-    operator: Oid,
-    time: Expr<'p>,
-    /// The type of the constants.
-    of_type: Oid,
-    constants: Vec<pg_sys::Datum>,
-}
-
-impl<'p> Gathered<'p> {
-    /// Reads a condition; `None` where it is something else.
-    fn read(condition: Expr<'p>) -> Option<Self> {
-        let alternatives = condition.cast::<BoolExpr>().filter(|it| it.boolop() == BoolExprType::OR_EXPR)?.args();
-        let mut all: Option<Self> = None;
-        for alternative in alternatives.iter() {
-            let comparison = alternative.cast::<pg_sys::OpExpr>()?;
-            let (operator, mut sides) = (comparison.opno(), comparison.args().iter());
-            let (time, constant) = (sides.next()?, sides.next()?.cast::<pg_sys::Const>()?);
-            if !operators::is_equality(operator) || constant.constisnull() {
-                return None;
-            }
-            let of_type = constant.consttype();
-            let all = all.get_or_insert(Self { operator, time, of_type, constants: Vec::new() });
-            if all.operator != operator || all.of_type != of_type || !all.time.says(time) {
-                return None;
-            }
-            all.constants.push(constant.constvalue());
-        }
-        all
-    }
-
-    fn list(self) -> Expr<'p> {
-        let (none, array) = (pg_sys::InvalidOid, value::array_of(self.of_type, self.constants));
-        // SAFETY: these make new nodes. The array is of the type, and the operator, by which the time is compared already, takes its elements.
-        unsafe {
-            let array_type = pg_sys::get_array_type(self.of_type);
-            let array = pg_sys::makeConst(array_type, -1, none, -1, array, false, false);
-            let new = pgrx::PgBox::<ScalarArrayOpExpr>::alloc_node(NodeTag::T_ScalarArrayOpExpr).into_pg();
-            (*new).opno = self.operator;
-            (*new).opfuncid = pg_sys::get_opcode(self.operator);
-            (*new).useOr = true;
-            (*new).args = list(&[self.time.copy(), made(array)]).as_ptr();
-            (*new).location = -1;
-            made(new)
-        }
-    }
-}
-
-/// The list that a condition was made of: of an OR of comparisons of one time with constants. `None` where it is none.
-pub fn gathered(condition: Expr<'_>) -> Option<Expr<'_>> {
-    Gathered::read(condition).map(Gathered::list)
 }

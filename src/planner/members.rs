@@ -7,7 +7,7 @@ use super::nodes::{Expr, List, made};
 use super::remembered::{Remembered, RememberedBy, remember, remembered};
 use super::state::{MemberPlace, Planner, Rel, Restriction};
 use super::statistics::Expressions;
-use super::{elements, lists, versions};
+use super::{elements, gathered, lists, versions};
 use pg_sys::RestrictInfo;
 use pgrx::prelude::*;
 use std::ffi::CString;
@@ -187,6 +187,7 @@ pub fn with_alternatives<'p>(
     conditions: List<'p, RestrictInfo>,
     is_excluded_later: bool,
 ) -> List<'p, RestrictInfo> {
+    gathered::expect(planner, member, conditions.iter().map(|one| one.clause()));
     if !conditions.iter().any(|one| lists::has_any(one.clause())) {
         return conditions;
     }

@@ -5,7 +5,7 @@
 //!
 //! Where to look: an index as one on the time, [`twins`], and its conditions, [`clauses`]; what a query says of times, [`rising`]; partitions,
 //! children and UNION ALL, [`wholes`] and [`members`]; bounds of one comparison, [`bounds`]; conditions that are rewritten, [`comparisons`]; what is made of a time, [`derived`]; forms that are other comparisons, [`written`];
-//! IN, [`elements`] and [`lists`]; partial indexes, [`predicates`]; indexes that cannot be the best, [`outdone`]; filters, [`filters`]; statistics, [`statistics`], [`times`] and [`groups`]; PostgreSQL's nodes
+//! IN, [`elements`], [`lists`] and [`gathered`]; partial indexes, [`predicates`]; indexes that cannot be the best, [`outdone`]; filters, [`filters`]; statistics, [`statistics`], [`times`] and [`groups`]; PostgreSQL's nodes
 //! as safe types, [`nodes`] and [`state`]; what differs between majors, [`versions`].
 //!
 //! The hooks run for every query of a session that has the library loaded. For a query without our functions they only look at
@@ -18,6 +18,7 @@ mod derived;
 mod elements;
 mod filters;
 mod functions;
+mod gathered;
 mod groups;
 mod join_tree;
 mod lists;
@@ -226,7 +227,11 @@ unsafe extern "C-unwind" fn on_statistics(
     let call = HookCall::begin();
     // SAFETY: PostgreSQL calls this for its state of a query, and what it asks about. What was set as this hook is called with the arguments of this hook.
     unsafe {
-        if call.lend(root).is_some_and(|planner| statistics::supply(&call, planner, index, column, data)) {
+        let supply = |planner| {
+            gathered::price(planner);
+            statistics::supply(&call, planner, index, column, data)
+        };
+        if call.lend(root).is_some_and(supply) {
             return true;
         }
         match PREVIOUS_STATISTICS_HOOK.get() {

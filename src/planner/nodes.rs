@@ -145,6 +145,13 @@ impl<'p, T: Tagged> At<'p, T> {
     }
 }
 
+impl<'p> At<'p, pg_sys::Path> {
+    /// The path as one over an index; `None` where it is another one.
+    pub fn over_index(self) -> Option<At<'p, pg_sys::IndexPath>> {
+        (self.tag() == NodeTag::T_IndexPath).then_some(At(self.0.cast(), PhantomData))
+    }
+}
+
 /// What PostgreSQL tells of an expression.
 macro_rules! told {
     ($($(#[$doc:meta])* fn $name:ident() -> $result:ty = $function:ident;)+) => {

@@ -21,6 +21,8 @@ pub enum RememberedBy {
     Index(usize, u32, u32),
     /// A condition, by the state, and its expression.
     Condition(usize, usize),
+    /// A query, by its state.
+    Query(usize),
 }
 
 impl RememberedBy {
@@ -32,6 +34,11 @@ impl RememberedBy {
     /// A condition of the query.
     pub fn condition(planner: Planner<'_>, expression: Expr<'_>) -> Self {
         Self::Condition(planner.as_ptr().addr(), expression.as_ptr().addr())
+    }
+
+    /// The query itself.
+    pub fn query(planner: Planner<'_>) -> Self {
+        Self::Query(planner.as_ptr().addr())
     }
 }
 

@@ -76,6 +76,21 @@ macro_rules! sets {
     };
 }
 
+/// Has PostgreSQL estimate what something costs, and note it there.
+macro_rules! costs {
+    ($($(#[$doc:meta])* fn $name:ident($planner:ident, $what:ident: $type:ty $(, $more:ident: $type_of_more:ty)?) = $estimate:expr;)+) => {
+        $(
+            $(#[$doc])*
+            pub fn $name(self, $what: $type $(, $more: $type_of_more)?) {
+                let ($planner, $what) = (self.as_ptr(), $what.as_ptr());
+                $(let $more = $more.as_ptr();)?
+                // SAFETY: what the query has, and the function sets no more than what it costs.
+                unsafe { $estimate }
+            }
+        )+
+    };
+}
+
 impl<'p> Planner<'p> {
     numbered! {
         /// The table that has this number in the query.
@@ -279,10 +294,13 @@ impl<'p> Planner<'p> {
         (rows, column.copy())
     }
 
-    /// Has PostgreSQL estimate what a path over an index costs that is read once.
-    pub fn estimate(self, path: At<'p, pg_sys::IndexPath>) {
-        // SAFETY: a path of a table of the query.
-        unsafe { pg_sys::cost_index(path.as_ptr(), self.as_ptr(), 1.0, false) };
+    costs! {
+        /// What a path over an index costs that is read once.
+        fn estimate(planner, path: At<'p, pg_sys::IndexPath>) = pg_sys::cost_index(path, planner, 1.0, false);
+
+        /// What a condition costs that is evaluated as something else.
+        fn price(planner, condition: Restriction<'p>, evaluated: Expr<'p>) =
+            pg_sys::cost_qual_eval_node(&raw mut (*condition).eval_cost, evaluated, planner);
     }
 
     /// Adds a path to a table that reads it by a path over an index, which is estimated for all of it, for each of so many rows of a function: by a

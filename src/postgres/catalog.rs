@@ -98,18 +98,24 @@ texts! {
     fn quoted_name(schema: &CStr, name: &CStr) = pg_sys::quote_qualified_identifier(schema.as_ptr(), name.as_ptr());
 }
 
-/// The schema with this name.
-pub fn schema_named(name: &CStr) -> Option<pg_sys::Oid> {
-    // SAFETY: the name is NUL-terminated. Where there is no such schema, this returns 0.
-    let found = unsafe { pg_sys::get_namespace_oid(name.as_ptr(), true) };
-    (found != pg_sys::InvalidOid).then_some(found)
+/// Functions that look up the OID of what has a name; `None` where there is none.
+macro_rules! named {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) = $found:expr;)*) => {$(
+        $(#[$doc])*
+        pub fn $name($($argument: $type),*) -> Option<pg_sys::Oid> {
+            // SAFETY: the name is NUL-terminated. Where there is nothing, these return 0.
+            let found = unsafe { $found };
+            (found != pg_sys::InvalidOid).then_some(found)
+        }
+    )*};
 }
 
-/// The relation with this name in a schema.
-pub fn relation_named(schema: pg_sys::Oid, name: &CStr) -> Option<pg_sys::Oid> {
-    // SAFETY: the name is NUL-terminated. Where there is no such relation, this returns 0.
-    let found = unsafe { pg_sys::get_relname_relid(name.as_ptr(), schema) };
-    (found != pg_sys::InvalidOid).then_some(found)
+named! {
+    /// The schema with this name.
+    fn schema_named(name: &CStr) = pg_sys::get_namespace_oid(name.as_ptr(), true);
+
+    /// The relation with this name in a schema.
+    fn relation_named(schema: pg_sys::Oid, name: &CStr) = pg_sys::get_relname_relid(name.as_ptr(), schema);
 }
 
 /// Functions that look something up by OIDs and numbers.

@@ -88,4 +88,12 @@ fn a_volatile_function_is_called_for_every_row() {
         let found: i64 = value(&mut client, &format!("SELECT count(*) FROM timed WHERE {condition}"));
         assert_eq!(found, 50, "{condition}");
     }
+    // Not one list, for which it is called once.
+    let twice = "(turn() = '2026-01-01' OR turn() = '-infinity')";
+    for scan in ["enable_seqscan", "enable_indexscan"] {
+        client.batch_execute(&format!("RESET ALL; SET {scan} = off")).unwrap();
+        let query = format!("SELECT count(*) FROM timed WHERE snowflake_timestamp(id) > '2026-01-01' AND {twice}");
+        let found: i64 = value(&mut client, &query);
+        assert_eq!(found, 0, "{scan}");
+    }
 }

@@ -137,6 +137,43 @@ fn in_with_a_list_asks_the_key() {
     ));
 }
 
+/// A list within an OR becomes an OR, too. All rows cost what they do with the list: so those of a small table are read once, and not by each value.
+#[test]
+fn small_tables_are_not_asked_for_each_value() {
+    let parts: String = ["r", "r_column"]
+        .iter()
+        .flat_map(|table| (0..8).map(move |part| (table, part)))
+        .map(|(table, part)| {
+            let values = format!("FOR VALUES WITH (MODULUS 8, REMAINDER {part})");
+            format!("CREATE TABLE {table}_{part} PARTITION OF {table} {values};")
+        })
+        .collect();
+    let tables = format!(
+        "CREATE TABLE r (id bigint NOT NULL, tenant integer, n integer) PARTITION BY HASH (n); \
+         CREATE TABLE r_column (id bigint NOT NULL, tenant integer, n integer, created_at timestamptz NOT NULL) \
+         PARTITION BY HASH (n); {parts} \
+         INSERT INTO r TABLE made LIMIT 6000; \
+         INSERT INTO r_column SELECT id, tenant, n, snowflake_timestamp(id) FROM r; \
+         CREATE INDEX ON r (snowflake_timestamp(id)); CREATE INDEX ON r (n, id); \
+         CREATE INDEX ON r_column (created_at); CREATE INDEX ON r_column (n, id)"
+    );
+    let mut case = Case::new(&[&tables]);
+    case.client.batch_execute("SET random_page_cost = 1.1").unwrap();
+    let times: Vec<_> = (0..21).map(|hour| format!("'2026-01-01 {hour:02}:00:09'")).collect();
+    let list = times.join(", ");
+    let newest = "r.id >= snowflake_min_id('2026-01-02 19:11')";
+    for condition in [
+        format!("‹t› IN ({list}) OR {newest}"),
+        format!("{newest} OR ‹t› IN ({list})"),
+        format!("r.tenant = 3 AND ‹t› IN ({list}) OR {newest}"),
+        format!("(‹t› IN ({list}) OR {newest}) AND r.tenant < 9"),
+    ] {
+        case.does_no_more(&format!("SELECT r.n FROM ‹r› WHERE {condition}"));
+        case.does_no_more(&format!("SELECT r.n, r.tenant FROM ‹r› WHERE {condition}"));
+        case.does_no_more(&format!("SELECT r.n FROM ‹r› WHERE {condition} FOR UPDATE"));
+    }
+}
+
 /// B: what an equality returns is few rows, however many a range would.
 #[test]
 fn a_join_by_equal_times_asks_the_key_for_each_row() {

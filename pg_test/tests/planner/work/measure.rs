@@ -11,6 +11,8 @@ pub struct Work {
     pub rows: f64,
     /// Scans that a Merge Append began.
     pub merged: f64,
+    /// The rows and pages of those that had to be sorted first.
+    pub sorted_to_merge: (f64, f64),
     /// What the planner had estimated.
     pub cost: f64,
 }
@@ -34,11 +36,10 @@ impl Work {
     pub fn of(explained: &str) -> Self {
         let explained: Value = serde_json::from_str(explained).unwrap();
         let plan = &explained[0]["Plan"];
-        let (mut rows, mut merged) = (0.0, 0.0);
-        add(plan, false, &mut rows, &mut merged);
-        let pages = number(plan, "Shared Hit Blocks") + number(plan, "Shared Read Blocks");
         // With EXECUTE or triggers, too, all is below the first node.
-        Self { pages, rows, merged, cost: number(plan, "Total Cost") }
+        let mut work = Self { pages: pages(plan), cost: number(plan, "Total Cost"), ..Self::default() };
+        work.add(plan, false);
+        work
     }
 
     /// In pages.
@@ -55,36 +56,45 @@ impl Work {
     pub fn exceeds(&self, other: &Self) -> bool {
         self.total() > FACTOR * other.total() + SLACK
     }
+
+    /// Adds the rows of a node and of those below it, and the scans that are merged. Counts are averages of the node's loops.
+    fn add(&mut self, node: &Value, is_merged: bool) {
+        let (returned, loops) = (number(node, "Actual Rows"), number(node, "Actual Loops"));
+        let removed: f64 = ["Rows Removed by Filter", "Rows Removed by Index Recheck", "Rows Removed by Join Filter"]
+            .iter()
+            .map(|field| number(node, field))
+            .sum();
+        let kind = node["Node Type"].as_str().unwrap_or_default();
+        self.rows += match kind {
+            // Its rows are counted where they are fetched.
+            "Bitmap Index Scan" => 0.0,
+            // What was kept is cheap, but not free where it is read again and again.
+            "Materialize" => returned * (loops - 1.0).max(0.0),
+            _ if node["Relation Name"].is_string() && kind != "ModifyTable" || kind == "CTE Scan" => {
+                (returned + removed) * loops
+            }
+            _ => removed * loops,
+        };
+        if is_merged && node["Relation Name"].is_string() {
+            self.merged += loops;
+        }
+        let before = self.rows;
+        for below in node["Plans"].as_array().into_iter().flatten() {
+            self.add(below, is_merged || kind == "Merge Append");
+        }
+        if is_merged && kind == "Sort" {
+            self.sorted_to_merge.0 += self.rows - before;
+            self.sorted_to_merge.1 += pages(node);
+        }
+    }
 }
 
 fn number(node: &Value, field: &str) -> f64 {
     node[field].as_f64().unwrap_or(0.0)
 }
 
-/// Adds the rows of a node and of those below it, and the scans that are merged. Counts are averages of the node's loops.
-fn add(node: &Value, is_merged: bool, rows: &mut f64, merged: &mut f64) {
-    let (returned, loops) = (number(node, "Actual Rows"), number(node, "Actual Loops"));
-    let removed: f64 = ["Rows Removed by Filter", "Rows Removed by Index Recheck", "Rows Removed by Join Filter"]
-        .iter()
-        .map(|field| number(node, field))
-        .sum();
-    let kind = node["Node Type"].as_str().unwrap_or_default();
-    *rows += match kind {
-        // Its rows are counted where they are fetched.
-        "Bitmap Index Scan" => 0.0,
-        // What was kept is cheap, but not free where it is read again and again.
-        "Materialize" => returned * (loops - 1.0).max(0.0),
-        _ if node["Relation Name"].is_string() && kind != "ModifyTable" || kind == "CTE Scan" => {
-            (returned + removed) * loops
-        }
-        _ => removed * loops,
-    };
-    if is_merged && node["Relation Name"].is_string() {
-        *merged += loops;
-    }
-    for below in node["Plans"].as_array().into_iter().flatten() {
-        add(below, is_merged || kind == "Merge Append", rows, merged);
-    }
+fn pages(node: &Value) -> f64 {
+    number(node, "Shared Hit Blocks") + number(node, "Shared Read Blocks")
 }
 
 #[test]

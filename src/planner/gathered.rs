@@ -11,7 +11,7 @@ use super::state::{Planner, Rel};
 use crate::postgres::value;
 use pg_sys::{BoolExpr, BoolExprType, Oid, ScalarArrayOpExpr};
 use pgrx::pg_sys::{self, NodeTag};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// PostgreSQL's `MIN_ARRAY_SIZE_FOR_HASHED_SAOP`.
 const LEAST_HASHED: usize = 9;
@@ -124,8 +124,34 @@ impl<'p> WithLists<'p> {
     }
 }
 
+thread_local! {
+    /// How many tables are noted, of all queries that are being planned. Mostly there is none, and PostgreSQL asks for statistics often.
+    static NOTED: Cell<usize> = const { Cell::new(0) };
+}
+
 /// Tables of a query whose conditions may have ORs, and are to be priced when the planner has all of them.
+#[derive(Default)]
 struct Unpriced<'p>(RefCell<Vec<Rel<'p>>>);
+
+impl<'p> Unpriced<'p> {
+    fn note(&self, table: Rel<'p>) {
+        self.0.borrow_mut().push(table);
+        NOTED.set(NOTED.get() + 1);
+    }
+
+    fn take(&self) -> Vec<Rel<'p>> {
+        let all = self.0.take();
+        // Where the process ends, all is gone already.
+        let _ = NOTED.try_with(|noted| noted.set(noted.get() - all.len()));
+        all
+    }
+}
+
+impl Drop for Unpriced<'_> {
+    fn drop(&mut self) {
+        self.take();
+    }
+}
 
 /// Those, as they are remembered.
 enum AllUnpriced {}
@@ -142,17 +168,23 @@ pub fn expect<'p>(planner: Planner<'p>, table: Rel<'p>, mut conditions: impl Ite
         return;
     }
     let by = RememberedBy::query(planner);
-    match remembered::<AllUnpriced>(planner, by, |_| true) {
-        Some(all) => all.0.borrow_mut().push(table),
-        None => remember::<AllUnpriced>(planner, by, Unpriced(RefCell::new(vec![table]))),
+    if let Some(all) = remembered::<AllUnpriced>(planner, by, |_| true) {
+        all.note(table);
+    } else {
+        let all = Unpriced::default();
+        all.note(table);
+        remember::<AllUnpriced>(planner, by, all);
     }
 }
 
 /// Has the conditions of these tables cost what they do as lists. Called when the planner first asks for the statistics of something that is
 /// compared: it does so before it adds up what the conditions cost.
 pub fn price(planner: Planner<'_>) {
+    if NOTED.get() == 0 {
+        return;
+    }
     let Some(all) = remembered::<AllUnpriced>(planner, RememberedBy::query(planner), |_| true) else { return };
-    for table in all.0.take() {
+    for table in all.take() {
         for condition in table.conditions().iter() {
             if let Some(evaluated) = WithLists::of(condition.clause()) {
                 planner.price(condition, evaluated.condition);

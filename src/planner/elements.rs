@@ -35,7 +35,8 @@ pub fn serve<'p>(planner: Planner<'p>, table: Rel<'p>, condition: Expr<'p>) -> b
 
 /// Adds to a table, whose other paths are made, a loop for each twin over which PostgreSQL has made a path by an array.
 pub fn add_paths<'p>(planner: Planner<'p>, table: Rel<'p>) {
-    if !table.lateral().is_empty() {
+    let has_list = table.conditions().iter().any(|one| one.clause().cast::<pg_sys::ScalarArrayOpExpr>().is_some());
+    if !has_list || !table.lateral().is_empty() {
         return;
     }
     for index in table.indexes().iter().filter(|&index| twins::is_twin(index)) {

@@ -5,6 +5,7 @@ use super::state::Planner;
 use super::versions::CacheNumber;
 use crate::postgres::catalog;
 use crate::postgres::own::symbol;
+use crate::postgres::process::user;
 use crate::record;
 use pgrx::prelude::*;
 use snowflake_core::{Field, Layout};
@@ -72,13 +73,15 @@ impl<'p> IdTime<'p> {
 
     /// Whether the user may call the accessor. Where not, the call must stay as it is, and fail.
     pub fn may_be_called(&self) -> bool {
-        may_call(self.function)
+        may_call(self.function, user())
     }
 
     /// Whether the user may call the bounds by a `timestamptz`, too.
     pub fn may_be_bounded(&self) -> bool {
-        let may_call = |bound| find_bound(self, bound, pg_sys::TIMESTAMPTZOID).is_some_and(may_call);
-        self.may_be_called() && [Bound::From, Bound::Before, Bound::At].into_iter().all(may_call)
+        let user = user();
+        let may = |function| may_call(function, user);
+        let may_bound = |bound| find_bound(self, bound, pg_sys::TIMESTAMPTZOID).is_some_and(may);
+        may(self.function) && [Bound::From, Bound::Before, Bound::At].into_iter().all(may_bound)
     }
 
     /// Has a plan in which the accessor is not called any more made again where its privileges change, or the user does.
@@ -90,7 +93,7 @@ impl<'p> IdTime<'p> {
     /// user may call one of both and not the other.
     pub fn bound(&self, bound: Bound, time: Expr<'p>, time_type: pg_sys::Oid) -> Option<Expr<'p>> {
         let function = find_bound(self, bound, time_type)?;
-        if !may_call(function) || !self.may_be_called() || time.type_of() != time_type {
+        if !may_call(function, user()) || !self.may_be_called() || time.type_of() != time_type {
             return None;
         }
         let name = self.named.map(|(name, _)| name.copy());
@@ -145,7 +148,8 @@ pub fn call_of_times<'p>(is_earliest: bool, arguments: List<'p, pg_sys::Node>) -
         let found = find(internal_schema(), name, &[pg_sys::TEXTOID, pg_sys::ANYOID]);
         found.filter(|&function| symbol(function).is_some_and(is_ours))
     };
-    let function = remembered(|all| &mut all.of_times, is_earliest, find).filter(|&function| may_call(function))?;
+    let function =
+        remembered(|all| &mut all.of_times, is_earliest, find).filter(|&function| may_call(function, user()))?;
     Some(call(function, pg_sys::TIMESTAMPTZOID, arguments, pg_sys::DEFAULT_COLLATION_OID))
 }
 
@@ -155,7 +159,7 @@ pub fn sorted() -> Option<pg_sys::Oid> {
         let found = find(internal_schema(), c"sorted", &[pg_sys::ANYARRAYOID]);
         found.filter(|&function| symbol(function).is_some_and(|it| it == "snowflake_sorted"))
     };
-    remembered(|all| &mut all.sorted, (), find).filter(|&function| may_call(function))
+    remembered(|all| &mut all.sorted, (), find).filter(|&function| may_call(function, user()))
 }
 
 /// The call of `_snowflake.sorted()` for an array of times. The plan is made anew where the user may not call it any more.
@@ -287,15 +291,15 @@ fn find(schema: pg_sys::Oid, name: &CStr, types: &[pg_sys::Oid]) -> Option<pg_sy
     (found != pg_sys::InvalidOid).then_some(found)
 }
 
-/// Whether the user may call a function. Where not, the call must stay as it is, and fail.
-fn may_call(function: pg_sys::Oid) -> bool {
+/// Whether a user may call a function. Where not, the call must stay as it is, and fail.
+fn may_call(function: pg_sys::Oid, user: pg_sys::Oid) -> bool {
     let mode = pg_sys::ACL_EXECUTE as pg_sys::AclMode;
     // SAFETY: a look-up in the catalog, by OIDs.
     let result = unsafe {
         #[cfg(not(since_pg16))]
-        let result = pg_sys::pg_proc_aclcheck(function, pg_sys::GetUserId(), mode);
+        let result = pg_sys::pg_proc_aclcheck(function, user, mode);
         #[cfg(since_pg16)]
-        let result = pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, pg_sys::GetUserId(), mode);
+        let result = pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, user, mode);
         result
     };
     result == pg_sys::AclResult::ACLCHECK_OK

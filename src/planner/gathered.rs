@@ -161,12 +161,8 @@ unsafe impl Remembered for AllUnpriced {
     type Of<'p> = Unpriced<'p>;
 }
 
-/// Sees to it that a table's conditions are [priced](price), of which these are some before or after they become ORs. The planner makes them later.
-pub fn expect<'p>(planner: Planner<'p>, table: Rel<'p>, mut conditions: impl Iterator<Item = Expr<'p>>) {
-    let may_be = |one: Expr<'p>| one.cast::<BoolExpr>().is_some() || one.cast::<ScalarArrayOpExpr>().is_some();
-    if !conditions.any(may_be) {
-        return;
-    }
+/// Sees to it that a table's conditions are [priced](price). The planner makes them later.
+pub fn expect<'p>(planner: Planner<'p>, table: Rel<'p>) {
     let by = RememberedBy::query(planner);
     if let Some(all) = remembered::<AllUnpriced>(planner, by, |_| true) {
         all.note(table);

@@ -62,9 +62,16 @@ impl<'p> Listed<'p> {
 /// this table. Those that the table is to be read by [one after the other](super::elements) stay; and where it `gathers`, an OR becomes such a list.
 pub fn spread<'p>(planner: Planner<'p>, table: Rel<'p>, gathers: bool, stays: &dyn Fn(Expr<'p>) -> bool) {
     for part in join_tree::parts(planner) {
-        gathered::expect(planner, table, part.conditions().iter());
-        part.change(|conditions| spread_in_list(planner, conditions, table.number(), gathers, stays));
+        if part.conditions().iter().any(may_have_any) {
+            gathered::expect(planner, table);
+            part.change(|conditions| spread_in_list(planner, conditions, table.number(), gathers, stays));
+        }
     }
+}
+
+/// Whether a condition is a list, or may have one within, or what became of one.
+pub fn may_have_any(condition: Expr<'_>) -> bool {
+    condition.cast::<BoolExpr>().is_some() || condition.cast::<ScalarArrayOpExpr>().is_some()
 }
 
 /// Conditions that are combined by AND; `None` where none of them becomes another one, as what is within a combination does in its place.

@@ -187,7 +187,9 @@ pub fn with_alternatives<'p>(
     conditions: List<'p, RestrictInfo>,
     is_excluded_later: bool,
 ) -> List<'p, RestrictInfo> {
-    gathered::expect(planner, member, conditions.iter().map(|one| one.clause()));
+    if conditions.iter().any(|one| lists::may_have_any(one.clause())) {
+        gathered::expect(planner, member);
+    }
     if !conditions.iter().any(|one| lists::has_any(one.clause())) {
         return conditions;
     }

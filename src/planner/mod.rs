@@ -140,7 +140,7 @@ fn describe<'p>(planner: Planner<'p>, table: Rel<'p>) {
         let are_lists_read = || lists::are_read(planner, wholes::is_excluded_later(planner, table));
         twins::add(planner, table, &asked, &are_lists_read);
     }
-    let which = wholes::use_of(planner, table);
+    let which = wholes::use_of(planner, table, has_others());
     statistics::add(planner, table, &asked, which == comparisons::Use::Both);
     if which == comparisons::Use::Both && !has_members {
         wholes::expect_members(planner, table);

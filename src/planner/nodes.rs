@@ -361,7 +361,12 @@ impl<'p, T> List<'p, T> {
 
     /// A list with one more element at the end.
     pub fn with(self, element: At<'p, T>) -> Self {
-        Self::built((0..self.len()).map(|at| self.get(at)).chain([Some(element)]))
+        self.with_all([element].into_iter())
+    }
+
+    /// A list with more elements at the end.
+    pub fn with_all(self, elements: impl Iterator<Item = At<'p, T>>) -> Self {
+        Self::built((0..self.len()).map(|at| self.get(at)).chain(elements.map(Some)))
     }
 
     /// A new list, where `None` becomes NULL. It is made at once, as PostgreSQL's `new_list()` does, and not element by element: this is called for each
@@ -370,6 +375,9 @@ impl<'p, T> List<'p, T> {
         let Some(most) = elements.size_hint().1 else {
             return Self::built(elements.collect::<Vec<_>>().into_iter());
         };
+        if most == 0 {
+            return Self::EMPTY;
+        }
         let mut length = 0;
         // SAFETY: a new list with room for so many elements, of the type; no iterator has more than it says.
         unsafe {

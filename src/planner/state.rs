@@ -399,6 +399,8 @@ impl<'p> Index<'p> {
     keys! {
         /// The family of operators of a key column.
         family: Oid = opfamily;
+        /// The number of the table's column that a key column is; 0 of an expression.
+        key: i32 = indexkeys;
         /// The type that these operators take.
         input_type: Oid = opcintype;
         /// Whether a key column is in falling order; `None` where the index has no order.

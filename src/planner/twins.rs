@@ -117,7 +117,10 @@ pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>, are_list
     let wanted: Vec<Wanted> = sorted
         .chain(compared)
         .chain(derived)
-        .map(|(time, ordered_by, derived)| Wanted { time, ordered_by, derived, followed: Followed::default() })
+        .map(|(time, ordered_by, derived)| {
+            let (followed, matched) = (Followed::default(), OnceCell::new());
+            Wanted { time, ordered_by, derived, followed, matched }
+        })
         .collect();
     let (mut twins, reads_arrays) = (Vec::new(), OnceCell::new());
     for index in table.indexes().iter().filter(|&index| can_have_twin(index)) {
@@ -141,13 +144,13 @@ pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>, are_list
             }
         }
     }
-    if !twins.is_empty() {
-        wanted.iter().for_each(|wanted| wanted.time.keep_in_plan(planner));
+    if twins.is_empty() {
+        return;
     }
+    wanted.iter().for_each(|wanted| wanted.time.keep_in_plan(planner));
+    table.set_indexes(table.indexes().with_all(twins.iter().map(|twin| twin.description)));
     for twin in twins {
-        let description = twin.description;
-        remember::<AllTwins>(planner, RememberedBy::index(planner, description), twin);
-        table.set_indexes(table.indexes().with(description));
+        remember::<AllTwins>(planner, RememberedBy::index(planner, twin.description), twin);
     }
 }
 
@@ -168,8 +171,16 @@ fn column_of<'p>(index: Index<'p>, id: Expr<'p>) -> Option<usize> {
     (0..index.key_count().unsigned_abs() as usize).find(|&at| {
         index.family(at).is_some_and(|family| derived::family(pg_sys::TIMESTAMPTZOID, family.to_u32()).is_some())
             && index.input_type(at) == Some(pg_sys::INT8OID)
-            && index.has(at, id)
+            && is_column(index, at, id).unwrap_or_else(|| index.has(at, id))
     })
+}
+
+/// Whether a key column of an index is this one of its table, as PostgreSQL's `match_index_to_operand()` finds it; `None` where one of both is an
+/// expression.
+fn is_column<'p>(index: Index<'p>, at: usize, expression: Expr<'p>) -> Option<bool> {
+    let (column, key) = (expression.cast::<pg_sys::Var>()?, index.key(at).filter(|&key| key != 0)?);
+    let is_of_table = versions::table_of(column) == index.table().number() && !versions::is_made_null(column);
+    Some(is_of_table && key == i32::from(column.attribute()))
 }
 
 /// Whether an index may have no twin where there is a better one. The columns of other indexes than btrees are in no order, and an index of some
@@ -210,6 +221,8 @@ struct Wanted<'p> {
     derived: Option<Derived<'p>>,
     /// What follows from conditions of it.
     followed: Followed<'p>,
+    /// A copy of what is compared, for the descriptions.
+    matched: OnceCell<Expr<'p>>,
 }
 
 /// What else there is.
@@ -240,7 +253,7 @@ macro_rules! with {
 
 /// The twin of an index, by the column that is the ID, and what it is wanted for; `None` where the index has no operators for that.
 fn twin<'p>(planner: Planner<'p>, index: Index<'p>, at: usize, wanted: &Wanted<'p>, other: Other) -> Option<Twin<'p>> {
-    let Wanted { time, ordered_by, derived, followed } = wanted;
+    let Wanted { time, ordered_by, derived, followed, matched } = wanted;
     let (time, derived) = (*time, derived.clone());
     let of_type = derived.as_ref().map_or(pg_sys::TIMESTAMPTZOID, |derived| derived.expression.type_of());
     let expression = derived.as_ref().map_or(time.call, |derived| derived.expression);
@@ -275,7 +288,7 @@ fn twin<'p>(planner: Planner<'p>, index: Index<'p>, at: usize, wanted: &Wanted<'
         }
         // Conditions are matched with these.
         let before = (0..at).filter(|&at| *(*index).indexkeys.add(at) == 0).count();
-        let (own, matched) = (by.expressions(), expression.copy());
+        let (own, matched) = (by.expressions(), *matched.get_or_init(|| expression.copy()));
         let time_too = own.iter().take(before).chain([matched]).chain(own.iter().skip(before));
         (*new).indexprs = time_too.collect::<List<_>>().as_ptr();
         (*new).indpred = predicates::with_times(planner, by.predicate(), &time).as_ptr();

@@ -12,14 +12,14 @@ use super::{comparisons, elements, lists, members, operators, pruning, statistic
 use pg_sys::{Node, RestrictInfo};
 use pgrx::prelude::*;
 
-/// What becomes of a table's conditions on its times.
-pub fn use_of<'p>(planner: Planner<'p>, table: Rel<'p>) -> Use {
+/// What becomes of a table's conditions on its times, where another extension may add paths of tables, or not.
+pub fn use_of<'p>(planner: Planner<'p>, table: Rel<'p>, others_add_paths: bool) -> Use {
     let Some(entry) = planner.entry(table.number()).filter(|one| one.kind() == pg_sys::RTEKind::RTE_RELATION) else {
         return Use::Plain;
     };
     if !entry.guards().is_empty() || entry.relkind() as u8 == pg_sys::RELKIND_FOREIGN_TABLE {
         Use::IdsOnly
-    } else if entry.has_members() || is_extended_later(entry) {
+    } else if entry.has_members() || others_add_paths && is_extended_later(entry) {
         Use::Both
     } else {
         Use::Plain
@@ -46,7 +46,7 @@ pub fn add_conditions<'p>(planner: Planner<'p>, table: Rel<'p>, which: Use) {
 }
 
 /// Whether a table has children that PostgreSQL does not add: the query asks for ONLY the table, or an extension adds its children by itself, as
-/// TimescaleDB does.
+/// TimescaleDB does when paths are made.
 fn is_extended_later(entry: RangeEntry<'_>) -> bool {
     // SAFETY: a look-up in the catalog, by an OID.
     entry.relkind() as u8 == pg_sys::RELKIND_RELATION && unsafe { pg_sys::has_subclass(entry.oid()) }

@@ -40,17 +40,18 @@ struct Written<'p> {
 impl<'p> Written<'p> {
     /// Conditions that are combined by AND; `None` where none changes.
     fn conditions(&self, conditions: List<'p, Node>) -> Option<List<'p, Node>> {
-        let (mut new, mut is_changed) = (Vec::new(), false);
-        for condition in conditions.iter() {
-            match self.condition(condition) {
-                Some(instead) => {
-                    is_changed = true;
-                    new.extend(instead);
-                }
-                None => new.push(condition),
+        // Mostly nothing changes, and no memory is taken.
+        let mut new: Option<Vec<Expr>> = None;
+        for (at, condition) in conditions.iter().enumerate() {
+            let instead = self.condition(condition);
+            if instead.is_some() && new.is_none() {
+                new = Some(conditions.iter().take(at).collect());
+            }
+            if let Some(new) = &mut new {
+                new.extend(instead.unwrap_or_else(|| vec![condition]));
             }
         }
-        is_changed.then(|| list(&new))
+        new.map(|new| list(&new))
     }
 
     /// What takes the place of a condition, to be combined by AND; `None` where it stays, or changes in its place.

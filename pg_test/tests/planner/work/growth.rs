@@ -15,6 +15,15 @@ struct Planning {
     memory: f64,
 }
 
+impl Planning {
+    fn least(self, other: Self) -> Self {
+        Self { time: self.time.min(other.time), memory: self.memory.min(other.memory) }
+    }
+}
+
+/// How often it is measured, at most.
+const ATTEMPTS: usize = 4;
+
 /// How often each is planned. The shortest time counts, as others disturb it least.
 const ROUNDS: usize = 5;
 
@@ -77,7 +86,7 @@ impl Session {
         for _ in 0..ROUNDS {
             for (least, state) in least.iter_mut().zip(["on", "off"]) {
                 let found = self.plan(query, state);
-                *least = Planning { time: least.time.min(found.time), memory: least.memory.min(found.memory) };
+                *least = least.least(found);
             }
         }
         least
@@ -86,25 +95,41 @@ impl Session {
     /// What the parameter adds to planning grows with the size and not with its square.
     #[track_caller]
     fn grows_with_the_size(&mut self, title: &str, small: &str, large: &str) {
-        let (small, large) = (self.both(small), self.both(large));
-        self.grows(title, small, large, f64::from(LARGER));
+        self.grows(title, f64::from(LARGER), |session| [session.both(small), session.both(large)]);
     }
 
-    /// What the first adds to the second grows no faster than that does, or than this.
+    /// What the first adds to the second grows no faster than that does, or than this, of a small and a large one. Where it seems to, it is measured
+    /// again, as a processor that is shared may be slow for all of one measurement.
     #[track_caller]
-    fn grows(&self, title: &str, small: [Planning; 2], large: [Planning; 2], larger: f64) {
-        println!("{title}: with and without {small:?}, larger {large:?}");
+    fn grows(&mut self, title: &str, larger: f64, measured: impl Fn(&mut Self) -> [[Planning; 2]; 2]) {
+        let mut least = measured(self);
+        for _ in 1..ATTEMPTS {
+            if self.excess(least, larger).is_none() {
+                return;
+            }
+            for (least, found) in least.iter_mut().flatten().zip(measured(self).into_iter().flatten()) {
+                *least = least.least(found);
+            }
+        }
+        if let Some(excess) = self.excess(least, larger) {
+            panic!("{title}: {excess}; with and without, small and large: {least:?}");
+        }
+    }
+
+    /// How much faster it grows, where that is too much.
+    fn excess(&self, [small, large]: [[Planning; 2]; 2], larger: f64) -> Option<String> {
         let figures: [fn(&Planning) -> f64; 2] = [|planning| planning.time, |planning| planning.memory];
-        for figure in figures.into_iter().take(1 + usize::from(self.has_memory)) {
+        figures.into_iter().take(1 + usize::from(self.has_memory)).find_map(|figure| {
             let added = |[on, off]: &[Planning; 2]| (figure(on) - figure(off)).max(SMALL * figure(off));
             let larger = (figure(&large[1]) / figure(&small[1])).max(larger);
             let (small, large) = (added(&small), added(&large));
-            assert!(
-                large <= FACTOR * larger * small,
-                "{title}: added to what costs {larger:.0} times as much is {:.0} times as much ({small:.3}, {large:.3})",
-                large / small
-            );
-        }
+            let times = large / small;
+            (times > FACTOR * larger).then(|| {
+                format!(
+                    "added to what costs {larger:.0} times as much is {times:.0} times as much ({small:.3}, {large:.3})"
+                )
+            })
+        })
     }
 }
 
@@ -211,10 +236,11 @@ fn planning_grows_with_the_number_of_joins_as_with_a_column() {
         let joins: Vec<_> = (1..tables).map(|n| format!(" JOIN r{n} ON {} = {}", time(n), time(n - 1))).collect();
         format!("SELECT count(*) FROM r0{}", joins.concat())
     };
-    let [small, large] = [3, 6].map(|tables| {
-        let [on, _] = session.both(&query(tables, |n| format!("snowflake_timestamp(r{n}.id)")));
-        let [column, _] = session.both(&query(tables, |n| format!("r{n}.created_at")));
-        [on, column]
+    session.grows("joins by equal times", 2.0, |session| {
+        [3, 6].map(|tables| {
+            let [on, _] = session.both(&query(tables, |n| format!("snowflake_timestamp(r{n}.id)")));
+            let [column, _] = session.both(&query(tables, |n| format!("r{n}.created_at")));
+            [on, column]
+        })
     });
-    session.grows("joins by equal times", small, large, 2.0);
 }

@@ -1,8 +1,8 @@
 //! The way back from an OR to a list: an OR of comparisons of one time with constants, as is made of [`created_at IN (…)`](super::lists), also within
 //! other conditions. A list of many is looked up by its hash.
 //!
-//! The OR is there for the indexes. What is evaluated for each row is the list, so that is what the condition costs: with each alternative at its price,
-//! a small table would seem to be better read by each of them than once.
+//! The OR is there for the indexes. For each row, the list is evaluated, so the condition has the cost of the list. If each alternative were counted,
+//! a small table would seem cheaper to read once for each of them than as a whole.
 
 use super::nodes::{Expr, list, made};
 use super::operators;
@@ -66,6 +66,15 @@ impl<'p> Gathered<'p> {
 
 /// The list that a whole condition is. `None` where it is none, or one with something beside it.
 pub fn whole(condition: Expr<'_>) -> Option<Expr<'_>> {
+    read_whole(condition).map(Gathered::list)
+}
+
+/// Whether a whole condition is a list.
+pub fn is_whole(condition: Expr<'_>) -> bool {
+    read_whole(condition).is_some()
+}
+
+fn read_whole(condition: Expr<'_>) -> Option<Gathered<'_>> {
     let alternatives = condition.cast::<BoolExpr>().filter(|it| it.boolop() == BoolExprType::OR_EXPR)?.args();
     let mut alternatives = alternatives.iter();
     let mut all = Gathered::read(alternatives.next()?)?;
@@ -74,7 +83,7 @@ pub fn whole(condition: Expr<'_>) -> Option<Expr<'_>> {
             return None;
         }
     }
-    Some(all.list())
+    Some(all)
 }
 
 /// A condition with the lists that are in it.
@@ -86,7 +95,7 @@ pub struct WithLists<'p> {
 }
 
 impl<'p> WithLists<'p> {
-    /// Of a condition; `None` where there is no list in it. What is between stays in its order.
+    /// Of a condition; `None` where there is no list in it. Everything else stays where it is.
     pub fn of(condition: Expr<'p>) -> Option<Self> {
         let combination = condition.cast::<BoolExpr>()?;
         let is_or = combination.boolop() == BoolExprType::OR_EXPR;

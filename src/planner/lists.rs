@@ -110,7 +110,7 @@ pub fn are_read(planner: Planner<'_>, is_excluded_later: bool) -> bool {
     let (mut stays, mut is_apart) = (false, false);
     for condition in join_tree::parts(planner).into_iter().flat_map(|part| part.conditions().iter()) {
         match condition.cast::<BoolExpr>() {
-            Some(_) if !planner.rechecks_rows() && gathered::whole(condition).is_some() => stays = true,
+            Some(_) if !planner.rechecks_rows() && gathered::is_whole(condition) => stays = true,
             Some(combination) => is_apart |= combination.args().iter().any(compares_times),
             None => match Listed::read(planner, condition) {
                 Some(list) if planner.rechecks_rows() && !list.is_long() => is_apart = true,

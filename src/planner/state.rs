@@ -295,10 +295,10 @@ impl<'p> Planner<'p> {
     }
 
     costs! {
-        /// What a path over an index costs that is read once.
+        /// Notes in a path over an index what it costs to read it once.
         fn estimate(planner, path: At<'p, pg_sys::IndexPath>) = pg_sys::cost_index(path, planner, 1.0, false);
 
-        /// What a condition costs that is evaluated as something else.
+        /// Notes in a condition what it costs to evaluate something else in its place.
         fn price(planner, condition: Restriction<'p>, evaluated: Expr<'p>) =
             pg_sys::cost_qual_eval_node(&raw mut (*condition).eval_cost, evaluated, planner);
     }

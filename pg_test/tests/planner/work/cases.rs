@@ -137,7 +137,7 @@ fn in_with_a_list_asks_the_key() {
     ));
 }
 
-/// A list within an OR becomes an OR, too. All rows cost what they do with the list: so those of a small table are read once, and not by each value.
+/// A list within an OR becomes alternatives of that, which indexes serve. A small table is read as a whole still, where that is less work.
 #[test]
 fn small_tables_are_not_asked_for_each_value() {
     let parts: String = ["r", "r_column"]

@@ -116,8 +116,9 @@ fn fetched_without_the_id(case: &mut Case) -> Result<bool, String> {
 fn merged(case: &mut Case) -> Result<bool, String> {
     // A descent of a small index, and the row.
     const OF_EACH: f64 = 4.0;
-    // One that has no order is read and sorted, as the first one of a column would be.
-    let (rows, pages) = case.on.sorted_to_merge;
+    // A partition without such an index is sorted, before the merge here, and where its turn comes by a column. No others are.
+    let is_sorted_too = case.on.sorted_members <= case.column.sorted_members;
+    let (rows, pages) = if is_sorted_too { case.on.sorted_to_merge } else { (0.0, 0.0) };
     let pages = case.on.pages - OF_EACH * case.on.merged - pages;
     let without = Work { pages, rows: case.on.rows - rows, ..*case.on };
     Ok(case.on.merged > 0.0 && !case.on.exceeds(case.off) && !without.exceeds(case.column))
@@ -247,7 +248,7 @@ fn without_statistics(case: &mut Case) -> Result<bool, String> {
     Ok(!case.on.exceeds(case.off) && !with_them.work.exceeds(case.column))
 }
 
-/// All rows seem to cost more by the calls for each of them, which are not what is evaluated then. It is the plan that there is without the hooks.
+/// To read all rows seems to cost more by the calls for each of them, which filters do not make. Without the hooks, no less is done.
 fn called_for_each(case: &mut Case) -> Result<bool, String> {
     if case.on.exceeds(case.off) || !case.on.is_estimated_as(case.column) {
         return Ok(false);
@@ -256,7 +257,7 @@ fn called_for_each(case: &mut Case) -> Result<bool, String> {
     Ok(!free.work.exceeds(case.column))
 }
 
-/// See `DOUBT` of `src/planner/twins.rs`.
+/// See `DOUBT` in `src/planner/twins.rs`, which is the same number.
 fn doubted(case: &mut Case) -> Result<bool, String> {
     const DOUBT: f64 = 4.0;
     if case.on.exceeds(case.off) || !case.again.reads().has_index_on_time {

@@ -13,6 +13,8 @@ pub struct Work {
     pub merged: f64,
     /// The rows and pages of those that had to be sorted first.
     pub sorted_to_merge: (f64, f64),
+    /// How many members of an Append or a Merge Append the plan sorts.
+    pub sorted_members: u32,
     /// What the planner had estimated.
     pub cost: f64,
 }
@@ -38,7 +40,7 @@ impl Work {
         let plan = &explained[0]["Plan"];
         // With EXECUTE or triggers, too, all is below the first node.
         let mut work = Self { pages: pages(plan), cost: number(plan, "Total Cost"), ..Self::default() };
-        work.add(plan, false);
+        work.add(plan, "");
         work
     }
 
@@ -58,7 +60,9 @@ impl Work {
     }
 
     /// Adds the rows of a node and of those below it, and the scans that are merged. Counts are averages of the node's loops.
-    fn add(&mut self, node: &Value, is_merged: bool) {
+    /// `within` is the last Append or Merge Append above.
+    fn add(&mut self, node: &Value, within: &str) {
+        let is_merged = within == "Merge Append";
         let (returned, loops) = (number(node, "Actual Rows"), number(node, "Actual Loops"));
         let removed: f64 = ["Rows Removed by Filter", "Rows Removed by Index Recheck", "Rows Removed by Join Filter"]
             .iter()
@@ -80,11 +84,15 @@ impl Work {
         }
         let before = self.rows;
         for below in node["Plans"].as_array().into_iter().flatten() {
-            self.add(below, is_merged || kind == "Merge Append");
+            let is_append = kind == "Append" || kind == "Merge Append";
+            self.add(below, if is_append && !is_merged { kind } else { within });
         }
-        if is_merged && kind == "Sort" {
-            self.sorted_to_merge.0 += self.rows - before;
-            self.sorted_to_merge.1 += pages(node);
+        if kind == "Sort" && !within.is_empty() {
+            self.sorted_members += 1;
+            if is_merged {
+                self.sorted_to_merge.0 += self.rows - before;
+                self.sorted_to_merge.1 += pages(node);
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What a condition says of a time, where it compares something that is made of the time: `date_trunc('day', time) = $1`.
 //!
 //! Each [`Step`] from the time to what is compared is undone, the last one first: from the values that are accepted after it follows which values
-//! before it may be. These are all that are accepted, and perhaps a few more: a day that a zone has twice, a month whose length depends on
-//! the year. So the condition itself must be evaluated, too. What there is no bound for has none: an infinite value, a unit that is unknown.
+//! before it may be. These are all that are accepted, and perhaps a few more: a day that a zone has twice, the last days of a longer month. So
+//! the condition itself must be evaluated, too. What there is no bound for has none: an infinite value, a unit that is unknown.
 //!
 //! Times are microseconds since 2000-01-01, as PostgreSQL has them; dates are days since then; numbers are in millionths.
 
@@ -202,6 +202,11 @@ pub enum Value {
 pub type Bound = (Option<(Kind, i64)>, bool);
 
 impl Value {
+    /// Whether it is an interval with months, whose length depends on what they are added to.
+    pub const fn has_months(&self) -> bool {
+        matches!(self, Self::Interval { months, .. } if *months != 0)
+    }
+
     /// A range of values that are counted.
     pub fn between(low: Bound, high: Bound) -> Self {
         // A range from infinity on has nothing, and one from minus infinity on all that is finite.
@@ -352,21 +357,25 @@ impl Way {
             } else {
                 &Value::Null
             };
-            let reversed = || {
-                let span = undone(*step, kind, Span { from: Some(value), until: Some(value) }, argument, zones);
+            let reversed = |step| {
+                let span = undone(step, kind, Span { from: Some(value), until: Some(value) }, argument, zones);
                 span.from.zip(span.until)
             };
             value = match (step, argument) {
                 (Step::Trunc, Value::Text(unit)) => Unit::named(unit)?.floor(value),
                 (Step::Date, _) => value.div_euclid(DAY),
                 (Step::Midnight, _) => value.checked_mul(DAY)?,
-                (Step::Year | Step::IsoYear, _) => month_of(value.div_euclid(DAY)).0.checked_mul(SECOND)?,
+                (Step::Year | Step::IsoYear, _) => {
+                    month_of(value.div_euclid(DAY)).div_euclid(12).checked_mul(SECOND)?
+                }
                 (Step::Bin | Step::Round, _) => value,
                 // What is undone falls as what is made does.
-                (Step::Until, _) => reversed()?.0,
+                (Step::Until, _) => reversed(Step::Until)?.0,
+                (Step::Plus, _) => reversed(Step::Minus)?.0,
+                (Step::Minus, _) => reversed(Step::Plus)?.0,
                 // It adds what undoing it takes away.
                 _ => {
-                    let (low, high) = reversed()?;
+                    let (low, high) = reversed(*step)?;
                     value.checked_mul(2)?.checked_sub(low / 2 + high / 2)?
                 }
             };
@@ -386,6 +395,18 @@ impl Way {
             _ => 1,
         };
         self.steps.iter().map(of_step).max().unwrap_or(1)
+    }
+
+    /// For estimates: whether one of these values may be made of times of several days, as the last of a month is by months of different length.
+    pub fn joins_days(&self, values: &[Value], arguments: &[Value], zones: &dyn Zones) -> bool {
+        /// So many tell what the others will be like.
+        const SAMPLE: usize = 100;
+        let least = self.grain(arguments).max(DAY);
+        let is_joined = |value: &Value| {
+            let span = self.span(std::slice::from_ref(value), arguments, zones);
+            span.from.zip(span.until).is_some_and(|(from, until)| until.saturating_sub(from) >= least)
+        };
+        arguments.iter().any(Value::has_months) && values.iter().take(SAMPLE).any(is_joined)
     }
 
     /// Which values are accepted by what they are compared with.
@@ -594,25 +615,76 @@ fn shifted(interval: &Value, sign: i64, of: Kind, after: Span, zones: &dyn Zones
     if is_long(months, 1_200_000) || is_long(days, LONGEST / DAY) || is_long(micros, LONGEST) {
         return Span::default();
     }
-    // 400 years are 4,800 months, of 146,097 days.
-    let of_months = months * 146_097 * (DAY / 4800);
-    let local = |span: Span, least, most| {
+    let local = |span: Span, undo: &dyn Fn(Span) -> Span| {
         if of == Kind::Local {
-            return span.before(least, most);
+            return undo(span);
         }
         let span = in_zone(Place::Session, span, zones, Direction::Instant);
-        in_zone(Place::Session, span.before(least, most), zones, Direction::Local)
+        in_zone(Place::Session, undo(span), zones, Direction::Local)
     };
-    // The time is added last.
+    // The months are added first, and the time last.
     let mut span = after.before(micros, micros);
     if days != 0 {
-        span = local(span, days * DAY, days * DAY);
+        span = local(span, &|span| span.before(days * DAY, days * DAY));
     }
     if months != 0 {
-        // So many months are never farther from their share of 400 years.
-        span = local(span, of_months - 6 * DAY, of_months + 6 * DAY);
+        span = local(span, &|span| Span {
+            from: span.from.and_then(|from| first_before(from, months)),
+            until: span.until.and_then(|until| last_before(until, months)),
+        });
     }
     span
+}
+
+/// A day as PostgreSQL adds months to it: by its month, and its number in that. Where the other month has no such day, it becomes the last.
+struct InMonth {
+    /// The first day of the month that it was in before.
+    first: i64,
+    /// The days of that month.
+    length: i64,
+    /// Its number in its month, from 0 on.
+    number: i64,
+    /// Whether it is the last of its month.
+    is_last: bool,
+    /// What the time is on that day.
+    time: i64,
+}
+
+impl InMonth {
+    /// Of a local time, to which so many months were added.
+    fn after(time: i64, months: i64) -> Self {
+        let day = time.div_euclid(DAY);
+        let month = month_of(day);
+        let first = first_day(month - months);
+        Self {
+            first,
+            length: first_day(month - months + 1) - first,
+            number: day - first_day(month),
+            is_last: day + 1 == first_day(month + 1),
+            time: time.rem_euclid(DAY),
+        }
+    }
+
+    /// The time on a day of the month that it was in before.
+    fn on(&self, number: i64, time: i64) -> Option<i64> {
+        (self.first + number).checked_mul(DAY)?.checked_add(time)
+    }
+}
+
+/// The first local time that is not before this one with so many months added.
+fn first_before(time: i64, months: i64) -> Option<i64> {
+    let it = InMonth::after(time, months);
+    if it.number < it.length { it.on(it.number, it.time) } else { it.on(it.length, 0) }
+}
+
+/// The last local time that is not after this one with so many months added.
+fn last_before(time: i64, months: i64) -> Option<i64> {
+    let it = InMonth::after(time, months);
+    match it.number < it.length {
+        true if it.is_last => it.on(it.length - 1, it.time),
+        true => it.on(it.number, it.time),
+        false => it.on(it.length - 1, DAY - 1),
+    }
 }
 
 /// A unit of `date_trunc()`.
@@ -639,7 +711,7 @@ impl Unit {
             "month" => Self::Months(1),
             "quarter" => Self::Months(3),
             "year" => Self::Months(12),
-            "decade" => Self::AtMost(3653 * DAY),
+            "decade" => Self::Months(120),
             "century" => Self::AtMost(36_525 * DAY),
             "millennium" => Self::AtMost(365_250 * DAY),
             _ => return None,
@@ -651,10 +723,8 @@ impl Unit {
         match self {
             Self::Fixed(length, first) => time.checked_sub(first).map_or(time, |it| time - it.rem_euclid(length)),
             Self::Months(count) => {
-                let (year, month) = month_of(time.div_euclid(DAY));
-                let number = year * 12 + month - 1;
-                let number = number - number.rem_euclid(count);
-                first_day(number.div_euclid(12), number.rem_euclid(12) + 1) * DAY
+                let number = month_of(time.div_euclid(DAY));
+                first_day(number - number.rem_euclid(count)) * DAY
             }
             Self::AtMost(_) => time,
         }
@@ -666,39 +736,46 @@ impl Unit {
             Self::Fixed(length, _) | Self::AtMost(length) => length,
             Self::Months(1) => 31 * DAY,
             Self::Months(3) => 92 * DAY,
-            Self::Months(_) => 366 * DAY,
+            Self::Months(12) => 366 * DAY,
+            Self::Months(_) => 3653 * DAY,
         }
     }
 
     /// What may be before its beginning was taken.
     fn before(self, after: Span) -> Span {
-        let until = after.until.and_then(|until| self.floor(until).checked_add(self.longest() - 1));
-        Span { from: after.from, until }
+        let end = |until: i64| match self {
+            Self::Months(count) => {
+                let number = month_of(until.div_euclid(DAY));
+                first_day(number - number.rem_euclid(count) + count).checked_mul(DAY)
+            }
+            Self::Fixed(length, _) | Self::AtMost(length) => self.floor(until).checked_add(length),
+        };
+        Span { from: after.from, until: after.until.and_then(end).map(|end| end - 1) }
     }
 }
 
-/// The year and the month of a day since 2000-01-01.
-fn month_of(day: i64) -> (i64, i64) {
+/// The month that a day since 2000-01-01 is in, as a number: 12 for each year, and 0 for January.
+fn month_of(day: i64) -> i64 {
     // Years that begin in March, from March of the year 0 on, so that a leap day is the last one.
     let day = day + 730_425;
     let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let of_year = day - (365 * year + year / 4 - year / 100);
     let month = (5 * of_year + 2) / 153;
-    let (year, month) = (year + era * 400, month + 3);
-    if month > 12 { (year + 1, month - 12) } else { (year, month) }
+    // Its first month is March.
+    (year + era * 400) * 12 + month + 2
 }
 
-/// The first day of a month, since 2000-01-01.
-fn first_day(year: i64, month: i64) -> i64 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+/// The first day of a month of this number, since 2000-01-01.
+fn first_day(month: i64) -> i64 {
+    let (year, month) = ((month - 2).div_euclid(12), (month - 2).rem_euclid(12));
     365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (153 * month + 2) / 5 - 730_425
 }
 
 /// The local times of years, which are numbers.
 fn years(after: Span) -> Span {
     // There is no year 0; years before Christ are left alone.
-    let first = |year: i64| (1..200_000).contains(&year).then(|| first_day(year, 1) * DAY);
+    let first = |year: i64| (1..200_000).contains(&year).then(|| first_day(year * 12) * DAY);
     Span {
         from: after.from.and_then(|from| first(div_up(from, SECOND))),
         until: after.until.and_then(|until| first(until.div_euclid(SECOND) + 1)).map(|until| until - 1),

@@ -165,15 +165,17 @@ fn years_and_months_begin_where_the_calendar_has_them() {
         let span = Span { from: Some(first * DAY), until: Some(next * DAY - 1) };
         assert_eq!(year.span(&[number(text)], &[], &none), span, "{text}");
     }
-    let month = |unit: &str, day: i64| {
+    let last_before = |unit: &str, day: i64| {
         let before = Way { steps: vec![Step::Trunc, Step::Local], comparison: Comparison::Less };
         before.span(&[Value::Of(Kind::Local, day * DAY)], &[Value::Text(unit.to_owned())], &none).until.unwrap() / DAY
     };
-    // Before March 2000: until February has ended, at most two days later.
-    assert!((59..=61).contains(&month("month", 60)));
-    assert!((90..=92).contains(&month("quarter", 91)));
-    assert_eq!(month("year", 366), 365);
-    assert_eq!(month("week", 9), 8);
+    // Before March 2000: until February has ended.
+    assert_eq!(last_before("month", 60), 59);
+    assert_eq!(last_before("month", 61), 90);
+    assert_eq!(last_before("quarter", 91), 90);
+    assert_eq!(last_before("year", 366), 365);
+    assert_eq!(last_before("year", 731), 730);
+    assert_eq!(last_before("week", 9), 8);
 }
 
 #[test]
@@ -238,7 +240,6 @@ fn each_step_is_undone_exactly() {
     let date = |day| Value::Of(Kind::Date, day);
     let local = |micros| Value::Of(Kind::Local, micros);
     let days = |days| Value::Of(Kind::Days, days);
-    let month = 146_097 * DAY / 4800;
     let east = Fixed(2 * HOUR);
     for (way, value, arguments, zones, expected) in [
         ("local =", local(0), vec![], &east, between(-2 * HOUR, -2 * HOUR)),
@@ -267,15 +268,13 @@ fn each_step_is_undone_exactly() {
         ("round =", instant(0), vec![], &UTC, between(-SECOND, SECOND)),
         ("plus =", instant(0), vec![interval(0, 0, HOUR)], &UTC, between(-HOUR, -HOUR)),
         ("plus =", instant(0), vec![interval(0, 3, HOUR)], &east, between(-3 * DAY - HOUR, -3 * DAY - HOUR)),
-        ("plus =", instant(0), vec![interval(1, 0, 0)], &UTC, between(-month - 6 * DAY, -month + 6 * DAY)),
-        ("plus local =", local(0), vec![interval(1, 0, 0)], &UTC, between(-month - 6 * DAY, -month + 6 * DAY)),
-        (
-            "minus =",
-            instant(0),
-            vec![interval(12, -1, 5)],
-            &UTC,
-            between(12 * month - 7 * DAY + 5, 12 * month + 5 * DAY + 5),
-        ),
+        ("plus =", instant(0), vec![interval(1, 0, 0)], &UTC, between(-31 * DAY, -31 * DAY)),
+        ("plus =", instant(HOUR), vec![interval(1, 0, 0)], &east, between(HOUR - 31 * DAY, HOUR - 31 * DAY)),
+        ("plus local =", local(7), vec![interval(-1, 0, 0)], &UTC, between(31 * DAY + 7, 31 * DAY + 7)),
+        // What ends in February 2000 began in the last three days of January.
+        ("plus local =", local(59 * DAY + 7), vec![interval(1, 0, 0)], &UTC, between(28 * DAY + 7, 30 * DAY + 7)),
+        ("minus =", instant(0), vec![interval(12, -1, 5)], &UTC, between(365 * DAY + 5, 365 * DAY + 5)),
+        ("plus local =", local(LAST), vec![interval(-1_200_000, 0, 0)], &UTC, Span::default()),
         ("plus_days date local =", date(9), vec![days(2)], &UTC, between(7 * DAY, 8 * DAY - 1)),
         ("minus_days date local =", date(9), vec![days(2)], &UTC, between(11 * DAY, 12 * DAY - 1)),
         ("minus_days date local =", date(9), vec![interval(0, 2, 0)], &UTC, Span::default()),
@@ -480,6 +479,44 @@ fn the_calendar_is_that_of_gregory() {
 }
 
 #[test]
+fn months_are_added_by_the_calendar() {
+    let (mut days, mut months) = (Vec::new(), Vec::new());
+    each_day(|day, year, month, number| {
+        if number == 1 {
+            months.push((year * 12 + month, day));
+        }
+        days.push((day, months.len() - 1, number));
+    });
+    let length = |at: usize| months[at + 1].1 - months[at].1;
+    let first = days.partition_point(|&(_, month, _)| months[month].0 < 1895 * 12);
+    let until = days.partition_point(|&(_, month, _)| months[month].0 < 2105 * 12);
+    for by in [-25, -12, -1, 1, 2, 6, 13, 48] {
+        // Which day becomes which: by the definition, one after the other.
+        let made = |&(day, month, number): &(i64, usize, i64)| {
+            let to = month.checked_add_signed(by).unwrap();
+            (day, months[to].1 + number.min(length(to)) - 1)
+        };
+        let made: Vec<(i64, i64)> = days[first - 2000..until + 2000].iter().map(made).collect();
+        for &(day, ..) in &days[first..until] {
+            let at = Value::Of(Kind::Local, day * DAY + HOUR);
+            let by = interval(by as i32, 0, 0);
+            let from = made[made.partition_point(|&(_, to)| to < day)];
+            let last = made[made.partition_point(|&(_, to)| to <= day) - 1];
+            // Where no day becomes this one, all of the day before it is accepted, and all of the one after it.
+            let from = from.0 * DAY + if from.1 == day { HOUR } else { 0 };
+            let last = last.0 * DAY + if last.1 == day { HOUR } else { DAY - 1 };
+            let found = |way: &str| span(way, at.clone(), std::slice::from_ref(&by), &UTC);
+            assert_eq!(found("plus local >="), Span { from: Some(from), until: None }, "{by:?} {day}");
+            assert_eq!(found("plus local <="), Span { from: None, until: Some(last) }, "{by:?} {day}");
+        }
+        for &(day, to) in &made {
+            let about = "plus local =".parse::<Way>().unwrap().about(day * DAY, &[interval(by as i32, 0, 0)], &UTC);
+            assert!((about.unwrap() - to * DAY).abs() <= 3 * DAY, "{by} {day}");
+        }
+    }
+}
+
+#[test]
 fn units_are_as_long_as_they_are() {
     for (unit, longest) in [
         ("microseconds", 1),
@@ -499,8 +536,12 @@ fn units_are_as_long_as_they_are() {
         let way: Way = "trunc local <=".parse().unwrap();
         assert_eq!(way.grain(&[text(unit)]), longest, "{unit}");
         let until = way.span(&[Value::Of(Kind::Local, 0)], &[text(unit)], &UTC).until.unwrap();
-        // 2000-01-01 is a Saturday: its week began on Monday.
-        let begins = if unit == "week" { -5 * DAY } else { 0 };
+        // 2000-01-01 is a Saturday: its week began on Monday. Its quarter has 91 days.
+        let begins = match unit {
+            "week" => -5 * DAY,
+            "quarter" => -DAY,
+            _ => 0,
+        };
         assert_eq!(until, begins + longest - 1, "{unit}");
     }
     let grain = |way: &str, arguments: &[Value]| way.parse::<Way>().unwrap().grain(arguments);
@@ -511,6 +552,30 @@ fn units_are_as_long_as_they_are() {
     assert_eq!(grain("trunc local =", &[text("fortnight")]), 1);
     assert_eq!(grain("plus =", &[interval(0, 2, HOUR)]), 1);
     assert_eq!(grain("bin plus date local =", &[interval(0, 2, 0), interval(0, 9, 0)]), 2 * DAY);
+}
+
+#[test]
+fn the_last_of_a_month_is_made_of_several_days() {
+    let joins = |way: &str, day: i64, arguments: &[Value]| {
+        let kind = if way.starts_with("plus =") { Kind::Instant } else { Kind::Local };
+        way.parse::<Way>().unwrap().joins_days(&[Value::Null, Value::Of(kind, day * DAY + HOUR)], arguments, &UTC)
+    };
+    let month = || vec![interval(1, 0, 0)];
+    // February and April 2000 end on days 59 and 120.
+    for (day, expected) in [(58, false), (59, true), (60, false), (120, true), (90, false)] {
+        assert_eq!(joins("plus local =", day, &month()), expected, "{day}");
+        assert_eq!(joins("plus =", day, &month()), expected, "{day}");
+        assert_eq!(joins("minus local =", day, &[interval(-1, 0, 0)]), expected, "{day}");
+        assert!(!joins("plus local =", day, &[interval(0, 30, 0)]), "{day}");
+    }
+    let days = |way: &str, day: i64, arguments: &[Value]| {
+        way.parse::<Way>().unwrap().joins_days(&[Value::Of(Kind::Local, day * DAY)], arguments, &UTC)
+    };
+    assert!(days("plus midnight date local =", 59, &month()));
+    assert!(!days("plus midnight date local =", 58, &month()));
+    let of_month = [interval(1, 0, 0), text("month")];
+    assert!(!days("plus trunc local =", 31, &of_month), "a month is what it is made of");
+    assert!(!days("trunc local =", 31, &[text("month")]));
 }
 
 #[test]

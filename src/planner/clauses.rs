@@ -47,6 +47,15 @@ impl<'p> TimeColumn<'p> {
         if column > self.at { column - 1 } else { column }
     }
 
+    /// Whether days are read for an equality with what is made of the time, which is estimated as one value.
+    fn reads_days(&self, planner: Planner<'p>, condition: Expr<'p>) -> bool {
+        let equal = || condition.cast::<pg_sys::OpExpr>().filter(|one| operators::is_equality(one.opno()));
+        self.derived.as_ref().is_some_and(|derived| {
+            let other = equal().and_then(|equal| equal.args().get(1));
+            other.is_some_and(|other| derived.joins_days(planner, other))
+        })
+    }
+
     /// What follows for the ID from a condition of its time.
     fn followed_from(&self, planner: Planner<'p>, condition: Expr<'p>) -> Option<Bounds<'p>> {
         let at = condition.as_ptr().addr();
@@ -57,9 +66,11 @@ impl<'p> TimeColumn<'p> {
             Some(derived) => of_derived(planner, derived, &self.time, condition),
             None => of_time(planner, &self.time, condition),
         };
+        let reads_days = followed.is_some() && self.reads_days(planner, condition);
         let bounds = followed.map(|(conditions, is_exact)| Bounds {
             conditions: conditions.into_iter().map(|one| versions::restriction(planner, one)).collect(),
             is_exact,
+            reads_days,
         });
         self.followed.0.borrow_mut().insert(at, bounds);
         bounds
@@ -101,9 +112,12 @@ pub fn of_index<'p>(
         // The index may read more than the twin would.
         let is_of_id = clause.column() as usize == twin.at + 1;
         // What is made of a time is compared with one value, or read for a range of all.
+        let is_one = |condition: Expr<'p>| condition.cast::<pg_sys::OpExpr>().is_some();
         let is_range = twin.derived.is_some()
             && clause.column() as usize == twin.at
-            && first_condition(clause).is_some_and(|condition| condition.cast::<pg_sys::OpExpr>().is_some());
+            && first_condition(clause).is_some_and(|one| {
+                is_one(one) && !twin.followed_from(planner, one).is_some_and(|bounds| bounds.reads_days)
+            });
         is_as_described &=
             !is_of_id && resolved.is_some_and(|resolved| is_range || resolved.is_lossy() == clause.is_lossy());
         new.extend(resolved);
@@ -144,7 +158,7 @@ pub fn resolve<'p>(
 ) -> Option<OfIndex<'p>> {
     let column = clause.column() as usize;
     if column == twin.at {
-        let Bounds { conditions, is_exact } = twin.followed_from(planner, first_condition(clause)?)?;
+        let Bounds { conditions, is_exact, .. } = twin.followed_from(planner, first_condition(clause)?)?;
         let new = clause.of_columns(index, twin.at, std::iter::empty())?;
         set_conditions(new, conditions, !is_exact);
         return Some(new);
@@ -165,6 +179,8 @@ struct Bounds<'p> {
     conditions: List<'p, RestrictInfo>,
     /// Whether that one follows from them, too.
     is_exact: bool,
+    /// Whether they take in days where that one is an equality.
+    reads_days: bool,
 }
 
 /// What follows for the ID from a condition that is matched with its time, which it has on its left side; and whether that one follows

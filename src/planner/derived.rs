@@ -176,6 +176,17 @@ impl<'p> Derived<'p> {
         self.arguments.iter().map(value).collect()
     }
 
+    /// For estimates: whether one value, or an element of an array, may be made of times of several days. See [`Way::joins_days`].
+    pub fn joins_days(&self, planner: Planner<'p>, other: Expr<'p>) -> bool {
+        let is_joined = |all: Vec<Value>| {
+            let values = || planner.estimated(other).values();
+            all.iter().any(Value::has_months)
+                && values().is_some_and(|values| self.way(Accepts::Equal).joins_days(&values, &all, &KnownZones))
+        };
+        let may_add_months = self.steps.iter().any(|step| matches!(step, Step::Plus | Step::Minus));
+        may_add_months && self.about_arguments(planner).is_some_and(is_joined)
+    }
+
     fn way(&self, accepts: Accepts) -> Way {
         let comparison = match accepts {
             Accepts::Less => Comparison::Less,

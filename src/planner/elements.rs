@@ -27,7 +27,7 @@ pub fn serve<'p>(planner: Planner<'p>, table: Rel<'p>, condition: Expr<'p>) -> b
         let reads = |twin: &Twin<'p>| {
             twin.index.predicate().is_empty()
                 && twin.column.expression().says(listed.compared)
-                && twin.reads_elements(planner)
+                && twin.reads_elements(planner, listed)
         };
         table.indexes().iter().any(|index| Twin::of(planner, index).is_some_and(|twin| reads(&twin)))
     })

@@ -514,3 +514,39 @@ fn a_brin_index_on_an_expression_is_planned() {
     case.does_no_more("SELECT count(*) FROM ‹r› WHERE n + 1 = 7");
     case.does_no_more("SELECT p.n, (SELECT min(‹t›) FROM ‹r› WHERE r.tenant = p.tenant AND ‹t› < p.at) FROM few AS p");
 }
+
+/// Months are taken away by the calendar: what is equal to one value is not looked for in the days around.
+#[test]
+fn an_index_is_read_for_the_days_that_become_one_by_months() {
+    const SHUFFLED: &str = "
+        CREATE TABLE r (id bigint NOT NULL, tenant integer, n integer, pad text);
+        INSERT INTO r SELECT id, tenant, n, repeat('x', 60) FROM made ORDER BY hashint4(n);
+        CREATE TABLE r_column (id bigint NOT NULL, tenant integer, n integer, pad text, created_at timestamptz NOT NULL);
+        INSERT INTO r_column SELECT id, tenant, n, pad, snowflake_timestamp(id) FROM r";
+    let mut case = Case::new(&[SHUFFLED, KEY, COLUMN_INDEX]);
+    let local = "(‹t›::timestamp + interval '13 months')";
+    for condition in [
+        format!("{local} = ANY (ARRAY['2027-02-10 01:12:00.64'::timestamp, '2027-02-20 10:48:00', NULL])"),
+        format!("{local} = '2027-02-10 01:12:00.64'::timestamp"),
+        "‹t› - interval '2 months' = '2025-11-10 01:12:00.64'".to_owned(),
+        "‹t› + interval '1 month' = ANY (ARRAY['2026-02-10 01:12:00.64', '2026-02-20 10:48:00']::timestamptz[])"
+            .to_owned(),
+    ] {
+        for more in ["true", "‹t› IN (SELECT at FROM few WHERE few.tenant = r.tenant)"] {
+            let query = format!("SELECT count(*), sum(r.n) FROM ‹r› WHERE {condition} AND {more}");
+            case.does_no_more(&query);
+            let (_, work, plan) = case.run(&query, false, "on");
+            assert!(work.pages < 20.0, "{query}: {work:?}\n{plan}");
+        }
+    } // Three days of January become the last of February, and the rows of three days are on nearly as many pages as all.
+    for condition in [
+        format!("{local} = ANY (ARRAY['2027-02-28 01:12:00.64'::timestamp, '2027-02-20 10:48:00', NULL])"),
+        format!("{local} = '2027-02-28 01:12:00.64'::timestamp"),
+        "‹t› + interval '1 month' = '2026-02-28 01:12:00.64'".to_owned(),
+        "‹t› + interval '1 month' = $$2026-02-28 01:12:00.64$$::text::timestamptz".to_owned(),
+    ] {
+        for more in ["true", "r.n <> 7", "‹t› IN (SELECT at FROM few WHERE few.tenant = r.tenant)"] {
+            case.does_no_more(&format!("SELECT count(*), sum(r.n) FROM ‹r› WHERE {condition} AND {more}"));
+        }
+    }
+}

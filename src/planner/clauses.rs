@@ -93,6 +93,8 @@ pub struct Resolved<'p> {
     pub clauses: List<'p, IndexClause>,
     /// Whether the index reads what its twin would.
     pub is_as_described: bool,
+    /// What it costs, for each row that is read, to evaluate those that the twin alone would have been enough for.
+    pub also_of_row: f64,
 }
 
 /// The conditions of a path over a twin, as ones of its index.
@@ -102,7 +104,9 @@ pub fn of_index<'p>(
     twin: &TimeColumn<'p>,
     clauses: impl Iterator<Item = OfIndex<'p>>,
 ) -> Resolved<'p> {
-    let (mut new, mut is_as_described) = (Vec::new(), true);
+    // And not one that is part of an OR, which is read by bitmaps, and priced.
+    let is_of_table = |clause: OfIndex<'p>| index.restrictions().iter().any(|one| one == clause.restriction());
+    let (mut new, mut is_as_described, mut also_of_row) = (Vec::new(), true, 0.0);
     for (number, clause) in clauses.enumerate() {
         let resolved = twin.known(number, clause).unwrap_or_else(|| {
             let resolved = resolve(planner, index, twin, clause);
@@ -120,9 +124,13 @@ pub fn of_index<'p>(
             });
         is_as_described &=
             !is_of_id && resolved.is_some_and(|resolved| is_range || resolved.is_lossy() == clause.is_lossy());
+        if !clause.is_lossy() && resolved.is_none_or(OfIndex::is_lossy) && is_of_table(clause) {
+            // What is not known yet is 0.
+            also_of_row += clause.restriction().cost_of_row();
+        }
         new.extend(resolved);
     }
-    Resolved { clauses: without_implied(&new).into_iter().collect(), is_as_described }
+    Resolved { clauses: without_implied(&new).into_iter().collect(), is_as_described, also_of_row }
 }
 
 /// The conditions of an index without what follows from others of them.

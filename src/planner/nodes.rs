@@ -835,6 +835,7 @@ fields! { 'p;
         _ / set_or_clause: Option<Expr<'p>> = orclause;
         numbers / set_numbers: NumberSet<'p> = clause_relids;
         _ / set_startup_cost: f64 = eval_cost.startup;
+        cost_of_row: f64 = eval_cost.per_tuple;
         _ / set_selectivity: f64 = norm_selec;
         _ / set_outer_selectivity: f64 = outer_selec;
         security / set_security: u32 = security_level;

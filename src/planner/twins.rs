@@ -360,7 +360,7 @@ unsafe extern "C-unwind" fn cost(
         Error::PlannedByOthers.raise();
     };
     let Some(twin) = Twin::of(planner, path.index()) else { Error::PlannedByOthers.raise() };
-    let (by_elements, Resolved { clauses, is_as_described }) = planner.in_memory(|| {
+    let (by_elements, Resolved { clauses, is_as_described, also_of_row }) = planner.in_memory(|| {
         let by_elements = twin.list_of(planner, path);
         let all = path.clauses().iter().filter(|&clause| Some(clause) != by_elements);
         (by_elements, clauses::of_index(planner, twin.index, &twin.column, all))
@@ -403,6 +403,7 @@ unsafe extern "C-unwind" fn cost(
         if let Some(of_time) = of_time {
             correlation.write(of_time);
         }
+        total.write(*total + also_of_row * *selectivity * path.table().row_count());
         if is_doubtful {
             startup.write(*startup * DOUBT);
             total.write(*total * DOUBT);

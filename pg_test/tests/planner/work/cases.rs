@@ -515,14 +515,30 @@ fn a_brin_index_on_an_expression_is_planned() {
     case.does_no_more("SELECT p.n, (SELECT min(‹t›) FROM ‹r› WHERE r.tenant = p.tenant AND ‹t› < p.at) FROM few AS p");
 }
 
+/// 100,000 rows in no order.
+const SHUFFLED: &str = "
+    CREATE TABLE r (id bigint NOT NULL, tenant integer, n integer, pad text);
+    INSERT INTO r SELECT id, tenant, n, repeat('x', 60) FROM made ORDER BY hashint4(n);
+    CREATE TABLE r_column (id bigint NOT NULL, tenant integer, n integer, pad text, created_at timestamptz NOT NULL);
+    INSERT INTO r_column SELECT id, tenant, n, pad, snowflake_timestamp(id) FROM r";
+
+/// Where the index reads too much, the condition is evaluated for each row that it reads, and that has its price.
+#[test]
+fn an_index_is_not_read_for_nearly_all_rows() {
+    let mut case = Case::new(&[SHUFFLED, KEY, COLUMN_INDEX, "SET random_page_cost = 1.1"]);
+    for condition in [
+        "‹t›::timestamp - interval '1 day 3 hours' > '2026-01-02'::timestamptz::timestamp - interval '1 day 3 hours'",
+        "date_trunc('day', ‹t›) >= date_trunc('day', '2026-01-03'::timestamptz)",
+        "‹t›::date <> '2026-01-03' AND ‹t›::date > '2026-01-02'::timestamptz::date",
+        "extract(epoch FROM ‹t›) > extract(epoch FROM '2026-01-02'::timestamptz)",
+    ] {
+        case.does_no_more(&format!("SELECT count(*), sum(r.n) FROM ‹r› WHERE {condition}"));
+    }
+}
+
 /// Months are taken away by the calendar: what is equal to one value is not looked for in the days around.
 #[test]
 fn an_index_is_read_for_the_days_that_become_one_by_months() {
-    const SHUFFLED: &str = "
-        CREATE TABLE r (id bigint NOT NULL, tenant integer, n integer, pad text);
-        INSERT INTO r SELECT id, tenant, n, repeat('x', 60) FROM made ORDER BY hashint4(n);
-        CREATE TABLE r_column (id bigint NOT NULL, tenant integer, n integer, pad text, created_at timestamptz NOT NULL);
-        INSERT INTO r_column SELECT id, tenant, n, pad, snowflake_timestamp(id) FROM r";
     let mut case = Case::new(&[SHUFFLED, KEY, COLUMN_INDEX]);
     let local = "(‹t›::timestamp + interval '13 months')";
     for condition in [

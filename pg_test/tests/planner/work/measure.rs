@@ -11,6 +11,8 @@ pub struct Work {
     pub rows: f64,
     /// Scans that a Merge Append began.
     pub merged: f64,
+    /// Rows that these have looked at and not returned, as until the first that is accepted.
+    pub passed_to_merge: f64,
     /// The rows and pages of those that had to be sorted first.
     pub sorted_to_merge: (f64, f64),
     /// How many members of an Append or a Merge Append the plan sorts.
@@ -81,6 +83,7 @@ impl Work {
         };
         if is_merged && node["Relation Name"].is_string() {
             self.merged += loops;
+            self.passed_to_merge += removed * loops;
         }
         let before = self.rows;
         for below in node["Plans"].as_array().into_iter().flatten() {

@@ -77,14 +77,14 @@ pub fn trouble() -> Option<String> {
 
 /// What keeps every tag from numbers, as far as the caller may know: the lease, or that requests fail.
 pub fn trouble_of_segments() -> Option<String> {
-    let error =
-        || Some(shared::lease_news().segments_error.to_string()).filter(|error| !error.is_empty()).map(for_caller);
-    trouble().or_else(error)
+    let error = || shared::lease_news().segments_error.to_string();
+    trouble().or_else(|| Some(error()).filter(|error| !error.is_empty()).map(for_caller))
 }
 
 /// What a caller may know. Names of hosts and directories of servers are for those who may call `snowflake_workers()`; all of it is in the
 /// log.
 pub fn for_caller(trouble: String) -> String {
+    shared::may_wait();
     // SAFETY: looks into the catalog, in a session.
     let is_monitor =
         unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(pg_sys::ROLE_PG_MONITOR)) };

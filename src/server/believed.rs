@@ -31,8 +31,9 @@ pub fn now_if_steady() -> Option<UnixMicros> {
     shared::believed_clock().peek(&look_at(clock::now(), monotonic))
 }
 
-/// The time. Stores a step or a leap, so that all sessions know of it, and logs it. Takes the lock for that.
+/// The time. Stores a step or a leap, so that all sessions know of it, and logs it. Takes the lock for that. The caller [may](shared::may_wait).
 pub fn now() -> UnixMicros {
+    shared::may_wait();
     if let Some(now) = now_if_steady() {
         return now;
     }

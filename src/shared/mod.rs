@@ -52,6 +52,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::R
 
 /// The name of the lock for transitions is also the wait event that pg_stat_activity shows.
 const LOCK: &CStr = c"pg_snowflake";
+/// That of the lock for the news of the lease.
+const NEWS_LOCK: &CStr = c"pg_snowflake lease";
 
 in_shared_memory! {
     /// Read and moved without a lock; see [`Line`] for what orders its atomics, and which of its methods need the lock of [`transitions`].
@@ -59,7 +61,7 @@ in_shared_memory! {
 
     static TRANSITIONS: PgLwLock<Transitions> = LOCK;
 
-    static LEASE_NEWS: PgLwLock<LeaseNews> = c"pg_snowflake lease";
+    static LEASE_NEWS: PgLwLock<LeaseNews> = NEWS_LOCK;
 
     static COUNTERS: PgAtomic<Counters> = c"pg_snowflake counters";
 
@@ -334,21 +336,25 @@ pub fn line() -> &'static Line {
     &LINE.get().0
 }
 
-/// Takes the lock for transitions. The caller does not hold it: it would wait for itself, for ever and without interrupts.
+/// Takes the lock for transitions. The caller [may](may_wait).
 pub fn transitions() -> PgLwLockExclusiveGuard<'static, Transitions> {
-    debug_assert!(!holds_transitions(), "this session holds the lock for transitions already");
+    may_wait();
     TRANSITIONS.exclusive()
 }
 
-/// Whether this session holds the lock for transitions.
-fn holds_transitions() -> bool {
-    // SAFETY: the lock of that name was requested together with the shared memory; without that, PostgreSQL raises an error.
-    unsafe { pg_sys::LWLockHeldByMe(&raw mut (*pg_sys::GetNamedLWLockTranche(LOCK.as_ptr())).lock) }
+/// Takes the lock for the news of the lease. The caller [may](may_wait).
+pub fn lease_news() -> PgLwLockExclusiveGuard<'static, LeaseNews> {
+    may_wait();
+    LEASE_NEWS.exclusive()
 }
 
-/// Takes the lock for the news of the lease.
-pub fn lease_news() -> PgLwLockExclusiveGuard<'static, LeaseNews> {
-    LEASE_NEWS.exclusive()
+/// In development: stops what holds one of the locks here, and does what may wait, or may take one. It could wait for itself, for ever and without
+/// interrupts. What does so seldom calls this always. A guard that no name is given to is held to the end of its statement.
+pub fn may_wait() {
+    // SAFETY: the locks of these names were requested together with the shared memory; without that, PostgreSQL raises an error.
+    let is_held =
+        |name: &CStr| unsafe { pg_sys::LWLockHeldByMe(&raw mut (*pg_sys::GetNamedLWLockTranche(name.as_ptr())).lock) };
+    debug_assert!(!is_held(LOCK) && !is_held(NEWS_LOCK), "this session holds a lock of pg_snowflake already");
 }
 
 /// The counters.

@@ -16,7 +16,8 @@ export!(snowflake_workers_wrapper as snowflake_workers);
 rows! {
     fn snowflake_workers() {
         let listed = listed().unwrap_or_else(|error| error.raise());
-        let (own, now) = (shared::transitions().lease.worker, believed::now());
+        let own = shared::transitions().lease.worker;
+        let now = believed::now();
         listed.into_iter().map(move |row| (numbers(row.worker), state(&row, now), own == Some(row.worker), row))
     }
 

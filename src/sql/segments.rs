@@ -260,7 +260,6 @@ impl Holder {
 /// A row for each server that holds numbers of a tag, or one without a server. What this server holds is as of now, by shared memory.
 fn listed(all_servers: bool) -> Result<Vec<SegmentRow>, Error> {
     let own = segments::list()?;
-    // In a statement of its own: the lock is held to its end, and the clock may take it.
     let me = shared::transitions().lease.worker;
     let now = believed::now();
     let here = |state: &SlotState, held| Holder {

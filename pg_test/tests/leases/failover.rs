@@ -205,7 +205,7 @@ fn what_no_replica_has_received_is_no_renewal() {
     let cluster = leasing(&format!("{}?wait_replicas=1", registry.url()))
         .set("pg_snowflake.registry_window = '6s'\npg_snowflake.max_wait = '100ms'")
         .start();
-    next(&mut cluster.client());
+    wait_for("IDs are made", || makes_ids(&cluster));
     replica.kill();
     // A renewal may have been under way.
     let (before, start) = (granted_until(&cluster), Instant::now());

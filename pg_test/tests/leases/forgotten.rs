@@ -82,6 +82,7 @@ fn who_has_leased_before_waits_until_all_that_was_granted_is_over(kind: Kind) {
 fn an_operator_who_knows_better_ends_the_wait(kind: Kind) {
     let mut registry = registry(kind);
     let cluster = leasing(&registry.url()).set("pg_snowflake.max_wait = '200ms'").start();
+    wait_for_ids(&cluster);
     let mut lists = vec![batch(&mut cluster.client(), 1000)];
     cluster.stop(Stop::Fast);
     registry.wipe();

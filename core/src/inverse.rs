@@ -406,7 +406,7 @@ impl Way {
             let span = self.span(std::slice::from_ref(value), arguments, zones);
             span.from.zip(span.until).is_some_and(|(from, until)| until.saturating_sub(from) >= least)
         };
-        arguments.iter().any(Value::has_months) && values.iter().take(SAMPLE).any(is_joined)
+        values.iter().take(SAMPLE).any(is_joined)
     }
 
     /// Which values are accepted by what they are compared with.
@@ -680,10 +680,10 @@ fn first_before(time: i64, months: i64) -> Option<i64> {
 /// The last local time that is not after this one with so many months added.
 fn last_before(time: i64, months: i64) -> Option<i64> {
     let it = InMonth::after(time, months);
-    match it.number < it.length {
-        true if it.is_last => it.on(it.length - 1, it.time),
-        true => it.on(it.number, it.time),
-        false => it.on(it.length - 1, DAY - 1),
+    if it.number >= it.length {
+        it.on(it.length - 1, DAY - 1)
+    } else {
+        it.on(if it.is_last { it.length - 1 } else { it.number }, it.time)
     }
 }
 
@@ -722,10 +722,7 @@ impl Unit {
     fn floor(self, time: i64) -> i64 {
         match self {
             Self::Fixed(length, first) => time.checked_sub(first).map_or(time, |it| time - it.rem_euclid(length)),
-            Self::Months(count) => {
-                let number = month_of(time.div_euclid(DAY));
-                first_day(number - number.rem_euclid(count)) * DAY
-            }
+            Self::Months(count) => first_day(first_month(time, count)) * DAY,
             Self::AtMost(_) => time,
         }
     }
@@ -744,10 +741,7 @@ impl Unit {
     /// What may be before its beginning was taken.
     fn before(self, after: Span) -> Span {
         let end = |until: i64| match self {
-            Self::Months(count) => {
-                let number = month_of(until.div_euclid(DAY));
-                first_day(number - number.rem_euclid(count) + count).checked_mul(DAY)
-            }
+            Self::Months(count) => first_day(first_month(until, count) + count).checked_mul(DAY),
             Self::Fixed(length, _) | Self::AtMost(length) => self.floor(until).checked_add(length),
         };
         Span { from: after.from, until: after.until.and_then(end).map(|end| end - 1) }
@@ -764,6 +758,12 @@ fn month_of(day: i64) -> i64 {
     let month = (5 * of_year + 2) / 153;
     // Its first month is March.
     (year + era * 400) * 12 + month + 2
+}
+
+/// The first month of the so many that a time is in.
+fn first_month(time: i64, count: i64) -> i64 {
+    let month = month_of(time.div_euclid(DAY));
+    month - month.rem_euclid(count)
 }
 
 /// The first day of a month of this number, since 2000-01-01.

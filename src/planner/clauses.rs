@@ -47,13 +47,9 @@ impl<'p> TimeColumn<'p> {
         if column > self.at { column - 1 } else { column }
     }
 
-    /// Whether days are read for an equality with what is made of the time, which is estimated as one value.
-    fn reads_days(&self, planner: Planner<'p>, condition: Expr<'p>) -> bool {
-        let equal = || condition.cast::<pg_sys::OpExpr>().filter(|one| operators::is_equality(one.opno()));
-        self.derived.as_ref().is_some_and(|derived| {
-            let other = equal().and_then(|equal| equal.args().get(1));
-            other.is_some_and(|other| derived.joins_days(planner, other))
-        })
+    /// Whether days are read for what is equal to this, or to an element of it, which is estimated as one value.
+    pub fn reads_days(&self, planner: Planner<'p>, other: Expr<'p>) -> bool {
+        self.derived.as_ref().is_some_and(|derived| derived.joins_days(planner, other))
     }
 
     /// What follows for the ID from a condition of its time.
@@ -66,7 +62,9 @@ impl<'p> TimeColumn<'p> {
             Some(derived) => of_derived(planner, derived, &self.time, condition),
             None => of_time(planner, &self.time, condition),
         };
-        let reads_days = followed.is_some() && self.reads_days(planner, condition);
+        let equal = condition.cast::<pg_sys::OpExpr>().filter(|one| operators::is_equality(one.opno()));
+        let other = equal.filter(|_| followed.is_some()).and_then(|equal| equal.args().get(1));
+        let reads_days = other.is_some_and(|other| self.reads_days(planner, other));
         let bounds = followed.map(|(conditions, is_exact)| Bounds {
             conditions: conditions.into_iter().map(|one| versions::restriction(planner, one)).collect(),
             is_exact,
@@ -104,8 +102,6 @@ pub fn of_index<'p>(
     twin: &TimeColumn<'p>,
     clauses: impl Iterator<Item = OfIndex<'p>>,
 ) -> Resolved<'p> {
-    // And not one that is part of an OR, which is read by bitmaps, and priced.
-    let is_of_table = |clause: OfIndex<'p>| index.restrictions().iter().any(|one| one == clause.restriction());
     let (mut new, mut is_as_described, mut also_of_row) = (Vec::new(), true, 0.0);
     for (number, clause) in clauses.enumerate() {
         let resolved = twin.known(number, clause).unwrap_or_else(|| {
@@ -124,13 +120,18 @@ pub fn of_index<'p>(
             });
         is_as_described &=
             !is_of_id && resolved.is_some_and(|resolved| is_range || resolved.is_lossy() == clause.is_lossy());
-        if !clause.is_lossy() && resolved.is_none_or(OfIndex::is_lossy) && is_of_table(clause) {
-            // What is not known yet is 0.
+        if !clause.is_lossy() && resolved.is_none_or(OfIndex::is_lossy) && is_of_table(index, clause) {
+            // An alternative of an OR is read by bitmaps, and priced there. What is not known yet is 0.
             also_of_row += clause.restriction().cost_of_row();
         }
         new.extend(resolved);
     }
     Resolved { clauses: without_implied(&new).into_iter().collect(), is_as_described, also_of_row }
+}
+
+/// Whether a condition is one of the table, and not an alternative of an OR.
+pub fn is_of_table<'p>(index: Index<'p>, clause: OfIndex<'p>) -> bool {
+    index.restrictions().iter().any(|one| one == clause.restriction())
 }
 
 /// The conditions of an index without what follows from others of them.

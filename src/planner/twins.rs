@@ -68,12 +68,10 @@ impl<'p> Twin<'p> {
     /// Whether the index may be read by [the elements of an array](super::elements), one after the other. Not where rows are changed or locked:
     /// a row that another session has changed meanwhile would be checked against the first element only. And not where days are read for one of them.
     pub fn reads_elements(&self, planner: Planner<'p>, listed: Listed<'p>) -> bool {
-        let reads_days =
-            || self.column.derived.as_ref().is_some_and(|derived| derived.joins_days(planner, listed.array));
         self.index.access_method() == pg_sys::BTREE_AM_OID
             && !planner.rechecks_rows()
             && functions::sorted().is_some()
-            && !reads_days()
+            && !self.column.reads_days(planner, listed.array)
     }
 
     /// The condition of a path that compares the time with the elements of an array, one after the other.
@@ -82,10 +80,8 @@ impl<'p> Twin<'p> {
             let is_of_time = clause.column() as usize == self.column.at;
             is_of_time.then(|| Listed::read(planner, clauses::first_condition(clause)?)).flatten()
         };
-        // And not one that is part of an OR.
-        let is_of_table = |clause: OfIndex<'p>| self.index.restrictions().iter().any(|one| one == clause.restriction());
         let (clause, listed) = path.clauses().iter().find_map(|clause| Some((clause, list(clause)?)))?;
-        (is_of_table(clause) && self.reads_elements(planner, listed)).then_some(clause)
+        (clauses::is_of_table(self.index, clause) && self.reads_elements(planner, listed)).then_some(clause)
     }
 
     /// Estimates what a path by elements of an array costs, as if the index were one on the time.

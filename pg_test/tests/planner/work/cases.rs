@@ -554,7 +554,8 @@ fn an_index_is_read_for_the_days_that_become_one_by_months() {
             let (_, work, plan) = case.run(&query, false, "on");
             assert!(work.pages < 20.0, "{query}: {work:?}\n{plan}");
         }
-    } // Three days of January become the last of February, and the rows of three days are on nearly as many pages as all.
+    }
+    // Three more days of January become the last of February, and their rows are on nearly as many pages as all.
     for condition in [
         format!("{local} = ANY (ARRAY['2027-02-28 01:12:00.64'::timestamp, '2027-02-20 10:48:00', NULL])"),
         format!("{local} = '2027-02-28 01:12:00.64'::timestamp"),

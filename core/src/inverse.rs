@@ -6,11 +6,8 @@
 //!
 //! Times are microseconds since 2000-01-01, as PostgreSQL has them; dates are days since then; numbers are in millionths.
 
+use crate::calendar::{self, DAY, HOUR, SECOND, Unit, first_day, month_of};
 use std::str::FromStr;
-
-const SECOND: i64 = 1_000_000;
-const HOUR: i64 = 3600 * SECOND;
-const DAY: i64 = 24 * HOUR;
 
 /// How far from UTC a zone can be, at most.
 const FARTHEST: i64 = 16 * HOUR;
@@ -519,7 +516,8 @@ fn undone(step: Step, of: Kind, after: Span, argument: &Value, zones: &dyn Zones
             until: after.until.map(|until| until.div_euclid(DAY)),
         },
         Step::Trunc => match argument {
-            Value::Text(unit) => Unit::named(unit).map_or(none, |unit| unit.before(after)),
+            Value::Text(unit) => Unit::named(unit)
+                .map_or(none, |unit| Span { from: after.from, until: after.until.and_then(|until| unit.last(until)) }),
             _ => none,
         },
         Step::Bin => match *argument {
@@ -629,147 +627,11 @@ fn shifted(interval: &Value, sign: i64, of: Kind, after: Span, zones: &dyn Zones
     }
     if months != 0 {
         span = local(span, &|span| Span {
-            from: span.from.and_then(|from| first_before(from, months)),
-            until: span.until.and_then(|until| last_before(until, months)),
+            from: span.from.and_then(|from| calendar::first_before(from, months)),
+            until: span.until.and_then(|until| calendar::last_before(until, months)),
         });
     }
     span
-}
-
-/// A day as PostgreSQL adds months to it: by its month, and its number in that. Where the other month has no such day, it becomes the last.
-struct InMonth {
-    /// The first day of the month that it was in before.
-    first: i64,
-    /// The days of that month.
-    length: i64,
-    /// Its number in its month, from 0 on.
-    number: i64,
-    /// Whether it is the last of its month.
-    is_last: bool,
-    /// What the time is on that day.
-    time: i64,
-}
-
-impl InMonth {
-    /// Of a local time, to which so many months were added.
-    fn after(time: i64, months: i64) -> Self {
-        let day = time.div_euclid(DAY);
-        let month = month_of(day);
-        let first = first_day(month - months);
-        Self {
-            first,
-            length: first_day(month - months + 1) - first,
-            number: day - first_day(month),
-            is_last: day + 1 == first_day(month + 1),
-            time: time.rem_euclid(DAY),
-        }
-    }
-
-    /// The time on a day of the month that it was in before.
-    fn on(&self, number: i64, time: i64) -> Option<i64> {
-        (self.first + number).checked_mul(DAY)?.checked_add(time)
-    }
-}
-
-/// The first local time that is not before this one with so many months added.
-fn first_before(time: i64, months: i64) -> Option<i64> {
-    let it = InMonth::after(time, months);
-    if it.number < it.length { it.on(it.number, it.time) } else { it.on(it.length, 0) }
-}
-
-/// The last local time that is not after this one with so many months added.
-fn last_before(time: i64, months: i64) -> Option<i64> {
-    let it = InMonth::after(time, months);
-    if it.number >= it.length {
-        it.on(it.length - 1, DAY - 1)
-    } else {
-        it.on(if it.is_last { it.length - 1 } else { it.number }, it.time)
-    }
-}
-
-/// A unit of `date_trunc()`.
-#[derive(Clone, Copy)]
-enum Unit {
-    /// Of this length. The first one begins so long after 2000-01-01.
-    Fixed(i64, i64),
-    /// Of so many months, from January of the year 1 on.
-    Months(i64),
-    /// At most so long.
-    AtMost(i64),
-}
-
-impl Unit {
-    fn named(name: &str) -> Option<Self> {
-        Some(match name.to_ascii_lowercase().trim_end_matches('s') {
-            "microsecond" => Self::Fixed(1, 0),
-            "millisecond" => Self::Fixed(1000, 0),
-            "second" => Self::Fixed(SECOND, 0),
-            "minute" => Self::Fixed(60 * SECOND, 0),
-            "hour" => Self::Fixed(HOUR, 0),
-            "day" => Self::Fixed(DAY, 0),
-            "week" => Self::Fixed(7 * DAY, 2 * DAY),
-            "month" => Self::Months(1),
-            "quarter" => Self::Months(3),
-            "year" => Self::Months(12),
-            "decade" => Self::Months(120),
-            "century" => Self::AtMost(36_525 * DAY),
-            "millennium" => Self::AtMost(365_250 * DAY),
-            _ => return None,
-        })
-    }
-
-    /// The beginning of the unit that a time is in, or earlier.
-    fn floor(self, time: i64) -> i64 {
-        match self {
-            Self::Fixed(length, first) => time.checked_sub(first).map_or(time, |it| time - it.rem_euclid(length)),
-            Self::Months(count) => first_day(first_month(time, count)) * DAY,
-            Self::AtMost(_) => time,
-        }
-    }
-
-    /// How long it is, at most.
-    const fn longest(self) -> i64 {
-        match self {
-            Self::Fixed(length, _) | Self::AtMost(length) => length,
-            Self::Months(1) => 31 * DAY,
-            Self::Months(3) => 92 * DAY,
-            Self::Months(12) => 366 * DAY,
-            Self::Months(_) => 3653 * DAY,
-        }
-    }
-
-    /// What may be before its beginning was taken.
-    fn before(self, after: Span) -> Span {
-        let end = |until: i64| match self {
-            Self::Months(count) => first_day(first_month(until, count) + count).checked_mul(DAY),
-            Self::Fixed(length, _) | Self::AtMost(length) => self.floor(until).checked_add(length),
-        };
-        Span { from: after.from, until: after.until.and_then(end).map(|end| end - 1) }
-    }
-}
-
-/// The month that a day since 2000-01-01 is in, as a number: 12 for each year, and 0 for January.
-fn month_of(day: i64) -> i64 {
-    // Years that begin in March, from March of the year 0 on, so that a leap day is the last one.
-    let day = day + 730_425;
-    let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    // Its first month is March.
-    (year + era * 400) * 12 + month + 2
-}
-
-/// The first month of the so many that a time is in.
-fn first_month(time: i64, count: i64) -> i64 {
-    let month = month_of(time.div_euclid(DAY));
-    month - month.rem_euclid(count)
-}
-
-/// The first day of a month of this number, since 2000-01-01.
-fn first_day(month: i64) -> i64 {
-    let (year, month) = ((month - 2).div_euclid(12), (month - 2).rem_euclid(12));
-    365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (153 * month + 2) / 5 - 730_425
 }
 
 /// The local times of years, which are numbers.

@@ -123,9 +123,17 @@ bench-bundle: ## the benchmark with PostgreSQL and all that it needs in one fold
 microbench: ## the core alone, by criterion, which compares with the run before
 	$(CARGO) bench --locked -p snowflake_core
 
-# snowflake_registry/memory is the registry of tests. Without registries, only the library differs, so only that is checked.
+# snowflake_registry/memory is the registry of tests. --all-targets leaves out tests that `cargo test` does not run, which '*' names. Without
+# registries, only the library differs, so only that is checked.
+CLIPPY = $(BUILD) clippy --locked $(FEATURES)
+ALL = --workspace --features snowflake_registry/memory
 clippy: deps ## clippy for the PostgreSQL of PG_CONFIG; REGISTRIES= for the library without registries
-	$(BUILD) clippy --locked $(if $(strip $(REGISTRIES)),--workspace --all-targets --features snowflake_registry/memory) $(FEATURES) -- -D warnings
+ifeq ($(strip $(REGISTRIES)),)
+	$(CLIPPY) -- -D warnings
+else
+	$(CLIPPY) $(ALL) --all-targets -- -D warnings
+	$(CLIPPY) $(ALL) --test '*' -- -D warnings
+endif
 
 lint: deps ## formatting, clippy, licences, unused crates, the core's package for crates.io, shell scripts, SQL files
 	@scripts/deps lint

@@ -1,7 +1,7 @@
 //! Ports on the loopback, and the address of this machine beside it.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, TcpStream, UdpSocket};
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -13,7 +13,9 @@ pub fn free_port() -> u16 {
     static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     loop {
         let port = fastrand::u16(PORTS);
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() && GIVEN.lock().unwrap().insert(port) {
+        // Listening there for a moment would tell, too. But a process that another thread forks at that moment keeps the socket until it
+        // executes its program, and the port would be in use meanwhile.
+        if GIVEN.lock().unwrap().insert(port) && TcpStream::connect(("127.0.0.1", port)).is_err() {
             return port;
         }
     }

@@ -5,7 +5,7 @@ use crate::{leasing, registry, status};
 use postgres::Client;
 use snowflake_test::check::{self, wait_for};
 use snowflake_test::load::End;
-use snowflake_test::query::{batch, next, value};
+use snowflake_test::query::{batch, value};
 use snowflake_test::registries::{Kind, Server, Setup};
 use snowflake_test::{Cluster, Stop, millis, seconds};
 use std::sync::atomic::AtomicBool;

@@ -205,6 +205,28 @@ fn a_record_that_is_replaced_all_the_time_is_read_whole() {
     assert!(seen.iter().flatten().all(|year| (1970..2020).contains(year) || *year == 2024), "{seen:?}");
 }
 
+/// ALTER SEQUENCE takes its file away from a sequence. Who reads it waits meanwhile, as `nextval` does, and finds the new one.
+#[test]
+fn a_record_whose_file_is_replaced_is_read() {
+    let cluster = Cluster::options().set("shared_buffers = '128kB'").start();
+    let is_over = AtomicBool::new(false);
+    let years = cluster.sessions(4, |number, client| {
+        let mut years = HashSet::new();
+        let setval = "setval('_snowflake.epoch', (extract(epoch FROM timestamptz '2000-06-01') * 1e6)::bigint)";
+        for _ in (0..5000).filter(|_| number == 0) {
+            let change = format!("BEGIN; ALTER SEQUENCE _snowflake.epoch RESTART; SELECT {setval}; COMMIT");
+            client.batch_execute(&change).unwrap();
+        }
+        is_over.fetch_or(number == 0, Relaxed);
+        while number > 0 && !is_over.load(Relaxed) {
+            years.insert(value::<i32>(client, "SELECT extract(year FROM snowflake_timestamp(0))::integer"));
+        }
+        years
+    });
+    // 2024 is that of the default layout.
+    assert!(years.iter().flatten().all(|year| [2000, 2024].contains(year)), "{years:?}");
+}
+
 // Where the expression is evaluated.
 
 #[test]

@@ -140,7 +140,7 @@ pub fn record_layout() -> Result<(), Error> {
     process::assign_transaction();
     for (name, value) in [(LAYOUT, form), (EPOCH, epoch)] {
         let relation = find(name)?;
-        let mut page = Page::open_to_write(relation).ok_or(RecordError::NotCreated)?;
+        let mut page = Page::open(relation).ok_or(RecordError::NotCreated)?;
         page.prepare().apply(|_| Some(SequenceTuple { last_value: value, log_cnt: 0, is_called: true }))?;
         page.announce_change();
     }
@@ -205,7 +205,7 @@ fn read(relation: pg_sys::Oid) -> Result<SequenceTuple, Error> {
 }
 
 fn open(relation: pg_sys::Oid) -> Result<Page, Error> {
-    Page::open_to_read(relation).ok_or(RecordError::NotCreated.into())
+    Page::open(relation).ok_or(RecordError::NotCreated.into())
 }
 
 fn find(name: &CStr) -> Result<pg_sys::Oid, Error> {

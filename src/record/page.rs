@@ -72,20 +72,12 @@ impl Drop for Pinned {
 }
 
 impl Page {
-    /// Opens the relation for reading, also in recovery; `None` where it is gone, or is no sequence.
-    pub fn open_to_read(relation: pg_sys::Oid) -> Option<Self> {
-        Self::open(relation, pg_sys::AccessShareLock)
-    }
-
-    /// Opens the relation for writing; `None` where it is gone, or is no sequence. Waits where a transaction is
-    /// dropping it.
-    pub fn open_to_write(relation: pg_sys::Oid) -> Option<Self> {
-        Self::open(relation, pg_sys::RowExclusiveLock)
-    }
-
-    fn open(relation: pg_sys::Oid, lock: u32) -> Option<Self> {
-        let sequence =
-            OpenRelation::open(relation, lock).filter(|relation| relation.kind() == pg_sys::RELKIND_SEQUENCE)?;
+    /// Opens the relation to read or write it, also in recovery; `None` where it is gone, or is no sequence. Waits where a transaction is
+    /// dropping it, or has replaced its file, as ALTER SEQUENCE does. It takes the lock that `nextval` takes: with a weaker one, the file could
+    /// go before it is read.
+    pub fn open(relation: pg_sys::Oid) -> Option<Self> {
+        let sequence = OpenRelation::open(relation, pg_sys::RowExclusiveLock)
+            .filter(|relation| relation.kind() == pg_sys::RELKIND_SEQUENCE)?;
         let relation = sequence.as_ptr();
         // SAFETY: the relation is open, and is a sequence, which has a block 0.
         let place = unsafe {

@@ -145,7 +145,7 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
         let prepared = {
             // First the page, which may have to wait for a transaction in this database: sessions of all databases wait for
             // what the register holds.
-            let Some(mut page) = Page::open_to_write(relation) else {
+            let Some(mut page) = Page::open(relation) else {
                 record::forget();
                 continue;
             };

@@ -83,7 +83,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     }
     let (now, done) = {
         // In this order: see `reserve`.
-        let mut page = Page::open_to_write(relation).ok_or(RecordError::NotCreated)?;
+        let mut page = Page::open(relation).ok_or(RecordError::NotCreated)?;
         let register = Register::open()?.ok_or(ReservationError::NoOrigin)?;
         let now = believed::now();
         let change = page.prepare();

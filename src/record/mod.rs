@@ -139,8 +139,7 @@ pub fn record_layout() -> Result<(), Error> {
     // too.
     process::assign_transaction();
     for (name, value) in [(LAYOUT, form), (EPOCH, epoch)] {
-        let relation = find(name)?;
-        let mut page = Page::open(relation).ok_or(RecordError::NotCreated)?;
+        let mut page = open(find(name)?)?;
         page.prepare().apply(|_| Some(SequenceTuple { last_value: value, log_cnt: 0, is_called: true }))?;
         page.announce_change();
     }
@@ -204,7 +203,11 @@ fn read(relation: pg_sys::Oid) -> Result<SequenceTuple, Error> {
     Ok(open(relation)?.read()?)
 }
 
-fn open(relation: pg_sys::Oid) -> Result<Page, Error> {
+/// Opens one of the sequences.
+///
+/// # Errors
+/// Where it is gone.
+pub fn open(relation: pg_sys::Oid) -> Result<Page, Error> {
     Page::open(relation).ok_or(RecordError::NotCreated.into())
 }
 

@@ -6,14 +6,12 @@ use super::creation;
 use super::register::{self, Register};
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
-use crate::errors::record::RecordError;
 use crate::errors::reservation::ReservationError;
 use crate::postgres::encoding::{self, Text};
 use crate::postgres::restricted::{self, Owner};
 use crate::postgres::time::{timestamptz, wait};
 use crate::postgres::wording::duration;
 use crate::postgres::{own, process, snapshot, wal};
-use crate::record::page::Page;
 use crate::server::believed;
 use crate::shared::{self, RegisterState};
 use crate::{record, settings};
@@ -83,7 +81,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     }
     let (now, done) = {
         // In this order: see `reserve`.
-        let mut page = Page::open(relation).ok_or(RecordError::NotCreated)?;
+        let mut page = record::open(relation)?;
         let register = Register::open()?.ok_or(ReservationError::NoOrigin)?;
         let now = believed::now();
         let change = page.prepare();

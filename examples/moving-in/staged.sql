@@ -6,9 +6,9 @@
 --   CALL moving.prepare('orders', 'id');        -- and the key
 --   CALL moving.backfill();                     -- commits after each batch; SELECT * FROM moving.progress; shows how far it is
 --   SELECT moving.index_statements() \gexec     -- CREATE INDEX CONCURRENTLY
---   CALL moving.check();                        -- reads all rows, blocks nobody
+--   CALL moving.check();                        -- locks each table for a moment, then reads all rows while others write
 --   CALL moving.swap('orders', 'id');           -- one short transaction for all tables
---   CALL moving.validate();                     -- the foreign keys; reads all rows, blocks nobody
+--   CALL moving.validate();                     -- the foreign keys; reads all rows while others write
 --   CALL moving.finish();                       -- drops the old columns
 --   SELECT * FROM moving.result;
 --   CALL moving.remove();                       -- looks whether all is done, and drops this schema
@@ -73,12 +73,15 @@ BEGIN
 END $$;
 
 -- The same, with the lock that a step needs. LOCK TABLE looks the name up again when the lock is granted. If it is another table's by then,
--- the call ends before any code of that table runs.
+-- the call ends before any code of that table runs. While an ACCESS EXCLUSIVE lock is waited for, all others wait, too: so not for long.
 CREATE PROCEDURE moving.lock(tbl regclass, mode text) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     name text := tbl::text;
 BEGIN
     CALL moving.must_own(tbl);
+    IF mode = 'ACCESS EXCLUSIVE' AND current_setting('lock_timeout') = '0' THEN
+        PERFORM set_config('lock_timeout', '5s', true);
+    END IF;
     EXECUTE format('LOCK TABLE %s IN %s MODE', name, mode);
     IF to_regclass(name) IS DISTINCT FROM tbl THEN
         RAISE serialization_failure USING MESSAGE = format('table %s was dropped or renamed by others meanwhile', name);

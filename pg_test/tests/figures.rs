@@ -93,11 +93,11 @@ fn said(results: &Results) -> Vec<(&'static str, String)> {
     let in_sql = |name| short(results.ratio(READING, &format!("{name} in SQL / {name}")));
     let mut said = vec![
         ("README.md", format!("A call takes {} ns.", call("snowflake_next()"))),
-        ("README.md", format!("The table with its indexes is {smaller}.")),
+        ("README.md", format!("Without them, the table and its indexes are {smaller}.")),
         (
             "README.md",
             format!(
-                "| a million rows take, compared with `bigserial` | 1 | {} times as long | {} times, in SQL | {} time |",
+                "| a million rows take, compared with `bigserial` | 1 | {} times as long | {} times (SQL function) | {} time |",
                 times("gen_random_uuid()"),
                 times("UUIDv7 in SQL"),
                 less(rows("bigserial")),
@@ -117,9 +117,9 @@ fn said(results: &Results) -> Vec<(&'static str, String)> {
         (
             "docs/hosted-promise.md",
             format!(
-                "a call takes {} µs, {} of the time of",
+                "a call takes {} µs, {} than",
                 micros(HOSTED, "snowflake_next() in SQL"),
-                short(results.ratio(HOSTED, "snowflake_next() in SQL / Instagram's, in PL/pgSQL")),
+                less(results.ratio(HOSTED, "snowflake_next() in SQL / Instagram's, in PL/pgSQL")),
             ),
         ),
         ("docs/hosted-promise.md", format!("`nextval` takes {} µs.", micros(HOSTED, "nextval"))),

@@ -220,7 +220,7 @@ const HOSTED: Held = &[
         Tests(&["hosted::generator::a_standby_that_is_promoted_with_its_clock_back"]),
     ),
     (
-        "in the tick in which the clock",
+        "if the clock, set back, is",
         Nobody("the clock of a server cannot be held in one tick; the test of dumps has other offsets"),
     ),
     ("a number of the sequence `number`", Tests(&["hosted::set_back::sequences_that_their_owner_sets"])),
@@ -503,7 +503,7 @@ const ACTIVE_ACTIVE: Held = &[
     ("On `d`", Tests(&["clusters::active_active::a_server_joins_while_the_others_are_written_to"])),
     ("On `a`: enable the two.", Tests(&["clusters::active_active::a_server_joins_while_the_others_are_written_to"])),
     (
-        "On `a`, `b`, `c`",
+        "On `a`: `CREATE SUBSCRIPTION from_d",
         Tests(&[
             "clusters::active_active::a_server_joins_while_the_others_are_written_to",
             "clusters::active_active::a_server_that_joins_in_a_hurry_stops_at_a_row_that_it_has",
@@ -523,7 +523,7 @@ const MONITORING: Held = &[
     ("Layout and epoch", Tests(&["leases::procedures::before_going_live"])),
     ("No two servers", Tests(&["leases::procedures::before_going_live"])),
     (
-        "`max_replication_slots`",
+        "There is one [free slot",
         Tests(&[
             "leases::procedures::before_going_live",
             "origin::a_standby_without_a_slot_stops_and_one_that_has_one_goes_on",
@@ -713,7 +713,7 @@ const RUNBOOK: Held = &[
         ]),
     ),
     (
-        "IDs a millisecond",
+        "IDs per tick",
         Tests(&[
             "clock::more_than_the_layout_holds_waits_and_loses_nothing",
             "leases::servers::all_workers_are_taken",
@@ -761,6 +761,10 @@ const RUNBOOK: Held = &[
             "leases::procedures::the_registry_is_trusted_when_all_leases_are_over_or_stored_again",
             "leases::forgotten::an_operator_who_knows_better_ends_the_wait",
         ]),
+    ),
+    (
+        "A minute after",
+        Tests(&["leases::segments::after_a_wipe_a_tag_goes_on_above_what_all_servers_were_granted"]),
     ),
     (
         "If a server logged",

@@ -25,40 +25,49 @@ fn version(client: &mut Client) -> String {
     value(client, "SELECT extversion FROM pg_extension WHERE extname = 'pg_snowflake'")
 }
 
-/// IDs rise all the while, and a standby follows.
+/// To each earlier version. IDs rise all the while, and a standby follows.
 #[test]
 fn an_update_is_taken_back_by_the_statements_of_the_page() {
+    const ON_THE_PAGE: &str = "VERSION '0.2.0'";
     let cluster = Cluster::options().start();
     let standby = cluster.standby();
     let mut client = cluster.client();
     let update = block("upgrades.md", "ALTER EXTENSION pg_snowflake UPDATE;");
-    client
-        .batch_execute(
-            "DROP EXTENSION pg_snowflake;
-             CREATE EXTENSION pg_snowflake VERSION '0.1.0';
-             CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_next())",
-        )
-        .unwrap();
-    let mut list = insert(&mut client);
-    client.batch_execute(&update).unwrap();
-    assert_ne!(version(&mut client), "0.1.0");
-    list.extend(insert(&mut client));
+    let back = block("upgrades.md", "BEGIN;");
+    assert!(back.contains(ON_THE_PAGE), "{back}");
+    let newest = version(&mut client);
+    let mut list = Vec::new();
+    for earlier in ["0.1.0", "0.2.0"] {
+        let mut client = cluster.client();
+        client
+            .batch_execute(&format!(
+                "DROP EXTENSION pg_snowflake;
+                 CREATE EXTENSION pg_snowflake VERSION '{earlier}';
+                 CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_next())"
+            ))
+            .unwrap();
+        list.extend(insert(&mut client));
+        client.batch_execute(&update).unwrap();
+        assert_eq!(version(&mut client), newest);
+        list.extend(insert(&mut client));
 
-    refused(&mut client, "ALTER EXTENSION pg_snowflake UPDATE TO '0.1.0'", "22023");
-    client.batch_execute(&block("upgrades.md", "BEGIN;")).unwrap();
-    assert_eq!(version(&mut client), "0.1.0");
-    list.extend(insert(&mut client));
-    cluster.restart(Stop::Fast);
-    let mut client = cluster.client();
-    list.extend(insert(&mut client));
-    check::rising(&list);
+        refused(&mut client, &format!("ALTER EXTENSION pg_snowflake UPDATE TO '{earlier}'"), "22023");
+        client.batch_execute(&back.replace(ON_THE_PAGE, &format!("VERSION '{earlier}'"))).unwrap();
+        assert_eq!(version(&mut client), earlier);
+        list.extend(insert(&mut client));
+        cluster.restart(Stop::Fast);
+        let mut client = cluster.client();
+        list.extend(insert(&mut client));
+        check::rising(&list);
 
-    standby.catch_up_with(&cluster);
-    let mut other = standby.client();
-    assert_eq!(version(&mut other), "0.1.0");
-    let read: i64 =
-        value(&mut other, "SELECT count(*) FROM orders WHERE snowflake_timestamp(id) > now() - interval '1 hour'");
-    assert_eq!(read, 4000);
+        standby.catch_up_with(&cluster);
+        let mut other = standby.client();
+        assert_eq!(version(&mut other), earlier);
+        let read: i64 =
+            value(&mut other, "SELECT count(*) FROM orders WHERE snowflake_timestamp(id) > now() - interval '1 hour'");
+        assert_eq!(read, 4000);
+        client.batch_execute("DROP TABLE orders").unwrap();
+    }
 }
 
 /// In the order of the page: while a default or a view uses it, the extension is not dropped.

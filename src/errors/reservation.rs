@@ -119,7 +119,7 @@ impl ReservationError {
                 "this database holds IDs above the one to go back to",
             )
             .set_detail(format!("The highest ID in {column} is {highest}."))
-            .set_hint("Give that ID, or one above it, or delete or renumber such rows first."),
+            .set_hint("Give the highest ID that any database of this server holds, or delete or renumber such rows first."),
         }
     }
 }
@@ -133,8 +133,8 @@ fn copy_too_far(ahead: Micros, wait: Micros) -> ErrorReport {
             duration(wait)
         ))
         .set_hint(
-            "If the clock is wrong, set it right. If it is right, wait; or find the highest ID in this database and call \
-             snowflake_rewind() with it.",
+            "If the clock is wrong, set it right. If it is right, wait; or find the highest ID that any database of this \
+             server holds, and call snowflake_rewind() with it in this one.",
         )
 }
 

@@ -3,12 +3,14 @@
 
 use super::schema::{difference, schema};
 use postgres::Client;
+use postgres::error::SqlState;
 use snowflake_test::check::wait_for;
 use snowflake_test::load::End;
 use snowflake_test::{Cluster, Stop, run, value};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 const TABLES: &str = "
     CREATE TABLE orders (id serial PRIMARY KEY, parent_id integer REFERENCES orders, note text DEFAULT 'n');
@@ -187,6 +189,52 @@ fn it_can_be_abandoned() {
     cluster.client().batch_execute("CALL moving.check()").unwrap();
     cluster.client().batch_execute("CALL moving.abandon()").unwrap();
     assert_eq!(schema(&cluster, "postgres"), before);
+}
+
+/// A statement that waits for an ACCESS EXCLUSIVE lock keeps all others waiting, too. So each step gives up after a while, and can be called again.
+#[test]
+fn no_step_keeps_others_waiting_for_long() {
+    let cluster = server();
+    let mut reader = cluster.client();
+    let mut steps = |steps: &[&str]| {
+        let waits: Vec<_> = steps
+            .iter()
+            .map(|step| {
+                let mut client = cluster.client();
+                // What a session has set itself holds.
+                client.batch_execute("SET lock_timeout = '100ms'; SET statement_timeout = '1min'").unwrap();
+                assert_eq!(client.batch_execute(step).unwrap_err().code(), Some(&SqlState::LOCK_NOT_AVAILABLE), "{step}");
+                client.batch_execute("RESET lock_timeout").unwrap();
+                let begun = Instant::now();
+                assert_eq!(client.batch_execute(step).unwrap_err().code(), Some(&SqlState::LOCK_NOT_AVAILABLE), "{step}");
+                begun.elapsed()
+            })
+            .collect();
+        assert!(waits.iter().all(|wait| *wait > Duration::from_secs(4) && *wait < Duration::from_secs(60)), "{waits:?}");
+    };
+    let read = "BEGIN; SELECT count(*) FROM orders";
+    call(&mut reader, read);
+    steps(&["CALL moving.prepare('orders', 'id')"]);
+    call(&mut reader, "COMMIT");
+    prepare(&cluster);
+    call(&mut reader, read);
+    steps(&["CALL moving.abandon()"]);
+    call(&mut reader, "COMMIT");
+    cluster.client().batch_execute("CALL moving.abandon()").unwrap();
+    prepare(&cluster);
+    cluster.client().batch_execute("CALL moving.backfill(1000, '0')").unwrap();
+    make_indexes(&cluster);
+    call(&mut reader, read);
+    steps(&["CALL moving.check()", "CALL moving.swap('orders', 'id')"]);
+    call(&mut reader, "COMMIT");
+    cluster.client().batch_execute("CALL moving.check()").unwrap();
+    cluster.client().batch_execute("CALL moving.swap('orders', 'id')").unwrap();
+    cluster.client().batch_execute("CALL moving.validate()").unwrap();
+    call(&mut reader, read);
+    steps(&["CALL moving.finish()"]);
+    call(&mut reader, "COMMIT");
+    cluster.client().batch_execute("CALL moving.finish()").unwrap();
+    cluster.client().batch_execute("CALL moving.remove()").unwrap();
 }
 
 /// Rows that VACUUM FULL has moved are visited again.

@@ -562,14 +562,6 @@ CREATE CAST (snowflake_id AS json) WITH FUNCTION _snowflake.id_to_json(snowflake
 
 -- The record.
 
--- Takes from others what the default privileges of the role that created the extension have given them of it, but for reading: who sets the record can
--- have IDs made twice.
-CREATE FUNCTION _snowflake.close_record() RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 1000
-    AS 'MODULE_PATHNAME', 'snowflake_close_record';
-SELECT _snowflake.close_record();
-DROP FUNCTION _snowflake.close_record();
-
 -- Which times a condition accepts that compares what is made of the time, as date_trunc() is. The way from the time to that is a text.
 
 CREATE FUNCTION _snowflake.earliest(way text, VARIADIC given "any") RETURNS timestamptz
@@ -591,3 +583,11 @@ CREATE FUNCTION _snowflake.sorted("values" anyarray) RETURNS anyarray
     AS 'MODULE_PATHNAME', 'snowflake_sorted';
 COMMENT ON FUNCTION _snowflake.sorted(anyarray) IS
     'internal: the elements of an array of timestamptz, timestamp or date that are not NULL, each once, in rising order';
+
+-- Privileges, whatever default privileges said when the extension was created or updated. Nobody else may change the record, or IDs could be made
+-- twice, nor call what is for administrators. Everybody may call what is part of other functions.
+CREATE FUNCTION _snowflake.set_privileges() RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 1000
+    AS 'MODULE_PATHNAME', 'snowflake_set_privileges';
+SELECT _snowflake.set_privileges();
+DROP FUNCTION _snowflake.set_privileges();

@@ -57,6 +57,7 @@ extension_sql_file!("../sql/parts/moving.sql", requires = ["leases"]);
 extension_sql_file!("../sql/parts/preflight.sql", requires = ["moving"]);
 extension_sql_file!("../sql/parts/segments.sql", requires = ["preflight"]);
 extension_sql_file!("../sql/parts/id_type.sql", requires = ["segments"]);
+extension_sql_file!("../sql/parts/rights.sql", requires = ["id_type"]);
 
 /// Runs once in a process: in the postmaster where the library is preloaded, else in the session that first calls
 /// one of the functions. Without preloading there is no shared memory to claim from, but decoding works.

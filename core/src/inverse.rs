@@ -9,7 +9,7 @@
 use crate::calendar::{self, DAY, HOUR, SECOND, Unit, first_day, month_of};
 use std::str::FromStr;
 
-/// How far from UTC a zone can be, at most.
+/// How far from UTC a zone can be, at most, whose offsets [`Zones`] does not know: an abbreviation.
 const FARTHEST: i64 = 16 * HOUR;
 /// How far around a local time its offset may be one that counts: farther than two offsets can be apart.
 const AROUND: i64 = 3 * DAY;

@@ -60,8 +60,9 @@ fn queries_find_what_was_done() {
     // As a superuser did, who took over what was there.
     let mut superuser = cluster.client_of("postgres", "prey");
     superuser.batch_execute("ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO mallory").unwrap();
+    superuser.batch_execute("ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO mallory").unwrap();
     superuser.batch_execute(&format!("BEGIN; {HOSTED}; COMMIT")).unwrap();
-    assert_eq!(queries().len(), 7);
+    assert_eq!(queries().len(), 8);
     for (heading, query) in queries() {
         assert!(rows(&mut superuser, query) > 0, "{heading}: {query}");
         for database in ["clean", "library"] {

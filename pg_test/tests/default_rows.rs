@@ -28,6 +28,29 @@ fn owner(cluster: &Cluster) -> Client {
     cluster.client_of("owner", DATABASE)
 }
 
+/// With objects of a release that lacks the procedure, the hint begins with the update.
+#[test]
+fn the_hint_names_the_update_where_the_procedure_is_missing() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "DROP EXTENSION pg_snowflake; CREATE EXTENSION pg_snowflake VERSION '0.2.0';
+             CREATE TABLE events (id bigint PRIMARY KEY DEFAULT snowflake_next()) PARTITION BY RANGE (id);
+             CREATE TABLE rest PARTITION OF events DEFAULT; INSERT INTO events DEFAULT VALUES",
+        )
+        .unwrap();
+    let call =
+        "SELECT snowflake_create_partitions('events', '1 day', now() - interval '1 day', now() + interval '2 days')";
+    for (update, has_procedure) in [("", false), ("ALTER EXTENSION pg_snowflake UPDATE", true)] {
+        client.batch_execute(update).unwrap();
+        let error = refused(&mut client, call, "23514");
+        let hint = error.hint().unwrap();
+        assert_eq!(hint.contains("there: CALL snowflake_partition_default_rows("), has_procedure, "{hint}");
+        assert_eq!(hint.contains("there: ALTER EXTENSION pg_snowflake UPDATE; CALL"), !has_procedure, "{hint}");
+    }
+}
+
 /// What a default partition holds whose columns are in another order.
 const IN_ANOTHER_ORDER: &str = "
     CREATE TABLE events (id bigint PRIMARY KEY, a text, b text, g integer GENERATED ALWAYS AS (length(a)) STORED) PARTITION BY RANGE (id);

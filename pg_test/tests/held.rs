@@ -762,10 +762,7 @@ const RUNBOOK: Held = &[
             "leases::forgotten::an_operator_who_knows_better_ends_the_wait",
         ]),
     ),
-    (
-        "A minute after",
-        Tests(&["leases::segments::after_a_wipe_a_tag_goes_on_above_what_all_servers_were_granted"]),
-    ),
+    ("A minute after", Tests(&["leases::segments::after_a_wipe_a_tag_goes_on_above_what_all_servers_were_granted"])),
     (
         "If a server logged",
         Tests(&[

@@ -70,6 +70,32 @@ fn an_update_is_taken_back_by_the_statements_of_the_page() {
     }
 }
 
+/// What a database has on record stays: its layout, and that it has IDs far ahead of the clock.
+#[test]
+fn a_database_that_waits_for_the_clock_still_does_when_an_update_is_taken_back() {
+    let cluster = Cluster::options().set("pg_snowflake.max_wait = '100ms'").start();
+    let mut client = cluster.client();
+    let layout: String = value(&mut client, "SELECT snowflake_database_layout()");
+    let day_ahead = "CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_next());
+        SELECT setval('_snowflake.reservation', (extract(epoch FROM now() + interval '1 day') * 1000)::bigint)";
+    client.batch_execute(day_ahead).unwrap();
+    let message = |client: &mut Client| refused(client, "SELECT snowflake_next()", "55000").message()[..35].to_owned();
+    let before = message(&mut client);
+    client.batch_execute(&block("upgrades.md", "BEGIN;")).unwrap();
+    assert_eq!(message(&mut client), before);
+    assert_eq!(value::<String>(&mut client, "SELECT snowflake_database_layout()"), layout);
+    // Of another layout than the server's.
+    client.batch_execute("DROP TABLE orders; DROP EXTENSION pg_snowflake; CREATE EXTENSION pg_snowflake").unwrap();
+    client.batch_execute("CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_next())").unwrap();
+    client.batch_execute("ALTER SYSTEM SET pg_snowflake.layout = 'timestamp=41 worker=9 sequence=13'").unwrap();
+    cluster.restart(Stop::Fast);
+    let mut client = cluster.client();
+    let before = message(&mut client);
+    client.batch_execute(&block("upgrades.md", "BEGIN;")).unwrap();
+    assert_eq!(message(&mut client), before);
+    assert_eq!(value::<String>(&mut client, "SELECT snowflake_database_layout()"), layout);
+}
+
 /// In the order of the page: while a default or a view uses it, the extension is not dropped.
 /// Each message of the quick start's table that this server can be brought to.
 #[test]

@@ -19,6 +19,19 @@ fn commands_of_the_page() -> String {
     block
 }
 
+/// What the description for PGXN names is in the archive of a release.
+#[test]
+fn the_files_of_the_description_are_there() {
+    let description = fs::read_to_string(root().join("packaging/META.json.in")).unwrap();
+    let last = fs::read_to_string(root().join("sql/released/SHA256SUMS")).unwrap();
+    let last = last.lines().filter_map(|line| line.split_once("hosted/")?.1.strip_suffix(".sql")).next_back().unwrap();
+    let description: serde_json::Value = serde_json::from_str(&description.replace("@VERSION@", last)).unwrap();
+    let provided = &description["provides"]["pg_snowflake"];
+    for file in ["file", "docfile"] {
+        assert!(root().join(provided[file].as_str().unwrap()).is_file(), "{provided}");
+    }
+}
+
 fn succeeds(command: &mut Command) {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));

@@ -2,8 +2,9 @@
 //! never, the current library serves the objects of the release; the regress files `released_*` call each of them.
 
 use postgres::Client;
+use postgres::error::SqlState;
 use snowflake_test::load::{self, TABLE};
-use snowflake_test::{Cluster, check, ids, run};
+use snowflake_test::{Cluster, check, ids, run, value};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -168,6 +169,88 @@ fn an_updated_database_equals_one_of_a_fresh_install() {
         list.extend(insert(&mut client));
         check::rising(&list);
     }
+}
+
+/// Default privileges of whoever creates the extension, or updates it, change nothing that others rely on.
+#[test]
+fn default_privileges_neither_open_nor_close_functions() {
+    const FOR_ADMINISTRATORS: [&str; 9] = [
+        "SELECT * FROM snowflake_status()",
+        "SELECT * FROM snowflake_workers()",
+        "SELECT * FROM snowflake_segments()",
+        "SELECT snowflake_adopt_layout()",
+        "SELECT snowflake_rewind(1)",
+        "SELECT snowflake_segment_create('orders')",
+        "SELECT snowflake_segment_next('orders')",
+        "SELECT snowflake_segment_raise('orders', 10)",
+        "SELECT snowflake_segment_drop('orders')",
+    ];
+    let cluster = Cluster::options().start();
+    cluster.client().batch_execute("CREATE ROLE app LOGIN; CREATE ROLE trusted LOGIN").unwrap();
+    let versions = released().into_iter().map(|version| format!("VERSION '{version}'")).chain([String::new()]);
+    for (number, version) in versions.enumerate() {
+        for (way, change) in [
+            ("opened", "IN SCHEMA public GRANT EXECUTE ON FUNCTIONS TO app"),
+            ("opened_to_all", "GRANT EXECUTE ON FUNCTIONS TO app WITH GRANT OPTION"),
+            ("closed", "REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC"),
+        ] {
+            let name = format!("{way}_{number}");
+            cluster.client().batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
+            let mut client = cluster.client_of("postgres", &name);
+            client
+                .batch_execute(&format!(
+                    "ALTER DEFAULT PRIVILEGES {change}; CREATE EXTENSION pg_snowflake {version};
+                     GRANT EXECUTE ON FUNCTION snowflake_adopt_layout() TO trusted; {UPDATE}; GRANT CREATE ON SCHEMA public TO app"
+                ))
+                .unwrap();
+            let mut app = cluster.client_of("app", &name);
+            for call in FOR_ADMINISTRATORS {
+                assert_eq!(
+                    app.batch_execute(call).unwrap_err().code(),
+                    Some(&SqlState::INSUFFICIENT_PRIVILEGE),
+                    "{name}: {call}"
+                );
+            }
+            // What somebody has granted stays.
+            assert!(value::<bool>(
+                &mut client,
+                "SELECT has_function_privilege('trusted', 'snowflake_adopt_layout()', 'EXECUTE')"
+            ));
+            if way == "closed" {
+                client
+                    .batch_execute(
+                        "GRANT EXECUTE ON FUNCTION snowflake_next(), snowflake_min_id(timestamptz), snowflake_timestamp(bigint),
+                             snowflake_create_partitions(regclass, interval, timestamptz, timestamptz) TO app;
+                         GRANT EXECUTE ON PROCEDURE snowflake_partition_default_rows(regclass, interval, boolean) TO app",
+                    )
+                    .unwrap();
+            }
+            for statement in [
+                "CREATE TABLE tickets (id snowflake_id PRIMARY KEY)",
+                "INSERT INTO tickets VALUES (5)",
+                "CREATE TABLE events (id bigint PRIMARY KEY DEFAULT snowflake_next()) PARTITION BY RANGE (id)",
+                "CREATE TABLE events_rest PARTITION OF events DEFAULT",
+                "INSERT INTO events DEFAULT VALUES",
+                "CALL snowflake_partition_default_rows('events', '1 day')",
+                "SELECT * FROM events WHERE snowflake_timestamp(id)::date = current_date",
+            ] {
+                app.batch_execute(statement).unwrap_or_else(|error| panic!("{name}: {statement}: {error:?}"));
+            }
+        }
+    }
+}
+
+/// PL/pgSQL can be dropped; what needs it says so.
+#[test]
+fn without_plpgsql_it_is_named() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    client.batch_execute("DROP EXTENSION pg_snowflake; DROP EXTENSION plpgsql").unwrap();
+    let error = client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap_err();
+    let error = error.as_db_error().unwrap();
+    assert_eq!(error.message(), "required extension \"plpgsql\" is not installed");
+    assert!(error.hint().unwrap().contains("CASCADE"), "{error:?}");
+    client.batch_execute("CREATE EXTENSION pg_snowflake CASCADE").unwrap();
 }
 
 /// Release by release, each of which equals its fresh install, as the library of today serves both; and then the current version.

@@ -31,14 +31,6 @@ COMMENT ON SEQUENCE _snowflake.epoch IS
     'internal: epoch of the layout of this database, in microseconds since 1970; see snowflake_database_layout()';
 SELECT pg_catalog.pg_extension_config_dump('_snowflake.epoch', '');
 
--- Takes from others what the default privileges of the role that runs this have given them of it, but for reading: who sets the record can
--- have IDs made twice.
-CREATE FUNCTION _snowflake.close_record() RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 1000
-    AS 'MODULE_PATHNAME', 'snowflake_close_record';
-SELECT _snowflake.close_record();
-DROP FUNCTION _snowflake.close_record();
-
 -- Stores the server's layout in the record. If the library is preloaded, also creates the replication origin that the server's
 -- reservation is stored in.
 CREATE FUNCTION _snowflake.prepare() RETURNS void

@@ -85,6 +85,8 @@ pub struct DefaultRows {
     pub id: i64,
     /// The default partition's name.
     pub name: String,
+    /// Whether this database has the procedure that moves such rows.
+    pub has_procedure: bool,
 }
 
 impl PartitionError {
@@ -295,8 +297,10 @@ fn no_time(Partition { parent, name, ids }: &Partition, layout: &Layout) -> Erro
 }
 
 fn default_rows(rows: &DefaultRows, layout: &Layout) -> ErrorReport {
-    let DefaultRows { wanted, id, name } = rows;
+    let DefaultRows { wanted, id, name, has_procedure } = rows;
     let parent = &wanted.parent;
+    // The library is newer than the database's objects.
+    let update = if *has_procedure { "" } else { "ALTER EXTENSION pg_snowflake UPDATE; " };
     let message = format!("default partition \"{name}\" has rows of a partition that is to be made");
     error(ERRCODE_CHECK_VIOLATION, &message)
         .set_detail(format!(
@@ -305,7 +309,7 @@ fn default_rows(rows: &DefaultRows, layout: &Layout) -> ErrorReport {
             range(&wanted.ids, layout)
         ))
         .set_hint(format!(
-            "This makes the partitions of such rows, and moves the rows there: CALL \
+            "This makes the partitions of such rows, and moves the rows there: {update}CALL \
              snowflake_partition_default_rows('{}', every => ...); then make this call again.",
             parent.replace('\'', "''")
         ))

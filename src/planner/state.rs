@@ -19,6 +19,11 @@ pub type Index<'p> = At<'p, IndexOptInfo>;
 /// A condition of an index.
 pub type OfIndex<'p> = At<'p, pg_sys::IndexClause>;
 
+/// An index without expressions that is there in each database: `pg_class_oid_index`. PostgreSQL looks up the statistics of an expression by the OID of
+/// an index and the number of a column. So a description with other expressions than the index has in the catalog gets this OID: with the index's
+/// own, statistics of one expression would be taken for those of another, which may be of another type. Others may look for the name.
+pub const WITHOUT_STATISTICS: pg_sys::Oid = pg_sys::Oid::from_u32(pg_sys::ClassOidIndexId);
+
 /// In which direction an index is read.
 type Direction = pg_sys::ScanDirection::Type;
 

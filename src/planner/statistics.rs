@@ -10,7 +10,7 @@ use super::nodes::{At, Expr, HookCall, List, list, made};
 use super::operators;
 use super::remembered::{Remembered, RememberedBy, remember, remembered};
 use super::rising::Asked;
-use super::state::{Index, Planner, Rel, Restriction};
+use super::state::{Index, Planner, Rel, Restriction, WITHOUT_STATISTICS};
 use super::times::{Compared, Statistics};
 use super::twins::Twin;
 use super::versions::declared;
@@ -74,14 +74,14 @@ impl<'p> Expressions<'p> {
     /// Of a table, over expressions of it: at least one, and at most as many as an index has columns.
     fn add(planner: Planner<'p>, table: Rel<'p>, expressions: &[Expr<'p>]) {
         let columns = expressions.len();
-        // Others may look for its name: so it has that of another index, where there is one that `supply` is not asked about.
-        let named = table.indexes().iter().find(|index| index.expressions().is_empty());
+        // Where there is one of the table without expressions, which a hint may name.
+        let named = table.indexes().iter().find(|index| index.expressions().is_empty() && !index.is_hypothetical());
         let expressions = list(expressions);
         // SAFETY: a description of an index as PostgreSQL has it: arrays with an element for each column, where it has no order, and a condition.
         let description: Index<'p> = unsafe {
             let index: *mut IndexOptInfo = pg_sys::palloc0(size_of::<IndexOptInfo>()).cast();
             (*index).type_ = pg_sys::NodeTag::T_IndexOptInfo;
-            (*index).indexoid = named.map_or(pg_sys::InvalidOid, Index::oid);
+            (*index).indexoid = named.map_or(WITHOUT_STATISTICS, Index::oid);
             (*index).rel = table.as_ptr();
             (*index).ncolumns = columns as i32;
             (*index).nkeycolumns = columns as i32;
@@ -136,7 +136,7 @@ pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>, has_cond
             .indexes()
             .iter()
             .filter_map(|index| Twin::of(planner, index))
-            .any(|twin| twin.index.expressions().is_empty() && twin.column.expression().says(expression))
+            .any(|twin| twin.column.expression().says(expression))
     };
     let all = asked.compared.iter().map(|time| time.call).chain(derived_too(asked));
     let mut expressions: Vec<Expr> = all.filter(|&one| !has_twin(one)).collect();
@@ -171,7 +171,7 @@ pub unsafe fn supply<'p>(
     column: i16,
     data: *mut VariableStatData,
 ) -> bool {
-    if index != pg_sys::InvalidOid && !functions::is_plain(index, has_columns_alone) {
+    if !functions::is_plain(index, has_columns_alone) {
         return false;
     }
     // SAFETY: what asks about other indexes has filled these.

@@ -17,7 +17,7 @@ use super::outdone;
 use super::predicates;
 use super::remembered::{Remembered, RememberedBy, remember, remembered};
 use super::rising::Asked;
-use super::state::{Index, OfIndex, Planner, Rel};
+use super::state::{Index, OfIndex, Planner, Rel, WITHOUT_STATISTICS};
 use super::times::{self, Statistics};
 use super::versions::{self, declared};
 use crate::errors::Error;
@@ -91,11 +91,15 @@ impl<'p> Twin<'p> {
         self.is_estimated_by_elements.set(false);
     }
 
-    /// Whether a description says what this one does. Two twins of an index that say the same are the same for the planner.
+    /// Whether a description says what this one does. Two twins that say the same are the same for the planner.
     fn is_copied_by(&self, index: Index<'p>) -> bool {
         let (own, at) = (self.description, self.column.at);
         let is_same = |(one, other): (At<'p, TargetEntry>, At<'p, TargetEntry>)| one.expr().says(other.expr());
         own.column_count() == index.column_count()
+            && own.key_count() == index.key_count()
+            && own.access_method() == index.access_method()
+            && own.predicate().says(index.predicate())
+            && own.is_falling(at) == index.is_falling(at)
             && own.has_nulls_first(at) == index.has_nulls_first(at)
             && own.expressions().says(index.expressions())
             && own.entries().len() == index.entries().len()
@@ -267,6 +271,9 @@ fn twin<'p>(planner: Planner<'p>, index: Index<'p>, at: usize, wanted: &Wanted<'
     // description of its own is here, and nothing else.
     unsafe {
         let (by, index, new) = (index, index.as_ptr(), description.as_ptr());
+        if !by.expressions().is_empty() {
+            (*new).indexoid = WITHOUT_STATISTICS;
+        }
         (*new).ncolumns = columns + 1;
         (*new).nkeycolumns = keys + 1;
         // For nine arrays, whose elements have eight bytes at most.

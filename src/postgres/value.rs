@@ -5,7 +5,7 @@ use pg_sys::{Datum, FunctionCallInfo, Oid};
 use pgrx::AnyArray;
 use pgrx::prelude::*;
 use snowflake_core::inverse::{Kind, Value, Zone, Zones};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 /// What is read: of an array, its elements. What is of no type that a time is made to, or compared with, is unknown.
 ///
@@ -160,6 +160,10 @@ pub fn sorted(array: AnyArray) -> AnyArray {
 /// The zones that PostgreSQL knows.
 pub struct KnownZones;
 
+fn has_digit(name: &str) -> bool {
+    name.bytes().any(|byte| byte.is_ascii_digit())
+}
+
 /// How many changes of a zone are looked at, at most.
 const MOST: usize = 10;
 
@@ -167,20 +171,26 @@ impl Zones for KnownZones {
     fn offsets(&self, zone: Zone<'_>, since: i64, until: i64) -> Option<(i64, i64)> {
         const SECOND: i64 = 1_000_000;
         const EPOCH: i64 = 946_684_800;
-        // An abbreviation such as `EST` comes before a zone of the same name. None of them has a slash.
+        const YEAR: i64 = 366 * 86_400;
+        // An abbreviation such as `EST` comes before a zone of the same name. None of them has a slash or a digit.
         let name = match zone {
             Zone::Named("UTC") => return Some((0, 0)),
-            Zone::Named(name) if name.contains('/') => Some(CString::new(name).ok()?),
+            Zone::Named(name) if name.contains('/') || has_digit(name) => Some(CString::new(name).ok()?),
             Zone::Named(_) => return None,
             Zone::Session => None,
         };
-        let (mut at, until) = (since.div_euclid(SECOND) + EPOCH, until.div_euclid(SECOND) + EPOCH);
+        let (mut at, mut until) = (since.div_euclid(SECOND) + EPOCH, until.div_euclid(SECOND) + EPOCH);
         let (mut least, mut most) = (i64::MAX, i64::MIN);
-        // SAFETY: the session's zone is there while the session is, and zones that were read are kept. The function writes to these alone.
+        // SAFETY: the session's zone is there while the session is, and zones that were read are kept, with their names. The function writes to these alone.
         unsafe {
             let zone = name.map_or(pg_sys::session_timezone, |name| pg_sys::pg_tzset(name.as_ptr()));
             if zone.is_null() {
                 return None;
+            }
+            // A zone that says its offsets itself, such as `FOO+20` or `FOO+160BAR`, may be a week from UTC, and change by two. So all of its year counts.
+            if has_digit(CStr::from_ptr(pg_sys::pg_get_timezone_name(zone)).to_str().unwrap_or("0")) {
+                at -= YEAR;
+                until += YEAR;
             }
             for _ in 0..MOST {
                 let (mut before, mut after, mut dst, mut then, mut change) = (0, 0, 0, 0, 0);

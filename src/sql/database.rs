@@ -12,7 +12,7 @@ export!(
     snowflake_server_layout_wrapper as snowflake_server_layout,
     snowflake_database_layout_wrapper as snowflake_database_layout,
     snowflake_prepare_wrapper as snowflake_prepare,
-    snowflake_close_record_wrapper as snowflake_close_record,
+    snowflake_set_privileges_wrapper as snowflake_set_privileges,
     snowflake_adopt_layout_wrapper as snowflake_adopt_layout,
     snowflake_rewind_wrapper as snowflake_rewind,
 );
@@ -45,10 +45,10 @@ fn snowflake_prepare() {
     prepared.unwrap_or_else(|error| error.raise());
 }
 
-/// Called by the install script and by that of an update: takes the privileges on the record that default privileges have given to others.
+/// Called at the end of the install script, and of that of an update: makes privileges independent of default privileges.
 #[pg_extern(sql = "")]
-fn snowflake_close_record() -> Result<(), spi::Error> {
-    rights::close()
+fn snowflake_set_privileges() -> Result<(), spi::Error> {
+    rights::set()
 }
 
 /// Records the server's layout as that of the database. Refused if IDs were made in the database and the layout on

@@ -203,14 +203,25 @@ fn no_step_keeps_others_waiting_for_long() {
                 let mut client = cluster.client();
                 // What a session has set itself holds.
                 client.batch_execute("SET lock_timeout = '100ms'; SET statement_timeout = '1min'").unwrap();
-                assert_eq!(client.batch_execute(step).unwrap_err().code(), Some(&SqlState::LOCK_NOT_AVAILABLE), "{step}");
+                assert_eq!(
+                    client.batch_execute(step).unwrap_err().code(),
+                    Some(&SqlState::LOCK_NOT_AVAILABLE),
+                    "{step}"
+                );
                 client.batch_execute("RESET lock_timeout").unwrap();
                 let begun = Instant::now();
-                assert_eq!(client.batch_execute(step).unwrap_err().code(), Some(&SqlState::LOCK_NOT_AVAILABLE), "{step}");
+                assert_eq!(
+                    client.batch_execute(step).unwrap_err().code(),
+                    Some(&SqlState::LOCK_NOT_AVAILABLE),
+                    "{step}"
+                );
                 begun.elapsed()
             })
             .collect();
-        assert!(waits.iter().all(|wait| *wait > Duration::from_secs(4) && *wait < Duration::from_secs(60)), "{waits:?}");
+        assert!(
+            waits.iter().all(|wait| *wait > Duration::from_secs(4) && *wait < Duration::from_secs(60)),
+            "{waits:?}"
+        );
     };
     let read = "BEGIN; SELECT count(*) FROM orders";
     call(&mut reader, read);

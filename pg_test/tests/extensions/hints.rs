@@ -126,6 +126,34 @@ fn are_obeyed(hints: &[Hinted]) {
     });
 }
 
+/// Where the ID is an expression, and the table may have no index without one. pg_hint_plan looks up the name of each index that the planner has.
+#[test]
+fn of_ids_that_are_expressions() {
+    beside("pg_hint_plan", "pg_hint_plan", |cluster| {
+        let mut client = cluster.client();
+        execute(&mut client, ROWS);
+        execute(
+            &mut client,
+            "CREATE TABLE docs AS SELECT id::text AS val, n FROM r; CREATE INDEX docs_by ON docs ((val::bigint), (n % 10)); ANALYZE docs",
+        );
+        let query = "SELECT * FROM docs WHERE snowflake_timestamp(val::bigint) > '2026-01-05 00:00+00' AND n % 10 = 3 ORDER BY 1";
+        assert_plan(&mut client, query, &["docs_by"]);
+        for also in ["", "CREATE INDEX docs_n ON docs (n)"] {
+            execute(&mut client, also);
+            for hint in [
+                "IndexScan(docs docs_by)",
+                "IndexScan(docs)",
+                "BitmapScan(docs docs_by)",
+                "NoIndexScan(docs)",
+                "IndexScan(docs docs_n)",
+            ] {
+                let hinted = format!("/*+ {hint} */ {query}");
+                assert_eq!(same_rows(&mut client, &hinted), rows(&mut client, query), "{hinted}");
+            }
+        }
+    });
+}
+
 /// One statement alone is planned without.
 #[test]
 fn that_set_the_parameter() {

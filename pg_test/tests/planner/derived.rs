@@ -56,6 +56,9 @@ pub const ZONES: [&str; 50] = [
     "Pacific/Fakaofo",
 ];
 
+/// Zones that say their offsets themselves. Those of the last two are farther from UTC than any place is.
+const WITH_OFFSETS: [&str; 3] = ["EST5EDT", "FOO+20", "ABC-150DEF+100,M3.2.0,M11.1.0"];
+
 const UNITS: [&str; 9] = ["second", "minute", "hour", "day", "day", "week", "month", "quarter", "year"];
 const INTERVALS: [&str; 8] =
     ["1 hour", "-90 minutes", "1 day", "1 day 3 hours", "1 month", "-1 month 2 days", "13 months", "0"];
@@ -143,7 +146,7 @@ pub fn condition(rng: &mut Rng, time: &str, others: [&str; 3]) -> String {
 }
 
 /// What is made of a time `t`: the steps, the expression, and the arguments of the steps.
-const WAYS: [(&str, &str, &str); 36] = [
+const WAYS: [(&str, &str, &str); 39] = [
     ("date local", "t::date", ""),
     ("local", "t::timestamp", ""),
     ("local_in", "t AT TIME ZONE 'America/Sao_Paulo'", ", 'America/Sao_Paulo'::text"),
@@ -182,6 +185,13 @@ const WAYS: [(&str, &str, &str); 36] = [
     ("round local", "t::timestamp(1)", ""),
     ("instant local_in", "(t AT TIME ZONE 'Asia/Manila')::timestamptz", ", 'Asia/Manila'::text"),
     ("instant midnight date local", "t::date::timestamptz", ""),
+    ("local_in", "t AT TIME ZONE 'FOO+20'", ", 'FOO+20'::text"),
+    (
+        "date local_in",
+        "(t AT TIME ZONE 'ABC-150DEF+100,M3.2.0,M11.1.0')::date",
+        ", 'ABC-150DEF+100,M3.2.0,M11.1.0'::text",
+    ),
+    ("instant_in local", "t::timestamp AT TIME ZONE 'FOO-160'", ", 'FOO-160'::text"),
     ("plus midnight plus_days date local", "(t::date + 3) + interval '1 month'", ", interval '1 month', 3"),
     (
         "date trunc plus local",
@@ -211,7 +221,7 @@ fn no_time_is_out_of_its_bounds() {
     let cluster = snowflake_test::Cluster::options().start();
     let mut client = cluster.client();
     let mut checked = 0;
-    for zone in ZONES {
+    for zone in ZONES.into_iter().chain(WITH_OFFSETS) {
         client.batch_execute(&format!("SET timezone = '{zone}'; DROP TABLE IF EXISTS times; {TIMES}")).unwrap();
         for (way, made, arguments) in WAYS {
             let bound = |function: &str| format!("_snowflake.{function}('{way} =', made{arguments})");

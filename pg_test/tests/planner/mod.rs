@@ -17,6 +17,7 @@ mod conditions;
 mod cursors;
 mod derived;
 mod elements;
+mod expressions;
 mod generator;
 mod guests;
 mod instants;

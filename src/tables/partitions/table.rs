@@ -188,6 +188,7 @@ impl Table {
                 wanted: self.wanted(piece.unwrap_or(&wanted[run[0]])),
                 id,
                 name: shown(&name),
+                has_procedure: !client.select(PROCEDURE, Some(1), &[])?.is_empty(),
             }))
             .into());
         }
@@ -230,6 +231,10 @@ fn partitions(key: &RangeKey, table: &OpenRelation) -> (Vec<Existing>, Option<pg
         (existing, oid(bounds.default_index))
     }
 }
+
+/// Whether the database has what moves rows out of a default partition, as a row: objects of 0.2.0 have it not.
+const PROCEDURE: &str =
+    "SELECT FROM pg_proc WHERE pronamespace = to_regnamespace('_snowflake') AND proname = 'partition_default_rows'";
 
 /// The lowest of these IDs in a table and its partitions. Each is read by itself, as its owner: whoever read all of them at
 /// once would run code of all owners.

@@ -196,7 +196,7 @@ fn it_can_be_abandoned() {
 fn no_step_keeps_others_waiting_for_long() {
     let cluster = server();
     let mut reader = cluster.client();
-    let mut steps = |steps: &[&str]| {
+    let steps = |steps: &[&str]| {
         let waits: Vec<_> = steps
             .iter()
             .map(|step| {

@@ -259,6 +259,8 @@ DECLARE
     t record;
     d record;
     cols text;
+    -- Below it, no ID has a time that says something: keys from before a table had IDs are of the layout's first moments.
+    floor CONSTANT bigint := _snowflake.first_id_at(_snowflake.time_of_id(0) + interval '1 hour');
     id bigint;
     highest bigint;
     others boolean;
@@ -314,12 +316,14 @@ BEGIN
             RETURN;
         END IF;
         PERFORM _snowflake.check_default_partition(parent, d.tbl);
-        EXECUTE format('SELECT %1$I::bigint FROM %2$s WHERE %1$I >= $1 ORDER BY %1$I LIMIT 1', t.col, d.quoted) INTO id USING since;
+        EXECUTE format('SELECT %1$I::bigint FROM %2$s WHERE %1$I >= $1 ORDER BY %1$I LIMIT 1', t.col, d.quoted) INTO id
+            USING greatest(since, floor);
         IF id IS NULL THEN
-            EXECUTE format('SELECT count(*) FROM %2$s WHERE %1$I::bigint < 0 OR %1$I IS NULL', t.col, d.quoted) INTO changed;
+            EXECUTE format('SELECT count(*) FROM %2$s WHERE %1$I::bigint < $1 OR %1$I IS NULL', t.col, d.quoted) INTO changed USING floor;
             IF changed > 0 THEN
                 RAISE NOTICE 'rows that stay in the default partition: %', changed
-                    USING DETAIL = format('Their "%s" is negative or NULL, so it is no ID and has no time.', t.col);
+                    USING DETAIL = format('Their "%s" is NULL, negative, or of the layout''s first hour, as keys from before a table had IDs '
+                        'are. So it has no time.', t.col);
             END IF;
             RETURN;
         END IF;
@@ -342,7 +346,7 @@ BEGIN
         start := date_bin(every, at, timestamp '1601-01-01');
     END IF;
     "end" := start + every;
-    lower := CASE WHEN timezone('UTC', start) <= _snowflake.time_of_id(0) THEN 0 ELSE _snowflake.first_id_at(timezone('UTC', start)) END;
+    lower := CASE WHEN timezone('UTC', start) <= _snowflake.time_of_id(floor) THEN floor ELSE _snowflake.first_id_at(timezone('UTC', start)) END;
     until := _snowflake.first_id_at(timezone('UTC', "end"));
     SELECT max(b[2]::numeric) FILTER (WHERE b[2] <> 'MAXVALUE' AND b[2]::numeric <= id),
             min(b[1]::numeric) FILTER (WHERE b[1] <> 'MINVALUE' AND b[1]::numeric > id)

@@ -28,6 +28,82 @@ fn owner(cluster: &Cluster) -> Client {
     cluster.client_of("owner", DATABASE)
 }
 
+/// Keys from before a table had IDs read as times of the layout's first moments, however young their rows are. No retention takes them, wherever they
+/// are: in the default partition, in one that it became, in one by dates, or in the first one.
+#[test]
+fn keys_from_before_are_of_no_age() {
+    const YOUNG: &str = "INSERT INTO events (what) SELECT 'young' FROM generate_series(1, 1000)";
+    const NEW: &str = "INSERT INTO events (what) VALUES ('new')";
+    const OLD: &str = "INSERT INTO events SELECT snowflake_min_id(now() - interval '200 days') + n, 'old' FROM generate_series(1, 10) AS n";
+    for (cluster, is_library) in servers().into_iter().zip([true, false]) {
+        for (first, takes_old) in [
+            ("DEFAULT", true),
+            ("FOR VALUES FROM (MINVALUE) TO (OLDER)", false),
+            ("FOR VALUES FROM (0) TO (OLDER)", false),
+            ("FOR VALUES FROM (-10) TO (OLDER)", false),
+        ] {
+            let mut client = owner(&cluster);
+            let older: i64 =
+                value(&mut client, "SELECT snowflake_min_id(date_trunc('day', now() - interval '150 days', 'UTC'))");
+            let first = first.replace("OLDER", &older.to_string());
+            client
+                .batch_execute(&format!(
+                    "DROP TABLE IF EXISTS events CASCADE; CREATE TABLE events (id bigserial PRIMARY KEY, what text) PARTITION BY RANGE (id);
+                     CREATE TABLE events_first PARTITION OF events {first}; {YOUNG}"
+                ))
+                .unwrap();
+            if !takes_old {
+                client.batch_execute("CREATE TABLE events_rest PARTITION OF events DEFAULT").unwrap();
+            }
+            client.batch_execute("SELECT * FROM snowflake_adopt('events')").unwrap();
+            client.batch_execute(NEW).unwrap();
+            client.batch_execute(OLD).unwrap();
+            let maintain = |more: &str| {
+                format!(
+                    "SELECT partition, action, note FROM snowflake_maintain_partitions('events', '1 day', '2 days', retention => '90 days', expired => 'drop'{more})"
+                )
+            };
+            let count = |client: &mut Client, what: &str| {
+                value::<i64>(client, &format!("SELECT count(*) FROM events WHERE what = '{what}'"))
+            };
+            if is_library {
+                let moving = ", default_rows => 'move'";
+                // The plan of a job that moves says what becomes of what it moves.
+                let plan: Vec<String> = client
+                    .query(&maintain(&format!("{moving}, dry_run => true")), &[])
+                    .unwrap()
+                    .iter()
+                    .map(|row| {
+                        format!("{} {}", row.get::<_, &str>(1), row.get::<_, Option<&str>>(2).unwrap_or_default())
+                    })
+                    .collect();
+                assert!(!takes_old || plan.iter().any(|step| step.contains("older than rows are kept")), "{plan:#?}");
+                client.batch_execute(&maintain(moving)).unwrap();
+            } else {
+                client.batch_execute("CALL snowflake_partition_default_rows('events', '1 day')").unwrap();
+            }
+            client.batch_execute(&maintain("")).unwrap();
+            assert_eq!(count(&mut client, "young"), 1000, "{first}, of the library: {is_library}");
+            assert_eq!(count(&mut client, "new"), 1);
+            // Those that are old go, where no young ones are beside them.
+            assert_eq!(count(&mut client, "old"), if takes_old { 0 } else { 10 }, "{first}");
+            if !takes_old {
+                let kept: String = value(
+                    &mut client,
+                    "SELECT note FROM snowflake_maintain_partitions('events', '1 day', '2 days', retention => '90 days', \
+                     expired => 'drop', dry_run => true) WHERE partition ~ 'events_first'",
+                );
+                let bounds = first.contains("-10");
+                assert_eq!(kept.contains("its bounds do not say"), bounds, "{kept}");
+                assert_eq!(kept.contains("keys of the layout's first hour"), !bounds, "{kept}");
+                client.batch_execute("DELETE FROM events WHERE what = 'young'").unwrap();
+                client.batch_execute(&maintain("")).unwrap();
+                assert_eq!(count(&mut client, "old"), if bounds { 10 } else { 0 }, "{first}");
+            }
+        }
+    }
+}
+
 /// With objects of a release that lacks the procedure, the hint begins with the update.
 #[test]
 fn the_hint_names_the_update_where_the_procedure_is_missing() {

@@ -116,6 +116,7 @@ DECLARE
     p record;
     at bigint;
     facts record;
+    has_earlier_keys boolean;
     detach text;
 BEGIN
     IF months IS NULL THEN
@@ -146,6 +147,17 @@ BEGIN
             is_obstructed := true;
             RETURN NEXT;
             CONTINUE;
+        END IF;
+        -- Below the layout's second hour: keys from before a table had IDs.
+        IF p.lower < (3600000000 + l[1] - 1) / l[1] << l[3]::integer THEN
+            EXECUTE format('SELECT EXISTS (SELECT FROM ONLY %s WHERE %I < %s)', p.whole, _snowflake.range_key(parent),
+                (3600000000 + l[1] - 1) / l[1] << l[3]::integer) INTO has_earlier_keys;
+            IF has_earlier_keys THEN
+                note := 'it has keys of the layout''s first hour, as tables have from before, which do not say how old rows are';
+                is_obstructed := true;
+                RETURN NEXT;
+                CONTINUE;
+            END IF;
         END IF;
         detach := format('ALTER TABLE %s DETACH PARTITION %s', (SELECT format('%I.%I', n.nspname, c.relname)
             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = parent), p.whole);

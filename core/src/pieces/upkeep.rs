@@ -17,6 +17,8 @@ const FIRST_MONTH: UnixMicros = UnixMicros(-11_676_096_000_000_000);
 /// 1601-01-01, a Monday.
 const FIRST_MONDAY: UnixMicros = UnixMicros(-11_644_473_600_000_000);
 
+const HOUR: i64 = 3_600_000_000;
+
 /// More pieces than this are not looked for.
 pub const MAX_AHEAD: u64 = 100_000;
 
@@ -180,6 +182,12 @@ pub fn age(layout: &Layout, ids: &Range<Edge>, retention: Span, slack: Micros, n
         _ if end <= 0 || layout.timestamp(end).is_ok_and(is_over) => Age::Untold,
         _ => Age::Kept,
     }
+}
+
+/// The first ID of the layout's second hour. Keys that a table had before it had IDs are below: there are billions of them at least. So what is below
+/// has no age.
+pub fn first_with_age(layout: &Layout) -> i64 {
+    layout.lowest_id_from(UnixMicros(layout.epoch().0.saturating_add(HOUR))).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -359,6 +367,16 @@ mod tests {
         assert_eq!(age_of(Edge::Lowest..Edge::Highest, "2093-01-01T00:00:00Z"), Age::Kept);
         let forever = Span::new(i32::MAX, i32::MAX, Micros(i64::MAX)).unwrap();
         assert_eq!(age(&default(), &january, forever, Micros(0), at("2093-01-01T00:00:00Z")), Age::Kept);
+    }
+
+    #[test]
+    fn keys_from_before_have_no_age() {
+        for built_in in BUILT_IN {
+            let layout: Layout = built_in.name.parse().unwrap();
+            let first = first_with_age(&layout);
+            assert!(first > 5_000_000_000, "{}: {first}", built_in.name);
+            assert!(layout.timestamp(first).unwrap().0 < layout.epoch().0 + 2 * HOUR);
+        }
     }
 
     #[test]

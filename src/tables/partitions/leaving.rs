@@ -1,9 +1,11 @@
 //! Partitions that are older than rows are kept: whether they may go, and by which statement.
 
+use super::key::RangeKey;
 use super::names::{c_string, quoted};
-use super::table::Table;
+use super::table::{Table, query_for_lowest};
 use crate::postgres::catalog;
 use crate::postgres::encoding::Text;
+use crate::postgres::restricted::Owner;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::pieces::Edge;
@@ -98,10 +100,13 @@ const FACTS: &str = "
     ) AS objects ON true
     WHERE c.oid = $1";
 
-/// What happens to a partition of a table; `None` where it is gone meanwhile.
+/// What happens to a partition of a table; `None` where it is gone meanwhile. Below `first_with_age`, keys have no age.
+#[allow(clippy::too_many_arguments, reason = "each is one thing")]
 pub fn look(
     client: &mut SpiClient,
     table: &Table,
+    key: &RangeKey,
+    first_with_age: i64,
     partition: pg_sys::Oid,
     ids: Range<Edge>,
     age: Age,
@@ -126,6 +131,17 @@ pub fn look(
         return stays(schema, name, ids, reason, true);
     }
     let (of, whole) = (table.quoted(), quoted(&schema, &name));
+    if ids.start < Edge::Id(first_with_age)
+        && let Some(owner) = Owner::of(partition)
+    {
+        let below = query_for_lowest(&(-i64::MAX..first_with_age), key.column(), &whole);
+        // `update` takes a new snapshot, after the lock was granted.
+        if !owner.run(|| client.update(&*below, Some(1), &[]))?.is_empty() {
+            let note =
+                "it has keys of the layout's first hour, as tables have from before, which do not say how old rows are";
+            return stays(schema, name, ids, note.to_owned(), true);
+        }
+    }
     let detach =
         |end: &[u8]| [&b"ALTER TABLE "[..], of.to_bytes(), b" DETACH PARTITION ", whole.to_bytes(), end].concat();
     let (action, statement) = match leaving {

@@ -251,7 +251,7 @@ fn lowest_in(
         else {
             continue;
         };
-        let query = first_in(ids, column, &quoted(&schema, &name));
+        let query = query_for_lowest(ids, column, &quoted(&schema, &name));
         // `update` takes a new snapshot, after the lock was granted.
         let rows = owner.run(|| client.update(&*query, Some(1), &[]))?;
         let found = if rows.is_empty() { None } else { rows.first().get_one::<i64>()? };
@@ -271,7 +271,7 @@ fn with_partitions(table: &OpenRelation) -> Vec<pg_sys::Oid> {
 }
 
 /// A query for the lowest of these IDs in a table.
-fn first_in(ids: &Range<i64>, column: &CStr, table: &CStr) -> CString {
+pub fn query_for_lowest(ids: &Range<i64>, column: &CStr, table: &CStr) -> CString {
     let (column, table) = (column.to_bytes(), table.to_bytes());
     let from = format!(" OPERATOR(pg_catalog.>=) {}::pg_catalog.int8 AND ", ids.start);
     let to = format!(" OPERATOR(pg_catalog.<) {}::pg_catalog.int8 ORDER BY ", ids.end);

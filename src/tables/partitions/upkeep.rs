@@ -21,7 +21,7 @@ use pgrx::PgTryBuilder;
 use pgrx::datum::Interval;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
-use snowflake_core::pieces::upkeep::{Age, UpkeepError, age, ahead};
+use snowflake_core::pieces::upkeep::{Age, UpkeepError, age, ahead, first_with_age};
 use snowflake_core::pieces::{Edge, MAX_PIECES, Piece, PieceLength, Span};
 use snowflake_core::{Layout, Micros, UnixMicros};
 use std::ffi::{CStr, CString};
@@ -112,12 +112,18 @@ fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Re
     if let Some(every) = wish.every.filter(|_| terms.moves_default_rows) {
         let moved = || default_rows::moved(client, &schema, parent, every, wish.dry_run);
         let moved = refusing_to_wait(layout, &name, moved)?;
-        done.extend(moved.into_iter().map(|Moved { partition, ids, statements, note }| UpkeepStep {
+        let (_, _, passed) = times();
+        // The partition is not there yet, so nothing else in a plan says that it goes.
+        let goes_at_once = |ids: &Range<Edge>| {
+            let is_old = |retention| age(layout, ids, retention, settings::max_lead(), passed) == Age::Old;
+            wish.dry_run && terms.retention.is_some_and(is_old)
+        };
+        done.extend(moved.into_iter().map(|Moved { partition, ids, statements, note: Text(note) }| UpkeepStep {
+            note: Some(Text(if goes_at_once(&ids) { format!("{note}; it is older than rows are kept") } else { note })),
             partition,
             action: "move",
             ids,
             statement: statements,
-            note: Some(note),
         }));
     }
 
@@ -216,11 +222,12 @@ fn draw(
         if terms.leaving == Leaving::DetachConcurrently && table.has_default() {
             return Err(PartitionError::HasDefault(shown(&table.quoted())).into());
         }
-        let slack = settings::max_lead();
+        let (slack, first) = (settings::max_lead(), first_with_age(layout));
         for (number, bounds) in bounds.iter().enumerate() {
             let found = age(layout, bounds, retention, slack, passed);
             if found != Age::Kept {
-                old.extend(leaving::look(client, &table, table.oid(number), bounds.clone(), found, terms.leaving)?);
+                let (partition, ids) = (table.oid(number), bounds.clone());
+                old.extend(leaving::look(client, &table, key, first, partition, ids, found, terms.leaving)?);
             }
         }
     }

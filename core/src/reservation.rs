@@ -163,8 +163,9 @@ pub fn judge(layout: &Layout, situation: &Situation) -> Result<Option<Tick>, Cop
     }
     // Compared with the line, not with the register's instant: if a copy between the two were ignored, IDs that were
     // made elsewhere would be made again.
+    // The tick of the last position may have room, and the copy's server may have used all of it.
     let tick = layout.first_tick_from(copy.until);
-    if tick <= last.saturating_add(Ticks(1)) {
+    if tick <= last {
         return Ok(None);
     }
     let ahead = copy.until.saturating_since(now);

@@ -10,6 +10,9 @@ use snowflake_core::{
 };
 use std::collections::HashSet;
 
+/// Of ticks much shorter than what is reserved, and longer.
+const LAYOUTS: [&str; 3] =
+    ["default", "timestamp=31 worker=22 sequence=10 tick=1s", "timestamp=31 worker=20 sequence=12 tick=60s"];
 const DATABASES: usize = 3;
 const SESSIONS: usize = 4;
 const AHEAD: Micros = Micros::from_secs(1);
@@ -63,6 +66,14 @@ fn a_copy_from_elsewhere_raises_the_line_to_where_it_ends() {
     assert_eq!(prepare(9000, millis(7000)).unwrap().register, Some(reserved(12_000)));
     let too_far = CopyTooFar { ahead: Micros(1_000_001), wait: Micros(1) };
     assert_eq!(prepare(9000, millis(7000) - Micros(1)), Err(too_far));
+}
+
+#[test]
+fn a_copy_that_ends_with_the_tick_of_the_line_raises_it_over_the_rest_of_that_tick() {
+    let until = |number| DatabaseCopy { until: millis(number), generation: 0, used: true };
+    let judge = |number| reservation::judge(&default(), &needs_second_2(reserved(9001), until(number), millis(1000)));
+    assert_eq!(judge(1000), Ok(None));
+    assert_eq!(judge(1001), Ok(Some(Tick(1001))));
 }
 
 #[test]
@@ -152,8 +163,7 @@ struct Server {
 }
 
 impl Server {
-    fn new(clock: Micros, explained: Micros) -> Self {
-        let layout: Layout = "default".parse().unwrap();
+    fn new(clock: Micros, explained: Micros, layout: Layout) -> Self {
         let register = Reserved { until: UnixMicros::from_millis(1), generation: 7 }.to_register();
         let durable = Durable { register, copies: [NEVER; DATABASES], rows: Vec::new() };
         let mut server = Self {
@@ -319,7 +329,12 @@ impl Server {
     /// Where a dump of a database is restored on another server, none of its IDs is made again, whatever the clock says
     /// there.
     fn check_move(&self, database: usize, clock: Micros) {
-        let mut new = Self::new(clock, Micros(i64::MAX));
+        let mut new = Self::new(clock, Micros(i64::MAX), self.layout);
+        // Its line may be within the tick that the copy ends with.
+        for _ in 0..4 {
+            new.step(1, 1);
+        }
+        new.given.clear();
         new.set_copy(0, self.copies[database].until.0 / 1000);
         for _ in 0..12 {
             new.step(0, 0);
@@ -385,8 +400,9 @@ proptest! {
         start in clock(),
         ops in prop::collection::vec(op(), 1..200),
         elsewhere in clock(),
+        layout in 0..LAYOUTS.len(),
     ) {
-        let mut server = Server::new(start, Micros(i64::MAX));
+        let mut server = Server::new(start, Micros(i64::MAX), LAYOUTS[layout].parse().unwrap());
         for op in ops {
             server.apply(op);
         }
@@ -411,7 +427,7 @@ proptest! {
         ], 1..200),
     ) {
         let explained = reservation::explained(&"default".parse().unwrap(), AHEAD, Micros::from_millis(100));
-        let mut server = Server::new(start, explained);
+        let mut server = Server::new(start, explained, default());
         for op in ops {
             server.apply(op);
         }
@@ -431,7 +447,7 @@ proptest! {
 
 #[test]
 fn a_clean_stop_leaves_nothing_reserved_that_was_not_used() {
-    let mut server = Server::new(Micros::from_secs(3600), Micros(0));
+    let mut server = Server::new(Micros::from_secs(3600), Micros(0), default());
     for _ in 0..4 {
         server.step(0, 0);
     }

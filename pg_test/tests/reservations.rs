@@ -6,6 +6,8 @@ use snowflake_test::given::{SELECT, lead, loaded, server};
 use snowflake_test::load::{self, Gate, Record};
 use snowflake_test::query::NEXT;
 use snowflake_test::{Cluster, Installation, Options, Stop, check, millis, seconds, value};
+use std::io::Write as _;
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -214,4 +216,31 @@ fn a_clean_stop_under_load_takes_a_moment() {
     }
     // The quickest: the machine may be busy with other things.
     assert!(*took.iter().min().unwrap() < seconds(10), "{took:?}");
+}
+
+/// The postmaster tells sessions for replication to end after all others, and the keeper is one of those others.
+#[test]
+fn a_session_for_replication_that_has_made_ids_does_not_keep_the_server_from_stopping() {
+    let cluster = quiet().set("wal_level = logical").start();
+    cluster.client().batch_execute("CREATE EXTENSION IF NOT EXISTS pg_snowflake").unwrap();
+    let last: i64 = value(&mut cluster.client(), "SELECT snowflake_next()");
+    let mut psql = cluster.program("psql");
+    let mut psql = psql
+        .args(["--no-psqlrc", "dbname=postgres replication=database"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = psql.stdin.take().unwrap();
+    input.write_all(b"SELECT snowflake_next();\n").unwrap();
+    let idle = "SELECT EXISTS (SELECT FROM pg_stat_activity \
+                WHERE backend_type = 'walsender' AND state = 'idle' AND query ~ 'snowflake_next')";
+    check::wait_for("it has made an ID", || value(&mut cluster.client(), idle));
+    let begun = Instant::now();
+    cluster.stop(Stop::Fast);
+    assert!(begun.elapsed() < seconds(30), "{:?}", begun.elapsed());
+    drop(input);
+    psql.wait().unwrap();
+    cluster.start();
+    assert!(value::<i64>(&mut cluster.client(), "SELECT snowflake_next()") > last);
 }

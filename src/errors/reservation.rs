@@ -86,7 +86,8 @@ impl ReservationError {
             )
             .set_detail("It holds the reservation of this server's IDs.")
             .set_hint(
-                "Find the highest ID that any database of this server holds, and call snowflake_rewind() with it as a superuser.",
+                "Find the highest ID that any database of this server holds, and call snowflake_rewind() with it as a superuser. \
+                 If there is none, SELECT pg_replication_origin_drop('snowflake').",
             ),
             Self::NoWorkerSlot => error(
                 ERRCODE_INSUFFICIENT_RESOURCES,

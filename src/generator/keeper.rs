@@ -2,9 +2,9 @@
 //! configuration for all sessions, and at a clean stop it gives back what was reserved and not used. It is connected to
 //! no database, and holds no lock while it waits. Sessions work without it: see [`crate::server::worker`].
 
-use crate::postgres::background;
 use crate::postgres::time::wait;
 use crate::postgres::wording::duration;
+use crate::postgres::{background, process};
 use crate::server::worker;
 use crate::shared::{self, waits};
 use crate::{reservation, settings};
@@ -23,7 +23,8 @@ pub fn init() {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pg_snowflake_keeper(_argument: pg_sys::Datum) {
     background::begin(on_exit);
-    // The postmaster has read the configuration before it started this process.
+    // The configuration is the postmaster's, as it was when this process was started; what it was told since then, it was told in vain.
+    background::read_configuration();
     settings::mark_worker_read();
     publish();
     waits::name_all();
@@ -32,7 +33,8 @@ pub extern "C-unwind" fn pg_snowflake_keeper(_argument: pg_sys::Datum) {
             publish();
         }
     }
-    if background::is_asked_to_end() {
+    // Somebody may have terminated this process alone. Another one is started then.
+    if background::is_asked_to_end() && background::is_server_stopping() {
         give_back();
     }
     background::end();
@@ -49,11 +51,14 @@ extern "C-unwind" fn on_exit(_code: i32, _argument: pg_sys::Datum) {
 
 /// Waits until no session can claim any more, and gives back what is left of the reservation. At a stop of the server,
 /// the postmaster terminates the sessions and this process at the same time, and waits for all of them before the last
-/// checkpoint; so the stop takes no longer for this than for the sessions.
+/// checkpoint; so the stop takes no longer for this than for the sessions. Sessions that send WAL are told to end after this process has: where
+/// one of them may claim, nothing is given back.
 fn give_back() {
-    // Sessions read the configuration themselves from now on, should the server go on.
-    shared::set_has_keeper(false);
-    while shared::counters().sessions.load(SeqCst) > 0 {
+    let counters = shared::counters();
+    while counters.sessions.load(SeqCst) > 0 {
+        if counters.senders.load(SeqCst) > 0 {
+            return;
+        }
         wait::sleep(Micros(2000));
     }
     if let Some(length) = reservation::give_back() {
@@ -66,12 +71,21 @@ fn give_back() {
 pub fn count_session() {
     static COUNTED: AtomicBool = AtomicBool::new(false);
     if !COUNTED.swap(true, Relaxed) {
-        shared::counters().sessions.fetch_add(1, SeqCst);
+        // First, as it fails where there is no room for it.
         // SAFETY: the callback lives as long as the process.
         unsafe { pg_sys::before_shmem_exit(Some(uncount_session), pg_sys::Datum::from(0)) };
+        count(1);
     }
 }
 
 extern "C-unwind" fn uncount_session(_code: i32, _argument: pg_sys::Datum) {
-    shared::counters().sessions.fetch_sub(1, SeqCst);
+    count(-1);
+}
+
+fn count(by: i64) {
+    let counters = shared::counters();
+    if process::sends_wal() {
+        counters.senders.fetch_add(by, SeqCst);
+    }
+    counters.sessions.fetch_add(by, SeqCst);
 }

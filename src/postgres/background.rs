@@ -3,6 +3,7 @@
 use crate::postgres::flag::Flag;
 use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, SignalWakeFlags};
 use pgrx::pg_sys;
+use std::fs;
 use std::time::Duration;
 
 /// Registers a process, so that the postmaster starts it when the server is no standby, or no longer, and a second after it has
@@ -35,10 +36,20 @@ pub fn reload() -> bool {
     let reload = BackgroundWorker::sighup_received();
     if reload {
         Flag::reload().set(false);
-        // SAFETY: in the main loop of a background process, where no value of a setting is being used.
-        unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
+        read_configuration();
     }
     reload
+}
+
+/// Reads the configuration. Until a background process has its handlers, PostgreSQL ignores the signal that it has changed.
+pub fn read_configuration() {
+    // SAFETY: in the main loop of a background process, or before it, where no value of a setting is being used.
+    unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
+}
+
+/// Whether the postmaster stops the server: it notes that in its file.
+pub fn is_server_stopping() -> bool {
+    fs::read_to_string("postmaster.pid").is_ok_and(|text| text.lines().nth(7).map(str::trim) == Some("stopping"))
 }
 
 /// Whether the process was asked to end. It was not where the postmaster has died.

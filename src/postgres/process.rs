@@ -22,6 +22,8 @@ readings! {
     is_child_of_postmaster -> bool = IsUnderPostmaster;
     /// The process ID.
     pid -> c_int = MyProcPid;
+    /// Whether it is connected for replication. It may run statements, too.
+    sends_wal -> bool = am_walsender;
     /// Its number among the workers of a parallel query; -1 where it is none.
     parallel_worker_number -> c_int = ParallelWorkerNumber;
     /// The type of the process.

@@ -99,7 +99,11 @@ pub fn reservation(layout: &Layout) -> Result<pg_sys::Oid, Error> {
     if recorded != layout {
         return Err(RecordError::OtherLayout(*recorded).into());
     }
-    Ok(SEQUENCES[0].load(Relaxed).into())
+    match SEQUENCES[0].load(Relaxed) {
+        // Forgotten meanwhile: see `read_numbers`.
+        0 => find(RESERVATION),
+        known => Ok(known.into()),
+    }
 }
 
 /// The copy as it stands.
@@ -182,9 +186,9 @@ pub fn read_layout() -> Result<&'static Layout, Error> {
 /// The layout's numbers, of sequences that are opened to read them.
 fn read_numbers() -> Result<(i64, i64), Error> {
     if SEQUENCES[2].load(Relaxed) == 0 {
-        for (sequence, name) in SEQUENCES.iter().zip([RESERVATION, LAYOUT, EPOCH]) {
-            sequence.store(find(name)?.to_u32(), Relaxed);
-        }
+        // All three before any is stored: looking one up may tell this session of changes, and then `forget` sets the numbers to 0.
+        let found = [find(RESERVATION)?, find(LAYOUT)?, find(EPOCH)?];
+        SEQUENCES.iter().zip(found).for_each(|(sequence, oid)| sequence.store(oid.to_u32(), Relaxed));
     }
     // All three before any is opened: that may find that one was dropped, and then `forget` sets the numbers to 0.
     let [_, layout, epoch] = [0, 1, 2].map(|index: usize| pg_sys::Oid::from(SEQUENCES[index].load(Relaxed)));

@@ -19,7 +19,6 @@ use snowflake_core::lease::{
 use snowflake_core::segment::{self, Holding};
 use snowflake_registry::{self as registry, Swap};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 /// How long a stop of the server waits for the registry to take the worker back.
 const LONGEST_GIVE_BACK: Micros = Micros::from_secs(3);
@@ -62,11 +61,6 @@ fn bound_resolver() {
     }
 }
 
-/// Whether the postmaster stops the server: it notes that in its file.
-fn is_server_stopping() -> bool {
-    fs::read_to_string("postmaster.pid").is_ok_and(|text| text.lines().nth(7).map(str::trim) == Some("stopping"))
-}
-
 /// The state of the process.
 struct Process {
     lessee: Lessee,
@@ -107,7 +101,7 @@ impl Process {
             self.configure();
         }
         if is_asked_to_end() && !is_to_give_up() {
-            if !is_server_stopping() {
+            if !background::is_server_stopping() {
                 return false;
             }
             self.begin_to_stop();

@@ -6,6 +6,7 @@ use crate::errors::Error;
 use crate::errors::reservation::ReservationError::{NoOrigin, NoProgress, NoWorkerSlot};
 use crate::postgres::time::{clock, wait};
 use crate::postgres::{process, wal};
+use crate::server::believed;
 use crate::shared;
 use pgrx::bgworkers::BackgroundWorkerBuilder;
 use pgrx::prelude::*;
@@ -147,8 +148,8 @@ pub extern "C-unwind" fn pg_snowflake_create_origin(argument: pg_sys::Datum) {
         if let Ok(Some(register)) = Register::open() {
             let generation = register::draw_generation(other_than);
             let position = {
-                let transitions = shared::transitions();
-                let first = Reserved { until: whole_millis(clock::now()), generation };
+                let mut transitions = shared::transitions();
+                let first = Reserved { until: whole_millis(believed::now_in(&mut transitions)), generation };
                 // Where the run knows what was reserved, the origin was dropped during the run.
                 let first = transitions.reserved.map_or(first, |held| held.reserved);
                 register.write(first)

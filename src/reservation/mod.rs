@@ -30,7 +30,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use snowflake_core::reservation::{self as decide, CopyTooFar, Reserved, Situation};
 use snowflake_core::{Layout, Micros, Tick, UnixMicros};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// How long a session waits for others that drop the replication origin.
 const LONGEST_WAIT: Micros = Micros::from_secs(2);
@@ -212,6 +212,10 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
 pub fn give_back() -> Option<Micros> {
     let layout = settings::layout();
     let mut transitions = shared::transitions();
+    // One that has come meanwhile may claim up to what is reserved.
+    if shared::counters().sessions.load(SeqCst) > 0 {
+        return None;
+    }
     let held = transitions.reserved?;
     // A line that was closed is far above the last ID.
     let last = transitions.lease.closed.unwrap_or(shared::line().last());

@@ -7,6 +7,7 @@
 
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
+use crate::postgres::process;
 use crate::postgres::time::{clock, wait};
 use crate::server::believed;
 use crate::settings;
@@ -53,7 +54,9 @@ pub fn settle(layout: &Layout) -> Result<(), Error> {
 /// configuration.
 pub fn publish(layout: &Layout, transitions: &mut Transitions) {
     let configured = settings::worker();
-    if settings::registry::is_set() || configured.read_at <= transitions.worker_read_at {
+    // A parallel worker has the value that its leader had read, and does not know when.
+    let knows_when = process::parallel_worker_number() < 0;
+    if settings::registry::is_set() || !knows_when || configured.read_at <= transitions.worker_read_at {
         return;
     }
     transitions.worker_read_at = configured.read_at;

@@ -282,8 +282,10 @@ pub struct Counters {
     pub clock_leaps: AtomicI64,
     /// Processes that may claim. An atomic, as processes subtract themselves at their exit, where they can take no
     /// lock. `SeqCst`: a session counts itself before it takes the lock for transitions to read the reservation, and the keeper looks
-    /// here before it takes that lock to give the reservation back. So one of them sees the other.
+    /// here while it holds that lock to give the reservation back. So one of them sees the other.
     pub sessions: AtomicI64,
+    /// Those of them that are connected for replication. `SeqCst`: counted before, and subtracted before.
+    pub senders: AtomicI64,
     /// Calls that ended with an error of this extension.
     pub errors: AtomicI64,
     /// The number of the process that leases the worker, in PostgreSQL's array of processes, plus 1; 0 while it does not run.

@@ -546,9 +546,13 @@ fn undone(step: Step, of: Kind, after: Span, argument: &Value, zones: &dyn Zones
                 _ => Span { from: minus(after.until, low), until: minus(after.from, high) },
             }
         }
-        // A number in binary may be off by the last place.
-        Step::Epoch if of == Kind::Length => after.before(-2, 2),
-        Step::Epoch => after.before(SINCE_1970 - 2, SINCE_1970 + 2),
+        Step::Epoch => {
+            // A number in binary may be off by the last place, which is more than a microsecond centuries away.
+            let of_bound = |bound: i64| 2 + (bound.unsigned_abs() >> 51) as i64;
+            let slack = after.from.into_iter().chain(after.until).map(of_bound).max().unwrap_or(2);
+            let since = if of == Kind::Length { 0 } else { SINCE_1970 };
+            after.before(since - slack, since + slack)
+        }
         Step::Year => years(after),
         // Its first day is one of the week around January 1.
         Step::IsoYear => years(after).before(-4 * DAY, 4 * DAY),
@@ -569,7 +573,8 @@ impl<'a> Place<'a> {
         match value {
             Value::Text(name) => Some(Self::Named(name)),
             Value::Interval { months: 0, days: 0, micros } if micros.unsigned_abs() <= LONGEST.unsigned_abs() => {
-                Some(Self::At(*micros))
+                // PostgreSQL leaves out what is less than a second.
+                Some(Self::At(*micros / SECOND * SECOND))
             }
             _ => None,
         }

@@ -87,7 +87,9 @@ fn add_path<'p>(
     let index = twin.index.duplicate();
     index.set_restrictions(index.restrictions().iter().filter(|&other| other != all).collect());
     inner.set_index(index);
+    // IDs of what is made of times may lie between each other's: an hour that comes twice has two ranges.
     let is_in_order = twin.column.at == 0
+        && twin.column.derived.is_none()
         && path.direction() == pg_sys::ScanDirection::ForwardScanDirection
         && twin.index.is_falling(0) == Some(false);
     let order = if is_in_order { path.order() } else { List::EMPTY };

@@ -191,7 +191,7 @@ pub fn alternatives<'p>(
 ) -> Option<Vec<Expr<'p>>> {
     let comparison = condition.cast::<ScalarArrayOpExpr>()?;
     let (compared, values) = (comparison.args().get(0)?, comparison.args().get(1)?);
-    if !operators::is_equality(comparison.opno()) || !comparison.is_any() {
+    if !operators::is_equality(comparison.opno()) || !comparison.is_any() || compared.is_volatile() {
         return None;
     }
     let made = || rising::derived_of(planner, compared).is_some_and(|(_, time)| is_time(time.call));

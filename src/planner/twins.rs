@@ -427,11 +427,20 @@ fn may_order_by<'p>(planner: Planner<'p>, table: Rel<'p>, expression: Expr<'p>) 
     table.kind() != pg_sys::RelOptKind::RELOPT_BASEREL || planner.classes().iter().any(is_of)
 }
 
+/// Whether a path is one scan of the index for each element of an array, whose rows come one after the other's: before 17, where that is about
+/// another column than the first.
+fn is_read_in_pieces(path: At<'_, IndexPath>) -> bool {
+    let is_by_array = |clause: OfIndex<'_>| {
+        clauses::first_condition(clause).is_some_and(|one| one.cast::<pg_sys::ScalarArrayOpExpr>().is_some())
+    };
+    path.clauses().iter().any(|clause| clause.column() > 0 && is_by_array(clause))
+}
+
 /// Says in which order of the query a path, which is being made, reads its index, where the twin says none:
 /// `WHERE created_at > $1 ORDER BY id LIMIT 10`.
 fn keep_order<'p>(planner: Planner<'p>, path: At<'p, IndexPath>) {
     let (index, table) = (path.index(), path.table());
-    if index.order().is_none() {
+    if index.order().is_none() || (!cfg!(since_pg17) && is_read_in_pieces(path)) {
         return;
     }
     let Some([forward, backward]) = planner.orders(index, table) else { return };

@@ -19,6 +19,13 @@ use pg_sys::{BoolExprType, BoolTestType, Node};
 use pgrx::prelude::*;
 use snowflake_core::inverse::{Kind, Value};
 
+/// PostgreSQL's own types of many ranges, and of one.
+const RANGE_TYPES: [(pg_sys::Oid, pg_sys::Oid); 3] = [
+    (pg_sys::TSTZMULTIRANGEOID, pg_sys::TSTZRANGEOID),
+    (pg_sys::TSMULTIRANGEOID, pg_sys::TSRANGEOID),
+    (pg_sys::DATEMULTIRANGEOID, pg_sys::DATERANGEOID),
+];
+
 /// `range_merge(anymultirange)`
 const RANGE_MERGE: u32 = 4228;
 
@@ -141,6 +148,10 @@ impl<'p> Written<'p> {
 
     /// Comparisons of the time that follow from an operator of ranges, or say the same.
     fn of_range(&self, operation: At<'p, pg_sys::OpExpr>) -> Option<Vec<Expr<'p>>> {
+        // What is evaluated once is to be evaluated once.
+        if operation.node().is_volatile() {
+            return None;
+        }
         let (operator, sides) = (operation.opno().to_u32(), operation.args());
         if let Some(&(_, at, is_multirange)) = operators::CONTAIN.iter().find(|(own, ..)| *own == operator) {
             let derived = self.read(sides.get(at)?)?;
@@ -175,6 +186,11 @@ impl<'p> Written<'p> {
 
     /// Comparisons that say the same as that something is within a range, which is a constant.
     fn same(&self, derived: &Derived<'p>, range: Expr<'p>) -> Option<Vec<Expr<'p>>> {
+        // The order of another type of ranges may be another.
+        let is_built_in = |(many, one)| [many, one].contains(&range.type_of());
+        if !RANGE_TYPES.into_iter().any(is_built_in) {
+            return None;
+        }
         let [Value::Between(kind, low, high)] = range.values()?[..] else { return None };
         let side = derived.expression;
         // `>=` and `<=` of the type, and their functions.
@@ -199,15 +215,10 @@ impl<'p> Written<'p> {
         {
             return None;
         }
-        let of_elements = [
-            (pg_sys::TSTZMULTIRANGEOID, pg_sys::TSTZRANGEOID),
-            (pg_sys::TSMULTIRANGEOID, pg_sys::TSRANGEOID),
-            (pg_sys::DATEMULTIRANGEOID, pg_sys::DATERANGEOID),
-        ];
         if !is_multirange {
-            return of_elements.iter().any(|(_, own)| *own == range.type_of()).then(|| range.copy());
+            return RANGE_TYPES.iter().any(|(_, own)| *own == range.type_of()).then(|| range.copy());
         }
-        let &(_, of_type) = of_elements.iter().find(|(own, _)| *own == range.type_of())?;
+        let &(_, of_type) = RANGE_TYPES.iter().find(|(own, _)| *own == range.type_of())?;
         Some(self.planner.folded(functions::call_of_one(RANGE_MERGE, range.copy(), of_type)))
     }
 

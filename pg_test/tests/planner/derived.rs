@@ -146,12 +146,14 @@ pub fn condition(rng: &mut Rng, time: &str, others: [&str; 3]) -> String {
 }
 
 /// What is made of a time `t`: the steps, the expression, and the arguments of the steps.
-const WAYS: [(&str, &str, &str); 39] = [
+const WAYS: [(&str, &str, &str); 41] = [
     ("date local", "t::date", ""),
     ("local", "t::timestamp", ""),
     ("local_in", "t AT TIME ZONE 'America/Sao_Paulo'", ", 'America/Sao_Paulo'::text"),
     ("local_in", "t AT TIME ZONE 'EST'", ", 'EST'::text"),
     ("local_in", "t AT TIME ZONE interval '-03:30'", ", interval '-03:30'"),
+    ("local_in", "t AT TIME ZONE interval '00:00:00.5'", ", interval '00:00:00.5'"),
+    ("instant_in local", "t::timestamp AT TIME ZONE interval '-00:01:00.75'", ", interval '-00:01:00.75'"),
     ("instant trunc local", "date_trunc('second', t)", ", 'second'::text"),
     ("instant trunc local", "date_trunc('minute', t)", ", 'minute'::text"),
     ("instant trunc local", "date_trunc('hour', t)", ", 'hour'::text"),

@@ -162,6 +162,94 @@ fn an_expression_is_evaluated_when_postgresql_would() {
     }
 }
 
+/// A child need not have what its parent has.
+#[test]
+fn a_parent_without_nulls_says_nothing_of_its_children() {
+    let cluster = rows();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE TABLE p (id bigint); CREATE TABLE c () INHERITS (p); ALTER TABLE ONLY p ALTER id SET NOT NULL;
+             DO $$ BEGIN ALTER TABLE c ALTER id DROP NOT NULL; EXCEPTION WHEN invalid_table_definition THEN END $$",
+        )
+        .unwrap();
+    // From 18 on, it has.
+    if client.batch_execute("INSERT INTO c VALUES (NULL)").is_ok() {
+        let [on, off] = both_ways(
+            &mut client,
+            "SELECT count(*) FROM p WHERE (snowflake_timestamp(id) < '2026-01-01') IS NOT FALSE",
+        );
+        assert_eq!([on.as_str(), off.as_str()], ["(1)", "(1)"]);
+    }
+}
+
+/// What is volatile is called once for a row.
+#[test]
+fn a_volatile_id_is_evaluated_once() {
+    let cluster = rows();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE SEQUENCE s; CREATE FUNCTION pick(bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$ BEGIN
+                 RETURN CASE WHEN nextval('s') % 2 = 0 THEN snowflake_min_id('2026-01-05 12:00+00') ELSE 0 END; END $$",
+        )
+        .unwrap();
+    for condition in [
+        "<@ tstzrange('2026-01-05 00:00+00', '2026-01-06 00:00+00')",
+        "IN ('2026-01-05 12:00+00', '2026-01-07 12:00+00')",
+        "::date IN ('2026-01-05', '2026-01-07')",
+        "BETWEEN '2026-01-05 12:00+00' AND '2026-01-07 12:00+00'",
+    ] {
+        let query = format!("SELECT count(*) FROM other WHERE snowflake_timestamp(pick(id)){condition}");
+        let [on, off] = ["on", "off"].map(|state| {
+            client.batch_execute(&format!("SET pg_snowflake.plan_by_time = {state}; SELECT setval('s', 1)")).unwrap();
+            let count: i64 = value(&mut client, &query);
+            (count, value::<i64>(&mut client, "SELECT last_value FROM s"))
+        });
+        assert_eq!(on, off, "{query}");
+    }
+}
+
+/// Seven thousand years away, seconds in binary are apart by more than a microsecond.
+#[test]
+fn seconds_in_binary_are_compared_as_they_are() {
+    const LAYOUT: &str = "'timestamp=50 worker=6 sequence=7 tick=1us epoch=9000-01-01T00:00:00Z'";
+    let cluster = rows();
+    let mut client = cluster.client();
+    client
+        .batch_execute(&format!(
+            "CREATE TABLE far (id bigint PRIMARY KEY); SET enable_seqscan = off;
+             INSERT INTO far SELECT snowflake_min_id('9000-01-01 00:00+00'::timestamptz + n * interval '1 us', {LAYOUT}) FROM generate_series(0, 200) AS n"
+        ))
+        .unwrap();
+    for comparison in ["=", "<=", "<", ">", ">="] {
+        let query = format!(
+            "SELECT count(*) FROM far WHERE date_part('epoch', snowflake_timestamp(id, {LAYOUT})) {comparison} 221845392000"
+        );
+        let [on, off] = both_ways(&mut client, &query);
+        assert_eq!(on, off, "{query}");
+    }
+}
+
+/// A range type may have the order of another operator class.
+#[test]
+fn a_range_in_an_order_of_its_own_is_left_alone() {
+    let cluster = rows();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE FUNCTION back(timestamptz, timestamptz) RETURNS integer IMMUTABLE STRICT LANGUAGE sql AS 'SELECT timestamptz_cmp($2, $1)';
+             CREATE OPERATOR CLASS back_ops FOR TYPE timestamptz USING btree AS OPERATOR 1 >, OPERATOR 2 >=, OPERATOR 3 =,
+                 OPERATOR 4 <=, OPERATOR 5 <, FUNCTION 1 back(timestamptz, timestamptz);
+             CREATE TYPE backrange AS RANGE (subtype = timestamptz, subtype_opclass = back_ops)",
+        )
+        .unwrap();
+    let query = "SELECT count(*) FROM r WHERE snowflake_timestamp(id) <@ backrange('2026-01-06 00:00+00', '2026-01-01 00:00:01+00', '[]')";
+    let [on, off] = both_ways(&mut client, query);
+    assert_eq!(on, off);
+    assert_ne!(on, "(0)");
+}
+
 /// A semi-join by equal times stays one of equalities alone: so the subquery is made unique, and each of its times is looked up.
 #[test]
 fn in_with_a_subquery_looks_up_each_of_its_times_once() {

@@ -22,6 +22,7 @@ mod generator;
 mod guests;
 mod instants;
 mod kept;
+mod orders;
 mod outdone;
 mod settings;
 mod shapes;

@@ -16,7 +16,10 @@ const ROWS: &str = "
     VACUUM ANALYZE rows; VACUUM ANALYZE other; VACUUM ANALYZE hours; VACUUM ANALYZE months";
 
 /// Some have an array in a condition on a later column, others a list of times whose IDs lie between each other's.
-const QUERIES: [&str; 9] = [
+const QUERIES: [&str; 11] = [
+    "SELECT id, length(pad) FROM rows WHERE tenant = 5 AND snowflake_timestamp(id) >= '2026-01-05 00:00+00' AND kind IN (1, 2) ORDER BY id",
+    "SELECT id, length(pad) FROM rows WHERE tenant = 5 AND snowflake_timestamp(id) BETWEEN '2026-01-05 00:00+00' AND '2026-01-05 01:00+00' \
+     AND kind IN (1, 2) ORDER BY id",
     "SELECT id FROM rows WHERE tenant = 5 AND snowflake_timestamp(id) >= '2026-01-05 00:00+00' AND kind IN (1, 2) ORDER BY id LIMIT 40",
     "SELECT id FROM rows WHERE tenant = 5 AND snowflake_timestamp(id) >= '2026-01-05 00:00+00' AND kind IN (1, 2) ORDER BY id DESC LIMIT 40",
     "SELECT id FROM rows WHERE tenant IN (4, 5) AND snowflake_timestamp(id) >= '2026-01-05 00:00+00' AND kind = ANY ('{2, 1, 7}') ORDER BY id LIMIT 40",
@@ -37,7 +40,7 @@ fn rows_come_in_the_order_that_is_asked_for() {
     for turned_off in [
         "",
         "enable_sort",
-        "enable_sort, enable_seqscan",
+        "enable_sort, enable_seqscan, enable_bitmapscan",
         "enable_sort, enable_hashjoin, enable_nestloop, enable_bitmapscan",
     ] {
         client.batch_execute("SET enable_sort = on; SET enable_seqscan = on; SET enable_hashjoin = on; SET enable_nestloop = on; SET enable_bitmapscan = on").unwrap();

@@ -126,6 +126,19 @@ pub struct Values {
     pub highest: i64,
 }
 
+impl Values {
+    /// A value that no row has, and that a column of this type holds: above the others, or below them.
+    pub fn free(self, width: Width) -> Option<i64> {
+        let (least, most) = match width {
+            Width::Two => (i16::MIN.into(), i16::MAX.into()),
+            Width::Four => (i32::MIN.into(), i32::MAX.into()),
+            Width::Eight => (i64::MIN, i64::MAX),
+        };
+        let above = self.highest.checked_add(1).filter(|&value| value <= most);
+        above.or_else(|| self.lowest.checked_sub(1).filter(|&value| value >= least))
+    }
+}
+
 /// All that a plan is made of.
 #[derive(Clone, Debug)]
 pub struct Facts {

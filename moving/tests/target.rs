@@ -1,6 +1,6 @@
 //! Which column is chosen, of which tables.
 
-use snowflake_moving::Width;
+use snowflake_moving::{Values, Width};
 use snowflake_moving::target::{Candidate, Table, TableKind, Unfit, choose};
 
 /// A column by its name: `p` is in the primary key, `n` is numbered, `t` is text, `g` is generated.
@@ -70,4 +70,14 @@ fn other_relations_are_refused() {
     assert_eq!(choose(&others, None), Err(Unfit::OthersTemporary));
     others.is_system = true;
     assert_eq!(choose(&others, None), Err(Unfit::System));
+}
+
+#[test]
+fn a_free_value_is_above_the_others_or_below_them() {
+    let free = |lowest, highest, width| Values { lowest, highest }.free(width);
+    assert_eq!(free(1, 7, Width::Two), Some(8));
+    assert_eq!(free(1, i16::MAX.into(), Width::Two), Some(0));
+    assert_eq!(free(1, i32::MAX.into(), Width::Four), Some(0));
+    assert_eq!(free(i32::MIN.into(), i32::MAX.into(), Width::Four), None);
+    assert_eq!(free(i64::MIN, i64::MAX, Width::Eight), None);
 }

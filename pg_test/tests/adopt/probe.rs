@@ -14,6 +14,22 @@ fn server(statements: &str) -> (Cluster, Client) {
     (cluster, client)
 }
 
+/// The type that a key has before the move is used up: a value below all others tells what fails by the move alone.
+#[test]
+fn a_full_key_is_tried_by_a_value_that_fits() {
+    let (_cluster, mut client) = server(
+        "CREATE TABLE log (key integer); CREATE TABLE full_table (id serial PRIMARY KEY); INSERT INTO full_table VALUES (1), (2147483647);
+         CREATE FUNCTION logs() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log VALUES (NEW.id); RETURN NULL; END $$;
+         CREATE TRIGGER a AFTER INSERT ON full_table FOR EACH ROW EXECUTE FUNCTION logs()",
+    );
+    let error = refused(&mut client, "SELECT snowflake_adopt('full_table')", "55000");
+    assert!(error.detail().unwrap().contains("integer out of range"), "{error:?}");
+    call(
+        &mut client,
+        "DROP TRIGGER a ON full_table; SELECT snowflake_adopt('full_table'); INSERT INTO full_table DEFAULT VALUES",
+    );
+}
+
 /// What would fail at each INSERT after the move: nothing is moved.
 #[test]
 fn a_move_that_breaks_writing_is_not_made() {

@@ -14,7 +14,7 @@ use crate::postgres::subtransaction::{AttemptError, undone};
 use crate::settings;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
-use snowflake_moving::Facts;
+use snowflake_moving::{Facts, Width};
 
 const ROW: &str = include_str!("probe/row.sql");
 
@@ -44,7 +44,8 @@ pub fn before(client: &mut SpiClient, owner: Owner, keys: &[Facts]) -> Result<Ve
         });
         let (columns, path) = found.map_err(unread)?.into_iter().next().ok_or_else(super::meanwhile::gone)?;
         let (table, key) = facts.key_names();
-        let next = facts.values.map_or(1, |values| values.highest.saturating_add(1));
+        let width = facts.key().width.unwrap_or(Width::Eight);
+        let next = facts.values.map_or(Some(1), |values| values.free(width)).unwrap_or(i64::MAX);
         let newest = |key: &str, value: &str| {
             format!(
                 "INSERT INTO {table} ({key}{columns}) OVERRIDING SYSTEM VALUE SELECT {value}{columns} FROM {table} ORDER BY {} DESC LIMIT 1",

@@ -1,7 +1,7 @@
 //! Which column is chosen, of which tables.
 
-use snowflake_moving::{Values, Width};
 use snowflake_moving::target::{Candidate, Table, TableKind, Unfit, choose};
+use snowflake_moving::{Values, Width};
 
 /// A column by its name: `p` is in the primary key, `n` is numbered, `t` is text, `g` is generated.
 fn column(name: &str) -> Candidate {

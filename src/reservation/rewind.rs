@@ -50,6 +50,9 @@ const WRITERS: &str = "
         AND h.pid IS DISTINCT FROM pg_backend_pid()
         AND ($2 IS NULL OR h.pid IS NULL OR h.virtualtransaction = ANY (string_to_array($2, ' ')))";
 
+/// How long new IDs have to pass what they are looked for above.
+const MARGIN: Micros = Micros::from_secs(60);
+
 /// How often to look whether they have ended, and how long to sleep in between: 5 s in all.
 const ATTEMPTS: usize = 100;
 const PAUSE: Micros = Micros::from_millis(50);
@@ -122,6 +125,11 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
     wal::flush(logged_at);
     let from = layout.start_of(first).max(now);
     log(layout, last_id, last, before, from);
+    // Transactions that began after the look have IDs from before, and may still be open. New IDs are not as high as this.
+    let new = from + settings::reserve_ahead() + settings::max_burst() + MARGIN;
+    if let Err(error) = check_rows(last_id.max(layout.highest_id_until(new))) {
+        error.warn();
+    }
     Ok(from)
 }
 

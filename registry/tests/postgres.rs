@@ -150,21 +150,31 @@ fn a_server_that_becomes_read_only_is_left_without_a_change() {
 #[test]
 fn a_wait_for_a_standby_that_is_ended_by_hand_is_no_answer() {
     let server = start();
-    let mut registry = client(&server);
-    create(&mut *registry, WORKER, &record(1));
     let cluster = server.cluster();
-    cluster.reload(&[("synchronous_standby_names", "nobody")]);
-    let error = thread::scope(|scope| {
-        let change = scope.spawn(|| registry.compare_and_swap(WorkerNumber(8), None, &record(2)).unwrap_err());
-        let mut other = cluster.client();
-        wait_for("the change waits", || {
-            let cancel = "SELECT count(pg_cancel_backend(pid)) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-            change.is_finished() || value(&mut other, cancel)
+    create(&mut *client(&server), WORKER, &record(1));
+    // Also where the role is to hear of errors only: the end of the wait is a warning.
+    for (worker, heard) in [(8, "notice"), (10, "error")] {
+        cluster.client().batch_execute(&format!("ALTER ROLE postgres SET client_min_messages = {heard}")).unwrap();
+        let mut registry = client(&server);
+        assert!(registry.record(WORKER).unwrap().is_some());
+        cluster.reload(&[("synchronous_standby_names", "nobody")]);
+        let (worker, change) = (WorkerNumber(worker), record(2));
+        let swap = thread::scope(|scope| {
+            let change = scope.spawn(|| registry.compare_and_swap(worker, None, &change));
+            let mut other = cluster.client();
+            wait_for("the change waits", || {
+                let cancel =
+                    "SELECT count(pg_cancel_backend(pid)) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+                change.is_finished() || value(&mut other, cancel)
+            });
+            change.join().unwrap()
         });
-        change.join().unwrap()
-    });
-    assert!(error.is_unanswered() && matches!(error.cause(), Error::Server(_)), "{error:?}");
-    assert!(error.to_string().contains("synchronous replication"), "{error}");
+        let error = swap.expect_err(heard);
+        assert!(error.is_unanswered() && matches!(error.cause(), Error::Server(_)), "{heard}: {error:?}");
+        assert!(error.to_string().contains("synchronous replication"), "{heard}: {error}");
+        cluster.reload(&[("synchronous_standby_names", "")]);
+    }
+    cluster.reload(&[("synchronous_standby_names", "nobody")]);
     // Nor is it where nobody ends the wait.
     let mut hasty = connect(&server.url(), &options(Duration::from_secs(2)));
     let error = hasty.compare_and_swap(WorkerNumber(9), None, &record(3)).unwrap_err();

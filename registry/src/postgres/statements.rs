@@ -69,17 +69,18 @@ impl Part {
     }
 }
 
-/// Begins a transaction whose statements end within this time, and whose commit is durable.
+/// Begins a transaction whose statements end within this time, and whose commit is durable: that it is not, as somebody has ended the wait
+/// for a standby, is a warning, so those are sent whatever the role is to hear.
 pub(super) fn begin(longest: Duration) -> String {
     let ms = longest.as_millis().max(1);
     format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = {ms}; \
-         SET LOCAL lock_timeout = {ms}; SET LOCAL synchronous_commit = on"
+         SET LOCAL lock_timeout = {ms}; SET LOCAL synchronous_commit = on; SET LOCAL client_min_messages = warning"
     )
 }
 
 /// How many statements [`begin`] has.
-pub(super) const BEGIN_COUNT: usize = 4;
+pub(super) const BEGIN_COUNT: usize = 5;
 
 /// The column of a field.
 pub(super) fn column(field: &str) -> &str {

@@ -170,7 +170,7 @@ fn of_look() -> Vec<u8> {
 fn of_query(session: &Session, query: &str, guard: &[u8]) -> Vec<u8> {
     let mut state = session.state.lock().unwrap();
     let in_transaction = |parts: Vec<Vec<u8>>| {
-        [complete("BEGIN"), complete("SET").repeat(3), guard.to_vec(), parts.concat(), complete("COMMIT")].concat()
+        [complete("BEGIN"), complete("SET").repeat(4), guard.to_vec(), parts.concat(), complete("COMMIT")].concat()
     };
     if query.contains("pg_is_in_recovery") {
         return of_look();

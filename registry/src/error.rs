@@ -64,6 +64,13 @@ impl Error {
         matches!(self, Self::Unanswered(_))
     }
 
+    /// Whether a password or a certificate may be why, which comes from a file that has another one by now: who has asked opens the
+    /// registry anew, and reads it. A server that refuses a client's certificate may just end the connection. Not where a change was sent
+    /// or a host kept silent: then the next host is asked first, which a registry that is opened anew does not know.
+    pub fn may_be_of_old_files(&self) -> bool {
+        matches!(self, Self::Credentials(_) | Self::Tls(_) | Self::Unreachable(_))
+    }
+
     /// Why the call failed; where the outcome of a change is unknown, why that is so.
     pub fn cause(&self) -> &Self {
         match self {

@@ -427,7 +427,7 @@ fn passwords_are_checked_and_do_not_show(kind: Kind) {
             registry.compare_and_swap(WORKER, None, &record(1)).unwrap_err(),
             registry.warnings().unwrap_err(),
         ] {
-            assert!(matches!(error, Error::Credentials(_)), "{error:?}");
+            assert!(matches!(error, Error::Credentials(_)) && error.may_be_of_old_files(), "{error:?}");
             hides(&error, secret);
         }
     }
@@ -461,6 +461,7 @@ fn certificates_are_checked(kind: Kind) {
     let stranger = Authority::new();
     let unknown = error(&verified(kind, &server.url(), &stranger.root()));
     assert!(matches!(unknown, Error::Tls(_)) && unknown.to_string().contains("UnknownIssuer"), "{unknown:?}");
+    assert!(unknown.may_be_of_old_files());
     // The system does not know the authority.
     let by_system = format!("{}?{}", server.url(), asking_for_tls(kind));
     match open(&url(by_system.trim_end_matches('?')), &namespace("default"), &options(PATIENCE)) {
@@ -504,7 +505,8 @@ fn certificates_of_clients_are_shown(kind: Kind) {
     let server = Setup::of(kind).certificate(&certificate).wants_certificate().start();
     let without = verified(kind, &server.url(), &authority.root());
     let error = connect(&without, &options(PATIENCE)).record(WORKER).unwrap_err();
-    assert!(!matches!(error, Error::Interrupted | Error::Unexpected { .. }), "{error:?}");
+    // Not each kind of server says why it ends the connection.
+    assert!(error.may_be_of_old_files(), "{error:?}");
     let own = authority.certificate("client", "DNS:client.example");
     let with = format!("{without}&sslcert={}&sslkey={}", own.certificate.display(), own.key.display());
     create(&mut *connect(&with, &options(PATIENCE)), WORKER, &record(1));

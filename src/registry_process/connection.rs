@@ -1,5 +1,5 @@
 //! The connection of the process with the registry: it is opened when something is asked first, and what is known of it goes into the log
-//! once.
+//! once. Where the password or a certificate may be refused, it is opened anew, which reads their files.
 
 use super::{report, resolver};
 use crate::postgres::background::is_asked_to_end;
@@ -110,6 +110,9 @@ impl Connection {
                 Ok(answer)
             }
             Err(error) => {
+                if error.may_be_of_old_files() {
+                    self.close();
+                }
                 self.error = sentence(&error.to_string());
                 Err(if error.is_unanswered() { Failed::PerhapsDone } else { Failed::NotDone })
             }

@@ -60,6 +60,30 @@ fn a_password_file_that_others_can_read_is_refused() {
     wait_for("the password is read again", || client.query_one("SELECT snowflake_next()", &[]).is_ok());
 }
 
+/// Without a reload: who renews a password writes the file, and restarts the registry.
+#[test]
+fn another_password_in_the_file_is_read_when_the_old_one_is_refused() {
+    let registry = Setup::of(Kind::Redis).password("s3cret").start();
+    let proxy = Proxy::before(registry.port());
+    let url = format!("redis://127.0.0.1:{}", proxy.port());
+    let cluster = leasing(&url).set("pg_snowflake.registry_window = '6s'").create();
+    let file = secret_file(&cluster, "s3cret");
+    cluster.append("postgresql.conf", &format!("pg_snowflake.registry_password_file = '{}'\n", file.display()));
+    cluster.start();
+    let mut client = cluster.client();
+    client.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+    next(&mut client);
+    registry.redis_cli(&["config", "set", "requirepass", "0ther"]);
+    proxy.set(Mode::LoseAnswers);
+    wait_for("the connection breaks", || cluster.log().contains("the registry of worker IDs does not answer"));
+    proxy.set(Mode::Pass);
+    wait_for("the old one is refused", || status(&mut client, "registry_error").contains("refuses the credentials"));
+    std::fs::write(&file, "0ther\n").unwrap();
+    wait_for("the new one is read", || cluster.log().contains("the registry of worker IDs answers again"));
+    next(&mut client);
+    assert!(!cluster.log().contains("s3cret") && !cluster.log().contains("0ther"));
+}
+
 #[test]
 fn a_wrong_url_ends_the_start_and_is_not_shown() {
     for url in ["ftp://user:s3cret@host", "redis://user:s3cret@", "postgres://u:s3cret@h/?no=1"] {

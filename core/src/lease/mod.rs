@@ -34,7 +34,8 @@
 //!
 //! 14. Every write also expects the namespace's record as it was read ([`NamespaceRecord`]). A server that has known the
 //!     namespace, and finds that the registry has forgotten it or a record of its own, puts on record from when on new
-//!     leases are safe ([`check_namespace`]): none is given before, and none begins before. Whose grant is not over by
+//!     leases are safe ([`check_namespace`]): none is given before, and none begins before. That is by the latest time that
+//!     anything shows, as its own clock may be slow; one that is ahead is waited for, as at a start. Whose grant is not over by
 //!     the clock goes on, and stores its record again. The record says in which registry it was confirmed, too: any server,
 //!     also one that knows nothing, does the same where it finds it in another one.
 //!
@@ -100,7 +101,7 @@ mod trouble;
 pub use change::{Identity, Write, give_back, is_current, lease, shorten};
 pub use choice::{Choice, NoWorker, Search, Taken, Wanted, Watch, Why};
 pub use lessee::Lessee;
-pub use namespace::{Known, NamespaceRecord, OtherLayout, check_namespace};
+pub use namespace::{Known, NamespaceRecord, OtherLayout, check_namespace, may_have_forgotten};
 pub use published::{Action, Grant, NotInstalled, Published, Seen};
 pub use record::{Holder, Record, Stored, Token, Version, WorkerNumber};
 pub use steps::{Answer, Event, Found, Moment, Next};

@@ -73,7 +73,9 @@ pub struct Known {
     pub is_record_lost: bool,
     /// The highest end of a grant that it has.
     pub granted_until: Option<UnixMicros>,
-    /// Where all ends that may have been granted by now.
+    /// The latest time that anything shows: a server's own clock may be slow.
+    pub now: UnixMicros,
+    /// Where all ends that may have been granted by then.
     pub over_at: UnixMicros,
 }
 
@@ -85,6 +87,16 @@ pub struct OtherLayout {
     pub theirs: String,
     /// The layout of this server.
     pub ours: String,
+}
+
+/// Whether the registry may have forgotten what it had stored, by what was found and by what a server knows. Then the server finds out what
+/// time it is before it puts that on record.
+pub fn may_have_forgotten(found: Option<&NamespaceRecord>, known: &Known) -> bool {
+    has_forgotten(found, known) || found.is_some_and(NamespaceRecord::is_elsewhere)
+}
+
+fn has_forgotten(found: Option<&NamespaceRecord>, known: &Known) -> bool {
+    known.is_record_lost || known.life.is_some_and(|life| found.is_none_or(|found| found.life != life))
 }
 
 /// Compares a namespace's record with the layout of a server and with what it knows. Returns the record that is to be
@@ -104,7 +116,7 @@ pub fn check_namespace(
     chance: u64,
 ) -> Result<Option<NamespaceRecord>, OtherLayout> {
     let ours = layout.to_string();
-    let has_forgotten = known.is_record_lost || known.life.is_some_and(|life| found.is_none_or(|f| f.life != life));
+    let has_forgotten = has_forgotten(found, known);
     // A server that takes the registry at its word knows of no end.
     let over_at = Some(known.granted_until.unwrap_or(known.over_at).max(known.over_at)).filter(|end| end.0 > 0);
     let Some(found) = found else {

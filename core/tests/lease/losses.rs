@@ -131,6 +131,78 @@ fn a_new_process_notices_that_the_registry_was_rolled_back() {
     }
 }
 
+/// Others' clocks may be right: theirs are the grants that were lost.
+#[test]
+fn a_server_whose_clock_is_slow_puts_no_time_on_record_that_is_over() {
+    const HOUR: i64 = 3600;
+    // By the registry's time; where it has none, by how far leases reach that it still has.
+    for time in [Some(at(HOUR)), None] {
+        let mut registry = Registry { time, ..Registry::default() };
+        registry.records.insert(WorkerNumber(3), record(Some(9), 9, 0, HOUR + 60));
+        registry.namespace = Some(namespace(&narrow(), 99, None));
+        let mut slow = Server::knowing(narrow(), 1, Some(98));
+        slow.settle(&mut registry, ZERO);
+        assert_eq!(registry.namespace.as_ref().unwrap().leases_from, Some(at(HOUR + 660)), "{time:?}");
+    }
+    // By its own grant, which begins where that of another server ended.
+    let mut registry = Registry::default();
+    for worker in 0..4 {
+        registry.records.insert(WorkerNumber(worker), record(None, 1, HOUR - 500, HOUR - 500));
+    }
+    let mut slow = Server::new(1);
+    slow.clock = at(HOUR - 1000);
+    slow.settle(&mut registry, ZERO);
+    assert_eq!(slow.lessee.held().unwrap().1.record.granted_until, at(HOUR - 440));
+    registry = Registry::default();
+    slow.settle(&mut registry, later(50));
+    assert_eq!(registry.namespace.unwrap().leases_from, Some(at(HOUR + 160)));
+}
+
+/// Nothing would lower it again, and nobody lease before.
+#[test]
+fn a_server_whose_clock_is_fast_at_the_start_puts_nothing_on_record_before_it_is_believed() {
+    for (is_elsewhere, time) in [(false, Some(at(0))), (true, Some(at(0))), (false, None)] {
+        let mut registry = Registry { time, ..Registry::default() };
+        registry.records.insert(WorkerNumber(3), record(Some(9), 9, 0, 60));
+        let before = match is_elsewhere {
+            false => namespace(&narrow(), 99, None),
+            true => {
+                let (registry, here) = (Some("system=1".to_owned()), Some("system=2".to_owned()));
+                NamespaceRecord { registry, here, ..namespace(&narrow(), 98, None) }
+            }
+        };
+        registry.namespace = Some(before.clone());
+        let mut fast = Server::knowing(narrow(), 1, Some(98));
+        fast.clock = at(YEAR);
+        for second in [0, 30, 59] {
+            fast.settle(&mut registry, later(second));
+            assert_eq!(registry.namespace.as_ref(), Some(&before), "{second}");
+        }
+        assert!(matches!(fast.lessee.trouble(), Some(Trouble::ClockAhead(_))), "{:?}", fast.lessee.trouble());
+        // Set right: a time that others can wait for.
+        let mut right = fast;
+        right.clock = at(60);
+        right.settle(&mut registry, later(70));
+        assert_eq!(registry.namespace.as_ref().unwrap().leases_from, Some(at(720)));
+        // Or it stays so, and is believed: its grants are of that time.
+        registry.namespace = Some(before);
+        let mut fast = Server::knowing(narrow(), 1, Some(98));
+        fast.clock = at(YEAR);
+        for second in [0, 70] {
+            fast.settle(&mut registry, later(second));
+        }
+        assert_eq!(registry.namespace.as_ref().unwrap().leases_from, Some(at(YEAR + 660)));
+    }
+    // Who has a lease does not wait: its clock was believed, and what it knows of must be on record at once.
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    registry = Registry { time: Some(at(0)), ..Registry::default() };
+    server.clock = at(40);
+    server.settle(&mut registry, later(40));
+    assert_eq!(registry.namespace.unwrap().leases_from, Some(at(700)));
+    assert!(server.claim().is_some());
+}
+
 /// As by a request that was under way when the registry was wiped, and expects that there is no record.
 #[test]
 fn nothing_is_written_under_another_record_of_the_namespace() {

@@ -70,7 +70,23 @@ fn a_server_that_gives_back_notices_another_namespace() {
     server.lessee.configure(TERMS, Wanted::One(WorkerNumber(1)));
     until(&mut server, &mut registry, later(1), |request| given_back(request).is_some());
     server.answer(later(1), Answer::OtherNamespace(other()), 0);
-    assert!(matches!(server.step(later(1), 0), Ok(Next::SetNamespace { .. })));
+    assert_eq!(server.step(later(1), 0), Ok(Next::ReadAll), "what time it is");
+    until(&mut server, &mut registry, later(1), |request| matches!(request, Next::SetNamespace { .. }));
+}
+
+/// The lease in use is not renewed without the namespace's record, which is read again where the look at the time fails.
+#[test]
+fn a_loss_that_cannot_be_looked_into_is_looked_into_again() {
+    let (_, mut server) = leased();
+    let mut registry = Registry::default();
+    server.clock = at(30);
+    assert_eq!(until(&mut server, &mut registry, later(30), |request| *request == Next::ReadAll), Next::ReadAll);
+    server.answer(later(30), Answer::Failed, 0);
+    assert!(matches!(server.step(later(30), 0), Err(Some(wait)) if wait > Micros(0)));
+    assert_eq!(server.step(later(31), 0), Ok(Next::Namespace));
+    server.settle(&mut registry, later(31));
+    assert!(server.events.contains(&Event::Forgotten(at(690))), "{:?}", server.events);
+    assert_eq!(server.lessee.held().unwrap().1.record.granted_until, at(90));
 }
 
 #[test]

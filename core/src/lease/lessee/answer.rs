@@ -17,6 +17,7 @@ impl Lessee {
         let todo = std::mem::replace(&mut self.todo, Todo::Done);
         match (todo, answer) {
             (Todo::Namespace, Answer::Namespace(found)) => self.found_namespace(moment, found),
+            (Todo::Survey(namespace), Answer::All(found)) => self.surveyed(moment, namespace, &found),
             (Todo::SetNamespace(before, record), Answer::Namespace(found)) => {
                 let is_noted =
                     |found: &NamespaceRecord| (found.life, found.leases_from) == (record.life, record.leases_from);

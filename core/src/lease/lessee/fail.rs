@@ -15,12 +15,14 @@ impl Lessee {
     /// The registry did not answer. With `is_unknown`, what was to be written may be stored.
     pub(super) fn fail(&mut self, moment: &Moment, is_unknown: bool) {
         self.events.extend(self.failures.add(moment.monotonic));
-        self.knowledge.is_checked = false;
+        (self.knowledge.is_checked, self.knowledge.latest) = (false, None);
         let todo = std::mem::replace(&mut self.todo, Todo::Done);
         let asks_for_another = match (&todo, self.in_use.worker()) {
             (Todo::Lease(ask) | Todo::Check(ask), Some(held)) => ask.worker != held,
             // Without the namespace's record, nothing can be renewed either.
-            (Todo::Namespace | Todo::SetNamespace(..) | Todo::Remember(_), Some(_)) => self.knowledge.record.is_some(),
+            (Todo::Namespace | Todo::Survey(_) | Todo::SetNamespace(..) | Todo::Remember(_), Some(_)) => {
+                self.knowledge.record.is_some()
+            }
             (Todo::Search | Todo::Shorten(_), Some(_)) => true,
             _ => false,
         };
@@ -38,7 +40,7 @@ impl Lessee {
         self.todo = match todo {
             Todo::Lease(ask) if is_unknown => Todo::Check(ask),
             Todo::Lease(ask) => Todo::Lease(Ask { sent: None, ..ask }),
-            Todo::Search | Todo::SetNamespace(..) | Todo::Shorten(_) => Todo::Namespace,
+            Todo::Search | Todo::Survey(_) | Todo::SetNamespace(..) | Todo::Shorten(_) => Todo::Namespace,
             Todo::Give => {
                 if is_unknown {
                     self.giving.forget_record();

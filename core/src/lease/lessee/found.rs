@@ -3,11 +3,12 @@
 
 use super::super::change::{is_current, shorten};
 use super::super::choice::{Choice, Search};
-use super::super::namespace::{Known, NamespaceRecord, check_namespace};
+use super::super::namespace::{Known, NamespaceRecord, check_namespace, may_have_forgotten};
 use super::super::published::NotInstalled;
 use super::super::record::{Stored, WorkerNumber};
 use super::super::steps::{Event, Found, Moment};
 use super::super::trouble::Trouble;
+use super::clock::latest;
 use super::knowledge::NOTHING;
 use super::state::Lessee;
 use super::todo::{Ask, Todo};
@@ -18,7 +19,10 @@ impl Lessee {
         self.succeed(moment);
         self.knowledge.record = None;
         let known = self.known(moment);
+        let is_to_survey =
+            known != NOTHING && self.knowledge.latest.is_none() && may_have_forgotten(found.as_ref(), &known);
         match (check_namespace(&self.layout, found.as_ref(), &known, moment.chance), found) {
+            (Ok(_), found) if is_to_survey => self.todo = Todo::Survey(found),
             (Ok(Some(record)), found) => self.todo = Todo::SetNamespace(found, record),
             (Ok(None), Some(found)) if self.knowledge.life != Some(found.life) => self.todo = Todo::Remember(found),
             (Ok(None), Some(found)) => self.use_namespace(found),
@@ -36,19 +40,41 @@ impl Lessee {
             return NOTHING;
         }
         let held = self.in_use.held.as_ref().map(|(_, stored)| stored.record.granted_until);
-        let now = moment.now.min(self.layout.end()).max(self.layout.epoch());
+        let granted_until = held.max(moment.seen.end);
+        let now = self.knowledge.latest;
+        let now = now.unwrap_or_else(|| latest(&self.layout, &self.terms, moment, (None, granted_until)));
         Known {
             life: self.knowledge.life,
             is_record_lost: self.knowledge.is_record_lost,
-            granted_until: held.max(moment.seen.end),
+            granted_until,
+            now,
             over_at: now.saturating_add(self.terms.max_lead).saturating_add(self.terms.window),
+        }
+    }
+
+    /// The registry may have forgotten what it had stored, and all records that it has were read. Before the first lease of a run, a clock that
+    /// is ahead is waited for, as in a search: what is put on record by it cannot be lowered again.
+    pub(super) fn surveyed(&mut self, moment: &Moment, namespace: Option<NamespaceRecord>, found: &Found) {
+        let ahead = self.clock.ahead(moment, found, self.terms.max_jump);
+        let granted_until = self.known(moment).granted_until;
+        self.knowledge.latest = Some(latest(&self.layout, &self.terms, moment, (Some(found), granted_until)));
+        let checked = check_namespace(&self.layout, namespace.as_ref(), &self.known(moment), moment.chance);
+        let was = namespace.as_ref().and_then(|namespace| namespace.leases_from);
+        let marks = checked.is_ok_and(|record| record.is_some_and(|record| record.leases_from != was));
+        match ahead.filter(|_| marks) {
+            Some(ahead) => {
+                self.succeed(moment);
+                (self.todo, self.knowledge.latest) = (Todo::Namespace, None);
+                self.refused(moment, Trouble::ClockAhead(ahead));
+            }
+            None => self.found_namespace(moment, namespace),
         }
     }
 
     /// The namespace's record is good, and noted on this server.
     pub(super) fn use_namespace(&mut self, record: NamespaceRecord) {
         self.knowledge.record = Some(record);
-        (self.knowledge.is_checked, self.knowledge.is_record_lost) = (true, false);
+        (self.knowledge.is_checked, self.knowledge.is_record_lost, self.knowledge.latest) = (true, false, None);
         self.todo = if self.in_use.held.is_some() { Todo::Rest } else { Todo::Search };
     }
 

@@ -6,7 +6,7 @@ use crate::time::UnixMicros;
 
 /// A server that knows nothing of the namespace, or takes the registry at its word.
 pub(super) const NOTHING: Known =
-    Known { life: None, is_record_lost: false, granted_until: None, over_at: UnixMicros(0) };
+    Known { life: None, is_record_lost: false, granted_until: None, now: UnixMicros(0), over_at: UnixMicros(0) };
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Knowledge {
@@ -18,6 +18,8 @@ pub(super) struct Knowledge {
     pub life: Option<u64>,
     /// Whether a record of this run's was lost, and nothing was done about it yet.
     pub is_record_lost: bool,
+    /// The latest time that anything showed, where all records were read as the registry may have forgotten, until that is dealt with.
+    pub latest: Option<UnixMicros>,
     pub trust: Trust,
 }
 

@@ -37,7 +37,7 @@ impl Lessee {
             }
             Todo::Remember(record) => Next::Remember(record.life),
             // [`Self::rest`] leaves it where there is anything to do.
-            Todo::Search | Todo::Rest => Next::ReadAll,
+            Todo::Search | Todo::Rest | Todo::Survey(_) => Next::ReadAll,
             Todo::Lease(ask) => {
                 let Some(namespace) = self.knowledge.record.clone() else {
                     self.todo = Todo::Namespace;

@@ -9,6 +9,8 @@ use super::super::record::{Stored, WorkerNumber};
 pub(super) enum Todo {
     /// Look at the namespace's record.
     Namespace,
+    /// Find out what time it is, as the registry may have forgotten what it had stored; the namespace's record was found like this.
+    Survey(Option<NamespaceRecord>),
     SetNamespace(Option<NamespaceRecord>, NamespaceRecord),
     Remember(NamespaceRecord),
     /// Read all records, and choose.

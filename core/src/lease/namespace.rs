@@ -69,6 +69,8 @@ fn value<'a>(identity: &'a Option<String>, name: &str) -> Option<&'a str> {
 pub struct Known {
     /// Which life it has seen, in this run or an earlier one; `None`: it never saw the namespace.
     pub life: Option<u64>,
+    /// From when on new leases were safe by that record, when it last worked under it in this run.
+    pub noted: Option<UnixMicros>,
     /// Whether it has found that a record of its own was lost.
     pub is_record_lost: bool,
     /// The highest end of a grant that it has.
@@ -99,6 +101,16 @@ fn has_forgotten(found: Option<&NamespaceRecord>, known: &Known) -> bool {
     known.is_record_lost || known.life.is_some_and(|life| found.is_none_or(|found| found.life != life))
 }
 
+/// Whether what is on record covers the loss that a server knows of. A mark that is still to come does. One that is over may be older than
+/// the loss: a registry that was rolled back shows the mark of a life before the one that the server knows. In that life, it is of this loss
+/// where the server had not seen it before: a rollback that took the server's record would have taken an older mark, too.
+fn covers(found: &NamespaceRecord, known: &Known) -> bool {
+    found.leases_from.is_some_and(|from| {
+        let is_of_this_loss = from > known.now || known.life == Some(found.life) && known.noted != Some(from);
+        is_of_this_loss && known.granted_until.is_none_or(|until| until <= from)
+    })
+}
+
 /// Compares a namespace's record with the layout of a server and with what it knows. Returns the record that is to be
 /// stored in its place; `None` where it can stay as it is.
 ///
@@ -127,8 +139,7 @@ pub fn check_namespace(
     if found.layout != ours {
         return Err(OtherLayout { theirs: found.layout.clone(), ours });
     }
-    let is_covered = found.leases_from.is_some_and(|from| known.granted_until.is_none_or(|until| until <= from));
-    let is_news = found.is_elsewhere() || has_forgotten && !is_covered;
+    let is_news = found.is_elsewhere() || has_forgotten && !covers(found, known);
     // What is on record already stays, where it is later.
     let leases_from = if is_news { found.leases_from.max(over_at) } else { found.leases_from };
     let is_confirmed = parts(&found.here).all(|(name, here)| value(&found.registry, name) == Some(here));

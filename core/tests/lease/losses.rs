@@ -203,6 +203,21 @@ fn a_server_whose_clock_is_fast_at_the_start_puts_nothing_on_record_before_it_is
     assert!(server.claim().is_some());
 }
 
+/// By a snapshot that shows nothing of itself, to a life that had a mark of its own: nothing of what the server knows is there.
+#[test]
+fn an_old_mark_of_an_older_life_does_not_count_for_a_loss() {
+    let mut registry = Registry { namespace: Some(namespace(&narrow(), 98, Some(at(500)))), ..Registry::default() };
+    let mut server = Server::knowing(narrow(), 1, Some(99));
+    server.clock = at(1000);
+    server.settle(&mut registry, ZERO);
+    assert_eq!(registry.namespace.as_ref().unwrap().leases_from, Some(at(1660)));
+    assert_eq!((server.claim(), server.known_life), (None, Some(98)));
+    server.clock = at(1660);
+    server.settle(&mut registry, later(660));
+    assert!(server.claim().is_some());
+    assert_eq!(registry.namespace.as_ref().unwrap().leases_from, Some(at(1660)), "once");
+}
+
 /// As by a request that was under way when the registry was wiped, and expects that there is no record.
 #[test]
 fn nothing_is_written_under_another_record_of_the_namespace() {

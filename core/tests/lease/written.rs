@@ -83,7 +83,8 @@ fn a_grant_is_over_at_its_end() {
 fn a_namespace_has_one_layout() {
     let record = namespace(&layout(), 7, None);
     assert_eq!(record.layout, "timestamp=41 worker=10 sequence=12 tick=1ms epoch=2024-01-01T00:00:00Z");
-    let known = Known { life: None, is_record_lost: false, granted_until: None, now: at(0), over_at: at(660) };
+    let known =
+        Known { life: None, noted: None, is_record_lost: false, granted_until: None, now: at(0), over_at: at(660) };
     assert_eq!(check_namespace(&layout(), Some(&record), &known, 3), Ok(None));
     let other = check_namespace(&narrow(), Some(&record), &known, 3).unwrap_err();
     assert_eq!(
@@ -99,7 +100,8 @@ fn a_namespace_has_one_layout() {
 #[test]
 fn who_knows_the_namespace_notices_that_it_was_forgotten() {
     let check = |found: Option<&NamespaceRecord>, known: Known| check_namespace(&layout(), found, &known, 3).unwrap();
-    let nothing = Known { life: None, is_record_lost: false, granted_until: None, now: at(0), over_at: at(660) };
+    let nothing =
+        Known { life: None, noted: None, is_record_lost: false, granted_until: None, now: at(0), over_at: at(660) };
     let knows = Known { life: Some(7), ..nothing };
     let new = |leases_from: Option<i64>| Some(namespace(&layout(), 3, leases_from.map(at)));
     assert_eq!(check(None, nothing), new(None), "nobody ever used it");
@@ -110,15 +112,33 @@ fn who_knows_the_namespace_notices_that_it_was_forgotten() {
     let marked = |from: i64| Some(found(Some(from)));
     assert_eq!(check(Some(&found(None)), nothing), None);
     assert_eq!(check(Some(&found(None)), knows), marked(660));
+    // A mark that is still to come covers the loss. One that is over may be older: a backup may be from before the life that this server knows.
     assert_eq!(check(Some(&found(Some(10))), knows), None);
+    let later = Known { now: at(10), over_at: at(670), ..knows };
+    assert_eq!(check(Some(&found(Some(10))), later), marked(670));
+    assert_eq!(check(Some(&found(Some(11))), later), None);
     let holding = Known { granted_until: Some(at(60)), ..knows };
     assert_eq!(check(Some(&found(Some(10))), holding), marked(660));
     assert_eq!(check(Some(&found(Some(60))), holding), None);
     // It is there, and a record is not.
-    let same = Known { life: Some(8), is_record_lost: true, granted_until: Some(at(60)), now: at(0), over_at: at(660) };
+    let same = Known {
+        life: Some(8),
+        noted: None,
+        is_record_lost: true,
+        granted_until: Some(at(60)),
+        now: at(0),
+        over_at: at(660),
+    };
     assert_eq!(check(Some(&found(None)), same), marked(660));
     assert_eq!(check(Some(&found(Some(60))), same), None);
     assert_eq!(check(Some(&found(None)), Known { is_record_lost: false, ..same }), None);
+    // Of this life, where it is over by now: it is of this loss unless the server has worked under it before.
+    let later = Known { now: at(100), over_at: at(760), ..same };
+    assert_eq!(check(Some(&found(Some(90))), later), None);
+    assert_eq!(check(Some(&found(Some(90))), Known { noted: Some(at(90)), ..later }), marked(760));
+    assert_eq!(check(Some(&found(Some(90))), Known { noted: Some(at(80)), ..later }), None);
+    assert_eq!(check(Some(&found(Some(101))), Known { noted: Some(at(101)), ..later }), None);
+    assert_eq!(check(Some(&found(Some(59))), later), marked(760), "its own grant is no older");
 }
 
 /// A record that was confirmed in one registry, found in another one or in the same.
@@ -130,7 +150,8 @@ fn found_in(confirmed: Option<&str>, here: Option<&str>, leases_from: Option<i64
 #[test]
 fn a_registry_that_is_another_one_is_noticed_by_a_server_that_knows_nothing() {
     let check = |found: &NamespaceRecord, known: &Known| check_namespace(&layout(), Some(found), known, 3).unwrap();
-    let nothing = Known { life: None, is_record_lost: false, granted_until: None, now: at(0), over_at: at(660) };
+    let nothing =
+        Known { life: None, noted: None, is_record_lost: false, granted_until: None, now: at(0), over_at: at(660) };
     let knows = Known { life: Some(8), ..nothing };
     let (one, other) = (Some("system=7 timeline=1"), Some("system=7 timeline=2"));
     for known in [nothing, knows] {
@@ -151,15 +172,22 @@ fn a_registry_that_is_another_one_is_noticed_by_a_server_that_knows_nothing() {
     assert_eq!(check(&found_in(one, other, None), &holds), Some(found_in(other, other, Some(900))));
     assert_eq!(check(&found_in(one, other, Some(950)), &holds), Some(found_in(other, other, Some(950))));
     // An operator has made sure that all is over: nothing is noted but what the registry is now.
-    let trusts =
-        Known { life: None, is_record_lost: false, granted_until: None, now: UnixMicros(0), over_at: UnixMicros(0) };
+    let trusts = Known {
+        life: None,
+        noted: None,
+        is_record_lost: false,
+        granted_until: None,
+        now: UnixMicros(0),
+        over_at: UnixMicros(0),
+    };
     assert_eq!(check(&found_in(one, other, None), &trusts), Some(found_in(other, other, None)));
     assert_eq!(check(&found_in(one, other, Some(10)), &trusts), Some(found_in(other, other, Some(10))));
 }
 
 #[test]
 fn servers_that_are_shown_different_parts_of_an_identity_do_not_take_turns() {
-    let known = Known { life: None, is_record_lost: false, granted_until: None, now: at(0), over_at: at(660) };
+    let known =
+        Known { life: None, noted: None, is_record_lost: false, granted_until: None, now: at(0), over_at: at(660) };
     let (all, few) = (Some("system=1 timeline=1"), Some("timeline=1"));
     let check = |found: &NamespaceRecord| check_namespace(&layout(), Some(found), &known, 3).unwrap();
     assert_eq!(check(&found_in(all, few, None)), None);

@@ -45,6 +45,7 @@ impl Lessee {
         let now = now.unwrap_or_else(|| latest(&self.layout, &self.terms, moment, (None, granted_until)));
         Known {
             life: self.knowledge.life,
+            noted: self.knowledge.worked_under,
             is_record_lost: self.knowledge.is_record_lost,
             granted_until,
             now,
@@ -73,7 +74,7 @@ impl Lessee {
 
     /// The namespace's record is good, and noted on this server.
     pub(super) fn use_namespace(&mut self, record: NamespaceRecord) {
-        self.knowledge.record = Some(record);
+        (self.knowledge.worked_under, self.knowledge.record) = (record.leases_from, Some(record));
         (self.knowledge.is_checked, self.knowledge.is_record_lost, self.knowledge.latest) = (true, false, None);
         self.todo = if self.in_use.held.is_some() { Todo::Rest } else { Todo::Search };
     }

@@ -5,8 +5,14 @@ use super::super::namespace::{Known, NamespaceRecord};
 use crate::time::UnixMicros;
 
 /// A server that knows nothing of the namespace, or takes the registry at its word.
-pub(super) const NOTHING: Known =
-    Known { life: None, is_record_lost: false, granted_until: None, now: UnixMicros(0), over_at: UnixMicros(0) };
+pub(super) const NOTHING: Known = Known {
+    life: None,
+    noted: None,
+    is_record_lost: false,
+    granted_until: None,
+    now: UnixMicros(0),
+    over_at: UnixMicros(0),
+};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Knowledge {
@@ -16,6 +22,8 @@ pub(super) struct Knowledge {
     pub is_checked: bool,
     /// Which life of the namespace this server has noted.
     pub life: Option<u64>,
+    /// From when on leases were safe by the namespace's record, when this server last worked under it.
+    pub worked_under: Option<UnixMicros>,
     /// Whether a record of this run's was lost, and nothing was done about it yet.
     pub is_record_lost: bool,
     /// The latest time that anything showed, where all records were read as the registry may have forgotten, until that is dealt with.

@@ -59,7 +59,7 @@ pub fn log(event: &Event, error: &str) {
         ),
         Event::Vanished(number) => warn(
             format!("the registry has lost the lease of worker ID {}", worker(*number)),
-            "It is stored again, unless it is over.".to_owned(),
+            "It is stored again, unless it is over, or another server has the worker ID.".to_owned(),
             "Find out who removed it, or whether the registry was restored from a backup: it must never lose what it has stored.",
         ),
         Event::Forgotten(until) => warn(

@@ -102,8 +102,8 @@ pub enum Event {
         /// Who has taken it.
         by: Holder,
     },
-    /// The record of the worker in use is gone, or an older one is there: the registry was wiped or rolled back. It is
-    /// stored again, unless the grant is over.
+    /// The record of the worker in use is gone, or an older one is there, or that of a server which has found such a one: the registry was
+    /// wiped or rolled back. It is stored again, unless the grant is over, or another server has the worker.
     Vanished(WorkerNumber),
     /// This server has put on record that the registry has forgotten what it had stored: no new lease is given before
     /// this instant.

@@ -189,9 +189,7 @@ fn a_worker_that_is_taken_over_is_replaced_and_the_old_grant_used_up() {
     server.settle(&mut registry, ZERO);
     let (worker, _) = server.claim().unwrap();
     let number = WorkerNumber(worker);
-    let mut taken = registry.records[&number].clone();
-    taken =
-        Stored { version: Version(999), record: Record { owner: Some(Token(77)), holder: holder(9), ..taken.record } };
+    let taken = record(Some(77), 9, 60, 120);
     registry.records.insert(number, taken);
     server.clock = at(30);
     assert!(server.claim().is_some(), "the grant is good up to its end");

@@ -104,6 +104,44 @@ fn a_record_of_who_had_the_worker_before_shows_that_the_registry_was_rolled_back
     }
 }
 
+/// Whoever takes a worker over starts where the grant ends that was found. One that starts before has found an older one.
+#[test]
+fn a_record_of_who_took_the_worker_from_an_older_grant_shows_that_the_registry_was_rolled_back() {
+    // Up to second 60 the server was granted first, and up to 80 then.
+    for is_new_process in [false, true] {
+        for (from, is_loss) in [(60, true), (79, true), (80, false), (200, false)] {
+            let context = format!("{from} {is_new_process}");
+            let (mut registry, mut server) = (Registry { time: Some(at(0)), ..Registry::default() }, Server::new(1));
+            server.settle(&mut registry, ZERO);
+            let worker = WorkerNumber(server.claim().unwrap().0);
+            server.clock = at(20);
+            server.settle(&mut registry, later(20));
+            registry.records.insert(worker, record(Some(2), 2, from, from + 100));
+            if is_new_process {
+                server.lessee =
+                    Lessee::new(narrow(), server.me.clone(), TERMS, Wanted::any(&narrow()), server.known_life);
+            }
+            server.clock = at(40);
+            server.settle(&mut registry, later(40));
+            let events = &server.events;
+            assert_eq!(events.contains(&Event::Vanished(worker)), is_loss, "{context}: {events:?}");
+            assert_eq!(events.contains(&Event::Forgotten(at(700))), is_loss, "{context}: {events:?}");
+            let is_lost = events.contains(&Event::Lost { worker, by: holder(2) });
+            assert_eq!(is_lost, !is_new_process, "{context}: {events:?}");
+            // The other one keeps it; and until new leases are safe, there is no other for this server.
+            assert_eq!(registry.records[&worker], record(Some(2), 2, from, from + 100), "{context}");
+            assert_eq!(server.lessee.held().is_none(), is_loss, "{context}");
+            server.clock = at(699);
+            server.settle(&mut registry, later(699));
+            assert_eq!(server.lessee.held().is_none(), is_loss, "{context}");
+            server.clock = at(700);
+            server.settle(&mut registry, later(720));
+            assert!(server.lessee.held().is_some(), "{context}");
+            assert_eq!(server.events.iter().filter(|event| **event == Event::Vanished(worker)).count(), is_loss.into());
+        }
+    }
+}
+
 /// Also by a process that does not know what the one before it has leased.
 #[test]
 fn a_new_process_notices_that_the_registry_was_rolled_back() {

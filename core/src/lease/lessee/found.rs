@@ -134,12 +134,13 @@ impl Lessee {
         }
     }
 
-    /// The worker beside the line, where an earlier process of this run has leased it, and its record is gone, or older than
-    /// the grant that sessions have. Nothing of that once it is on record that the registry has forgotten.
+    /// The worker beside the line, where an earlier process of this run has leased it, and its record is gone, older than the grant that
+    /// sessions have, or taken from such a one. Nothing of that once it is on record that the registry has forgotten.
     fn lost_beside(&self, moment: &Moment, records: &BTreeMap<WorkerNumber, Stored>) -> Option<WorkerNumber> {
         let (worker, end) = moment.seen.worker.zip(moment.seen.end)?;
         let is_lost = match records.get(&worker) {
-            Some(Stored { record, .. }) => record.granted_until < end,
+            Some(Stored { record, .. }) if self.me.owns(record) => record.granted_until < end,
+            Some(Stored { record, .. }) => record.granted_from.min(record.granted_until) < end,
             None => true,
         };
         (self.in_use.held.is_none() && !self.knowledge.has_noted_loss(end) && is_lost).then_some(worker)
@@ -170,9 +171,15 @@ impl Lessee {
                 self.in_use.is_gone = true;
             }
             Some(stored) if was_held => {
+                let is_record_lost = self.in_use.is_taken_from_older(&stored);
+                if is_record_lost {
+                    self.record_is_lost(moment, ask.worker);
+                }
                 self.events.push(Event::Lost { worker: ask.worker, by: stored.record.holder });
                 self.in_use.lose();
-                self.search();
+                if !is_record_lost {
+                    self.search();
+                }
             }
             _ => {
                 self.conflicts += 1;
@@ -182,7 +189,7 @@ impl Lessee {
         }
     }
 
-    /// The record of the worker in use is not as it was confirmed. Where its grant is over, somebody else may have taken
+    /// The record of the worker in use is not one that follows from what was confirmed. Where its grant is over, somebody else may have taken
     /// the worker before the registry forgot that: then it is not stored again.
     fn record_is_lost(&mut self, moment: &Moment, worker: WorkerNumber) {
         self.events.push(Event::Vanished(worker));

@@ -60,6 +60,11 @@ impl InUse {
         self.held.as_ref().is_some_and(|(_, held)| found.record.granted_until < held.record.granted_until)
     }
 
+    /// Whether the record found is of who took the worker over from one that is older than the last: others start where a grant ends.
+    pub fn is_taken_from_older(&self, found: &Stored) -> bool {
+        self.held.as_ref().is_some_and(|(_, held)| found.record.granted_from < held.record.granted_until)
+    }
+
     /// The record is the one that was confirmed, under another version.
     pub const fn set_version(&mut self, found: &Stored) {
         if let Some((_, held)) = &mut self.held {

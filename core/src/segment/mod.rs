@@ -14,7 +14,8 @@
 //! 4. Ranges are used in the order of grants: those of one server rise.
 //! 5. A range is in memory only. A server that has crashed has none, nor has a copy of its data directory.
 //! 6. A stop closes the counter, then gives back what is left, but only where the record's next number is the end of what this
-//!    server holds: then nothing was granted since. What lies between two ranges is somebody else's ([`give_back`]).
+//!    server holds, and it has stored that version itself: then nothing was granted since, nor after a rollback up to the same number.
+//!    What lies between two ranges is somebody else's ([`give_back`]).
 //! 7. A tag without a record is an error, and never begins anew: the registry may have forgotten it. Each server puts on record what
 //!    it was granted, and the tag stays an error until somebody creates it, who goes on above ([`restore`]).
 //! 8. A record whose next number is below the end of what a server holds was rolled back. That server raises it ([`restore`]), and

@@ -306,9 +306,16 @@ fn a_request_whose_answer_was_lost_takes_nothing_from_others() {
 #[test]
 fn what_cannot_be_given_back_keeps_nothing_else() {
     let other = || tag("others");
-    let records = [(orders(), at(7, 30)), (other(), at(7, 30))];
-    let mut alone = Alone::with(&records);
-    alone.held = vec![Held { current: range(25, 30), after: None }; 2];
+    let mut alone = Alone::with(&[(orders(), at(7, 20)), (other(), at(7, 20))]);
+    for _ in 0..2 {
+        assert!(matches!(alone.next(), Next::Write(..)));
+        alone.answer(Answer::Stored(Version(8)));
+        let Next::Install(slot, granted) = alone.next() else { panic!() };
+        assert_eq!(granted, range(20, 30));
+        alone.held[slot].current = range(25, 30);
+        alone.answer(Answer::Installed);
+    }
+    let records = [(orders(), at(8, 30)), (other(), at(8, 30))];
     alone.fetcher.stop(MonotonicMicros(9_000_000));
     assert_eq!(alone.next(), Next::Close);
     alone.answer(Answer::Closed);

@@ -159,6 +159,33 @@ fn a_clean_stop_leaves_no_gap() {
     assert_eq!(registry.next_of("orders"), 21);
 }
 
+/// Others were granted the same numbers, up to the same end: what is left of them here is theirs.
+#[test]
+fn a_stop_gives_nothing_back_where_others_have_caught_up_after_a_rollback() {
+    for grants_once_more in [false, true] {
+        let (mut registry, mut server) = with_orders(1_000_000);
+        assert_eq!(server.claim(&orders(), 9), Some(range(1, 10)));
+        server.settle(&mut registry);
+        assert_eq!(registry.next_of("orders"), 31);
+        // It went back to 11, and others were granted from there up to 31.
+        collide(&mut registry);
+        let mut back = 31;
+        if grants_once_more {
+            // The range that it is granted now is its own. Those from before may not be.
+            while registry.next_of("orders") == 31 {
+                server.claim(&orders(), 1).unwrap();
+                server.settle(&mut registry);
+            }
+            back = server.held()[0].after.unwrap().first;
+            assert_eq!(server.held()[0].current.end, back);
+        }
+        server.fetcher.stop(MonotonicMicros(1_000_000));
+        server.settle(&mut registry);
+        assert!(server.is_done);
+        assert_eq!(registry.next_of("orders"), back, "{grants_once_more}: {:?}", server.events);
+    }
+}
+
 #[test]
 fn a_stop_ends_while_the_registry_is_away() {
     let (mut registry, mut server) = with_orders(1_000_000);

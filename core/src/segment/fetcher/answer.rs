@@ -30,7 +30,7 @@ impl Fetcher {
             }
             (Todo::WriteForRequest(write), Answer::Stored(version)) => {
                 let record = write.record.clone();
-                self.note_stored(&write, version);
+                self.note_stored(&write, version, None);
                 self.finish(Ok(record));
             }
             (Todo::ReadSlot(slot), Answer::One(found)) => {
@@ -50,7 +50,7 @@ impl Fetcher {
                 }
             }
             (Todo::Grant(slot, write, range), Answer::Stored(version)) => {
-                self.note_stored(&write, version);
+                self.note_stored(&write, version, Some(range));
                 let known = &mut self.slots[slot];
                 let is_at_once = known
                     .since
@@ -59,7 +59,7 @@ impl Fetcher {
                 self.todo = Todo::Install(slot, range);
             }
             (Todo::Install(slot, range), Answer::Installed) => self.installed(moment, slot, range),
-            (Todo::Restore(_, write), Answer::Stored(version)) => self.note_stored(&write, version),
+            (Todo::Restore(_, write), Answer::Stored(version)) => self.note_stored(&write, version, None),
             (Todo::Restore(slot, _), Answer::Conflict(found)) => self.note(moment, slot, found),
             (Todo::Close, Answer::Closed) => {
                 let is_empty = moment.held.iter().all(|held| held.left() == 0);
@@ -184,8 +184,8 @@ impl Fetcher {
         self.stand(slot, standing);
     }
 
-    /// A write of ours was confirmed.
-    pub(super) fn note_stored(&mut self, write: &TagWrite, version: Version) {
+    /// A write of ours was confirmed, with a range where that was a grant.
+    fn note_stored(&mut self, write: &TagWrite, version: Version, range: Option<Range>) {
         if let Some(slot) = self.slot_of(&write.tag) {
             let record = &write.record;
             let known = &mut self.slots[slot];
@@ -198,6 +198,7 @@ impl Fetcher {
                 State::Forgotten => TagStanding::Missing,
                 State::Live => TagStanding::Live,
             };
+            known.note_own(write.expected, version, range);
             known.stored = Some(StoredTag { version, record: record.clone() });
             known.is_behind = false;
             self.stand(slot, standing);
@@ -208,7 +209,8 @@ impl Fetcher {
     pub(super) fn give_next(&mut self, moment: &Moment<'_>) {
         while let Some(slot) = self.giving.as_mut().and_then(VecDeque::pop_front) {
             let known = &self.slots[slot];
-            let write = known.stored.as_ref().and_then(|stored| give_back(&known.tag, stored, &held(moment, slot)));
+            let own = known.to_give_back(held(moment, slot));
+            let write = own.and_then(|(stored, held)| give_back(&known.tag, stored, &held));
             if let Some(write) = write {
                 self.todo = Todo::GiveBack(slot, write);
                 return;

@@ -2,9 +2,10 @@
 //! range is asked for. Guards against a rate that was measured over so short or so long a time that it says nothing.
 
 use super::super::held::Held;
-use super::super::record::{StoredTag, Tag};
+use super::super::record::{Range, StoredTag, Tag};
 use super::super::steps::{Moment, Slot, TagStanding};
 use super::super::terms::{RangeTerms, Use};
+use crate::lease::Version;
 use crate::time::{Micros, MonotonicMicros};
 
 /// What the fetcher knows of a tag that has a place.
@@ -15,6 +16,9 @@ pub(super) struct KnownTag {
     pub floor: u64,
     /// The record as it was last read or stored.
     pub stored: Option<StoredTag>,
+    /// The version of the record that this server has stored with its last range, and the first number of the ranges that it was granted
+    /// one after the other up to there: nobody else's write came between. So all from there on is its own.
+    pub own: Option<(Version, u64)>,
     /// Whether the record is behind what this server was granted.
     pub is_behind: bool,
     /// The size of the last range.
@@ -122,12 +126,26 @@ impl Contention {
 }
 
 impl KnownTag {
+    /// A write of this server's was stored, with a range where that was a grant.
+    pub fn note_own(&mut self, expected: Option<Version>, stored: Version, range: Option<Range>) {
+        let first = self.own.filter(|(version, _)| expected == Some(*version)).map(|(_, first)| first);
+        self.own = first.or(range.map(|range| range.first)).map(|first| (stored, first));
+    }
+
+    /// The record, and what of this can be given back to it: where the registry was rolled back, others may have been granted the same
+    /// numbers since, up to the same end. So only what was granted by the version that stands, or by those right before it.
+    pub fn to_give_back(&self, held: Held) -> Option<(&StoredTag, Held)> {
+        let (stored, (version, first)) = self.stored.as_ref().zip(self.own)?;
+        (stored.version == version).then(|| (stored, held.above(first)))
+    }
+
     pub fn new(tag: Tag) -> Self {
         Self {
             tag,
             standing: TagStanding::Live,
             floor: 0,
             stored: None,
+            own: None,
             is_behind: false,
             size: None,
             granted: None,

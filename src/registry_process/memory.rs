@@ -14,8 +14,8 @@ const UNREADABLE: u64 = 0;
 
 /// The life of the namespace that this server has seen; `None` where it never saw it.
 pub fn known_life() -> Option<u64> {
-    match fs::read_to_string(FILE) {
-        Ok(text) => life_of(&text, &settings::registry::namespace()),
+    match fs::read(FILE) {
+        Ok(content) => life_of(&content, &settings::registry::namespace()),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(_) => Some(UNREADABLE),
     }
@@ -26,35 +26,40 @@ pub fn known_life() -> Option<u64> {
 /// # Errors
 /// Where the file cannot be written.
 pub fn remember(life: u64) -> io::Result<()> {
-    let text = match fs::read_to_string(FILE) {
+    let content = match fs::read(FILE) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        text => text.unwrap_or_default(),
+        content => content.unwrap_or_default(),
     };
     let mut file = File::create(NEW_FILE)?;
-    file.write_all(with(&text, &settings::registry::namespace(), life).as_bytes())?;
+    file.write_all(&with(&content, &settings::registry::namespace(), life))?;
     file.sync_all()?;
     fs::rename(NEW_FILE, FILE)?;
     File::open(".")?.sync_all()
 }
 
+/// The lines, which may be damaged: of any bytes.
+fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
+    content.split_inclusive(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\n").unwrap_or(line))
+}
+
 /// A line is 16 hexadecimal digits, a space, and the name of a namespace, which has no control characters. `None` for any other line.
-fn line(line: &str) -> Option<(u64, &str)> {
-    let (life, name) = line.split_once(' ')?;
+fn line(line: &[u8]) -> Option<(u64, &str)> {
+    let (life, name) = std::str::from_utf8(line).ok()?.split_once(' ')?;
     let is_written_so = life.len() == 16 && life.bytes().all(|digit| digit.is_ascii_hexdigit());
     let life = u64::from_str_radix(life, 16).ok().filter(|_| is_written_so)?;
     (!name.is_empty() && !name.contains(char::is_control)).then_some((life, name))
 }
 
-fn life_of(text: &str, namespace: &str) -> Option<u64> {
-    let known = text.lines().filter_map(line).find(|(_, name)| *name == namespace);
+fn life_of(content: &[u8], namespace: &str) -> Option<u64> {
+    let known = lines(content).filter_map(line).find(|(_, name)| *name == namespace);
     // Where the file is damaged, whatever cannot be read, or the end that it lacks, may have been the line.
-    let is_whole = text.ends_with('\n') && text.lines().all(|text| line(text).is_some());
+    let is_whole = content.ends_with(b"\n") && lines(content).all(|bytes| line(bytes).is_some());
     known.map(|(life, _)| life).or((!is_whole).then_some(UNREADABLE))
 }
 
-/// Lines that cannot be read stay: the other namespaces of this server may need them.
-fn with(text: &str, namespace: &str, life: u64) -> String {
-    let is_another = |text: &&str| line(text).is_none_or(|(_, name)| name != namespace);
-    let others = text.lines().filter(is_another).map(|line| format!("{line}\n"));
-    others.chain([format!("{life:016x} {namespace}\n")]).collect()
+/// Lines that cannot be read stay, byte by byte: the other namespaces of this server may need them.
+fn with(content: &[u8], namespace: &str, life: u64) -> Vec<u8> {
+    let is_another = |bytes: &&[u8]| line(bytes).is_none_or(|(_, name)| name != namespace);
+    let others = lines(content).filter(is_another).map(|line| [line, b"\n"].concat());
+    others.chain([format!("{life:016x} {namespace}\n").into_bytes()]).collect::<Vec<_>>().concat()
 }

@@ -121,12 +121,17 @@ fn what_cannot_be_read_of_the_memory_counts_as_a_loss() {
     let losses = || server.log().matches("has forgotten what it had stored").count();
     assert_eq!(losses(), 0);
     let (length, zeros) = (whole.len(), vec![0; whole.len()]);
-    for (count, damaged) in [&[][..], &zeros, &whole[..length - 3], &whole[1..]].into_iter().enumerate() {
+    let no_text = [&whole[..length - 2], b"\xff\n"].concat();
+    for (count, damaged) in [&[][..], &zeros, &whole[..length - 3], &whole[1..], &no_text].into_iter().enumerate() {
         server.stop(Stop::Fast);
         std::fs::write(&file, damaged).unwrap();
         server.start();
         wait_for("it is noticed", || losses() > count);
     }
+    // What cannot be read stays, and keeps nothing from being noted beside it.
+    wait_for_ids(&server);
+    let noted = std::fs::read(&file).unwrap();
+    assert!(noted.starts_with(&no_text) && noted.ends_with(&whole), "{noted:?}");
     // Another namespace's line is no damage.
     let mut lines = b"00000000000000ff another\n".to_vec();
     lines.extend(&whole);

@@ -16,15 +16,16 @@ SET LOCAL search_path = pg_catalog, pg_temp;
 
 CREATE SCHEMA from_uuid;
 
--- snowflake_next() of the extension, or of the extension in SQL: whoever may create functions in its schema could have made others of
--- the same name.
+-- snowflake_next() of the extension, by its library: whoever may create functions in its schema could have made others of the same name. Or
+-- that of the extension in SQL, by its owner: the caller, the database's owner, or a superuser.
 CREATE FUNCTION from_uuid.next() RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT format('%I.%I()', nspname, proname)
-    FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace JOIN pg_language l ON l.oid = prolang
+    FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace JOIN pg_language l ON l.oid = prolang JOIN pg_roles r ON r.oid = proowner
     WHERE proname = 'snowflake_next' AND pronargs = 0 AND CASE lanname
         WHEN 'c' THEN probin ~ '(^|/)pg_snowflake$' AND EXISTS (SELECT FROM pg_extension e JOIN pg_depend ON refobjid = e.oid
             WHERE extname = 'pg_snowflake' AND refclassid = 'pg_extension'::regclass AND classid = 'pg_proc'::regclass AND objid = p.oid)
-        ELSE proowner = (SELECT nspowner FROM pg_namespace WHERE nspname = '_snowflake') END
+        ELSE proowner = (SELECT nspowner FROM pg_namespace WHERE nspname = '_snowflake')
+            AND (rolsuper OR rolname = current_user OR proowner = (SELECT datdba FROM pg_database WHERE datname = current_database())) END
     ORDER BY lanname <> 'c' LIMIT 1 $$;
 
 -- Which ID a key has got.

@@ -3,7 +3,7 @@
 use super::schema::{difference, schema};
 use postgres::Client;
 use snowflake_test::check::refused;
-use snowflake_test::{Cluster, run, value};
+use snowflake_test::{Cluster, hostile, run, value};
 use std::path::Path;
 
 fn server(tables: &str) -> Cluster {
@@ -159,4 +159,26 @@ fn refusal_of_a_lost_row(client: &mut Client) {
     let kind =
         "SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'users'::regclass AND attname = 'id'";
     assert_eq!(value::<String>(client, kind), "uuid");
+}
+
+/// A function of the name that another role has made is not called, and becomes no default.
+#[test]
+fn it_calls_no_function_of_others() {
+    let cluster = server(TABLES);
+    let mut superuser = cluster.client();
+    call(
+        &mut superuser,
+        "DROP EXTENSION pg_snowflake; CREATE ROLE mallory LOGIN; GRANT CREATE ON DATABASE postgres TO mallory",
+    );
+    let make = "CREATE SCHEMA _snowflake; CREATE FUNCTION _snowflake.snowflake_next() RETURNS bigint LANGUAGE plpgsql AS \
+                'BEGIN RAISE LOG ''sprung: as %'', current_user; RETURN 1 + (random() * 1e15)::bigint; END'";
+    call(&mut cluster.client_of("mallory", "postgres"), make);
+    let step = "CALL from_uuid.move('users', keep_as => 'uuid')";
+    assert_eq!(refused(&mut superuser, step, "P0001").message(), "there is no function snowflake_next()");
+    assert!(hostile::sprung(&cluster).is_empty(), "{:?}", hostile::sprung(&cluster));
+    // That of the caller is called: so it is with the extension in SQL, which the database's owner has installed.
+    call(&mut superuser, "ALTER SCHEMA _snowflake OWNER TO postgres");
+    refused(&mut superuser, step, "P0001");
+    call(&mut superuser, "ALTER FUNCTION _snowflake.snowflake_next() OWNER TO postgres");
+    call(&mut superuser, step);
 }

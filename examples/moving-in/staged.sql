@@ -169,6 +169,7 @@ BEGIN
         trigger_name, tbl, tbl::oid || '_' || trigger_name);
     EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', tbl, trigger_name);
     -- With the table locked: every row that is written from now on has the new column.
+    DELETE FROM moving.result r WHERE (r.tbl, r.col) = (prepare.tbl, prepare.col);
     INSERT INTO moving.columns SELECT tbl, col, new, pg_relation_filenode(tbl),
         pg_relation_size(tbl) / current_setting('block_size')::bigint;
     CALL moving.copy_privileges(tbl, col, new);
@@ -193,6 +194,11 @@ BEGIN
     RETURN obstacles;
 END $$;
 
+-- The columns that refer to no other, so that they may be keys to be given IDs.
+CREATE FUNCTION moving.keys() RETURNS SETOF moving.columns LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    SELECT * FROM moving.columns m WHERE NOT EXISTS (SELECT FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attnum = ANY (conkey)
+        WHERE contype = 'f' AND conrelid = m.tbl AND attname = m.col) $$;
+
 -- Fills the new columns of the rows from before. Commits after so many blocks of 8 kB, and then sleeps. One transaction has a batch
 -- and how far it came, so a crash loses at most a batch.
 CREATE PROCEDURE moving.backfill(batch_blocks integer DEFAULT 1000, pause interval DEFAULT '0.1 s') LANGUAGE plpgsql AS $$
@@ -210,11 +216,7 @@ BEGIN
         RAISE EXCEPTION 'batch_blocks must be at least 1';
     END IF;
     -- What is in the way is said now, and not after hours.
-    FOR c IN
-        SELECT * FROM moving.columns m WHERE next_block < blocks AND NOT EXISTS (SELECT FROM pg_constraint
-            JOIN pg_attribute ON attrelid = conrelid AND attnum = ANY (conkey)
-            WHERE contype = 'f' AND conrelid = m.tbl AND attname = m.col)
-    LOOP
+    FOR c IN SELECT * FROM moving.keys() WHERE next_block < blocks LOOP
         CALL moving.must_own(c.tbl);
         obstacles := moving.obstacles(c.tbl, c.col);
         IF obstacles IS NOT NULL THEN
@@ -379,52 +381,16 @@ BEGIN
     EXECUTE format('COMMENT ON SEQUENCE %s IS %L', sequence, was.comment);
 END $$;
 
--- Puts the new columns into the place of the old ones, and has snowflake_next() make the key. Reads no table but for the highest
--- value, by its index.
-CREATE PROCEDURE moving.swap(tbl regclass, col name, longest_wait interval DEFAULT '5 s') LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp AS $$
+-- The part of the swap that changes the columns, once their tables are locked and all is ready.
+CREATE PROCEDURE moving.change_places() LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     c moving.columns;
     i record;
     sequence regclass;
     place record;
-    missing text;
-    obstacles text;
     statement text;
     statements text[];
 BEGIN
-    IF NOT EXISTS (SELECT FROM moving.columns m WHERE NOT is_swapped) THEN
-        RETURN;
-    END IF;
-    PERFORM set_config('lock_timeout', (1000 * extract(epoch FROM longest_wait))::bigint || 'ms', true);
-    FOR c IN SELECT * FROM moving.columns m WHERE NOT is_swapped ORDER BY m.tbl::oid, m.col LOOP
-        CALL moving.lock(c.tbl, 'ACCESS EXCLUSIVE');
-    END LOOP;
-
-    -- What is not ready.
-    obstacles := moving.obstacles(swap.tbl, swap.col);
-    SELECT string_agg(DISTINCT what, '; ') INTO missing FROM (
-        SELECT format('column %s.%s has not been prepared', conrelid::regclass, a.attname) AS what
-        FROM moving.columns m JOIN pg_attribute t ON t.attrelid = m.tbl AND t.attname = m.col
-        JOIN pg_constraint f ON contype = 'f' AND confrelid = m.tbl
-        CROSS JOIN unnest(conkey, confkey) AS k (own, other)
-        JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = own
-        WHERE other = t.attnum AND a.atttypid IN ('int2'::regtype, 'int4'::regtype)
-            AND NOT EXISTS (SELECT FROM moving.columns n WHERE n.tbl = conrelid AND n.col = a.attname)
-        UNION ALL
-        SELECT format('CALL moving.check() has not proved column %s.%s', m.tbl, m.new) FROM moving.columns m
-        WHERE NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = m.tbl AND conname = m.new AND convalidated)
-        UNION ALL
-        SELECT format('the index for %s is missing or invalid', o) FROM moving.indexes() o
-        WHERE NOT EXISTS (SELECT FROM pg_class p JOIN pg_index ON indexrelid = p.oid AND indisvalid
-            JOIN pg_class q ON q.oid = o AND q.relnamespace = p.relnamespace WHERE p.relname = o::oid || '_moving')
-        UNION ALL
-        SELECT obstacles WHERE obstacles IS NOT NULL
-    ) problems;
-    IF missing IS NOT NULL THEN
-        RAISE EXCEPTION 'the swap is not prepared' USING DETAIL = missing;
-    END IF;
-
     -- The proofs spare PostgreSQL a look at all rows.
     FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
         IF (SELECT attnotnull FROM pg_attribute WHERE attrelid = c.tbl AND attname = c.col) THEN
@@ -558,14 +524,75 @@ BEGIN
         END IF;
         EXECUTE format('COMMENT ON STATISTICS %s IS %L', i.name, i.comment);
     END LOOP;
-    -- With all its arguments, nothing else is meant than the extension's function.
     -- Changes nothing of them, and has sessions compile them again.
     FOR statement IN SELECT renewal FROM moving.functions() WHERE renewal IS NOT NULL LOOP
         EXECUTE statement;
     END LOOP;
-    EXECUTE format('INSERT INTO moving.result SELECT $1, $2, a.* FROM %s($1, $2, $3) a', moving.of_extension('snowflake_adopt'))
-        USING swap.tbl, swap.col, 'refuse'::text;
     UPDATE moving.columns SET is_swapped = true;
+END $$;
+
+-- Puts the new columns into the place of the old ones, and has snowflake_next() make the key. Reads no table but for the highest
+-- value, by its index. All prepared columns change places at once; for further keys among them, call it for each.
+CREATE PROCEDURE moving.swap(tbl regclass, col name, longest_wait interval DEFAULT '5 s') LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    t regclass;
+    missing text;
+    waits text;
+    has_ids boolean := EXISTS (SELECT FROM moving.result r WHERE (r.tbl, r.col) = (swap.tbl, swap.col));
+BEGIN
+    IF has_ids AND NOT EXISTS (SELECT FROM moving.columns WHERE NOT is_swapped) THEN
+        RETURN;
+    ELSIF NOT has_ids AND NOT EXISTS (SELECT FROM moving.columns m WHERE (m.tbl, m.col) = (swap.tbl, swap.col)) THEN
+        RAISE undefined_column USING MESSAGE = format('column %s.%I has not been prepared', tbl, col),
+            HINT = format('CALL moving.prepare(%L, %L) first. If the column is bigint already: SELECT * FROM snowflake_adopt(%1$L, %2$L)', tbl, col);
+    END IF;
+    PERFORM set_config('lock_timeout', (1000 * extract(epoch FROM longest_wait))::bigint || 'ms', true);
+    FOR t IN SELECT DISTINCT m.tbl::oid FROM moving.columns m WHERE NOT is_swapped OR m.tbl = swap.tbl ORDER BY 1 LOOP
+        CALL moving.lock(t, 'ACCESS EXCLUSIVE');
+    END LOOP;
+
+    -- What is not ready.
+    SELECT string_agg(DISTINCT what, '; ') INTO missing FROM (
+        SELECT format('column %s.%s has not been prepared', conrelid::regclass, a.attname) AS what
+        FROM moving.columns m JOIN pg_attribute t ON t.attrelid = m.tbl AND t.attname = m.col
+        JOIN pg_constraint f ON contype = 'f' AND confrelid = m.tbl
+        CROSS JOIN unnest(conkey, confkey) AS k (own, other)
+        JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = own
+        WHERE other = t.attnum AND a.atttypid IN ('int2'::regtype, 'int4'::regtype)
+            AND NOT EXISTS (SELECT FROM moving.columns n WHERE n.tbl = conrelid AND n.col = a.attname)
+        UNION ALL
+        SELECT format('CALL moving.check() has not proved column %s.%s', m.tbl, m.new) FROM moving.columns m
+        WHERE NOT is_swapped AND NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = m.tbl AND conname = m.new AND convalidated)
+        UNION ALL
+        SELECT format('CALL moving.validate() has not validated constraint %I of %s', k.name, k.tbl) FROM moving.constraints k
+        WHERE EXISTS (SELECT FROM moving.columns WHERE NOT is_swapped)
+        UNION ALL
+        SELECT format('the index for %s is missing or invalid', o) FROM moving.indexes() o
+        WHERE NOT EXISTS (SELECT FROM pg_class p JOIN pg_index ON indexrelid = p.oid AND indisvalid
+            JOIN pg_class q ON q.oid = o AND q.relnamespace = p.relnamespace WHERE p.relname = o::oid || '_moving')
+        UNION ALL
+        SELECT moving.obstacles(k.tbl, k.col) FROM (SELECT k.tbl, k.col FROM moving.keys() k WHERE NOT is_swapped
+            UNION SELECT swap.tbl, swap.col WHERE NOT has_ids) k
+    ) problems WHERE what IS NOT NULL;
+    IF missing IS NOT NULL THEN
+        RAISE EXCEPTION 'the swap is not prepared' USING DETAIL = missing;
+    END IF;
+
+    IF EXISTS (SELECT FROM moving.columns WHERE NOT is_swapped) THEN
+        CALL moving.change_places();
+    END IF;
+    -- With all its arguments, nothing else is meant than the extension's function.
+    IF NOT has_ids THEN
+        EXECUTE format('INSERT INTO moving.result SELECT $1, $2, a.* FROM %s($1, $2, $3) a', moving.of_extension('snowflake_adopt'))
+            USING swap.tbl, swap.col, 'refuse'::text;
+    END IF;
+    SELECT string_agg(format('CALL moving.swap(%L, %L)', k.tbl, k.col), '; ' ORDER BY k.tbl::text, k.col) INTO waits
+    FROM moving.keys() k JOIN pg_attribute a ON attrelid = k.tbl AND attname = k.col
+    WHERE (attidentity <> '' OR atthasdef) AND NOT EXISTS (SELECT FROM moving.result r WHERE (r.tbl, r.col) = (k.tbl, k.col));
+    IF waits IS NOT NULL THEN
+        RAISE NOTICE 'other prepared columns keep what makes their values' USING HINT = 'To give them IDs, too, before moving.finish(): ' || waits;
+    END IF;
 END $$;
 
 -- Validates what the swap has made again.

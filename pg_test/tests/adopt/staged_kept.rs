@@ -3,6 +3,7 @@
 
 use super::schema::{difference, rows, schema};
 use super::staged::{call, load_staged, make_indexes};
+use postgres::Client;
 use snowflake_test::check::refused;
 use snowflake_test::directories::server_directory;
 use snowflake_test::{Cluster, value};
@@ -145,4 +146,53 @@ fn the_first_step_says_what_cannot_be_kept() {
     let error = client.batch_execute("CALL moving.backfill()").unwrap_err();
     assert!(error.as_db_error().unwrap().detail().unwrap().contains("view public.w"), "{error:?}");
     assert_eq!(value::<i64>(&mut client, "SELECT sum(next_block)::bigint FROM moving.columns"), 0);
+}
+
+/// What psql does, up to a step.
+fn steps(cluster: &Cluster, client: &mut Client, steps: &[&str]) {
+    for step in steps {
+        match *step {
+            "indexes" => make_indexes(cluster),
+            step => call(client, &format!("CALL moving.{step}")),
+        }
+    }
+}
+
+/// All prepared columns change places in one swap, and each key that it is called for gets IDs.
+#[test]
+fn two_keys_move_together() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    call(
+        &mut client,
+        "CREATE TABLE a (id serial PRIMARY KEY, n integer); CREATE TABLE b (id serial PRIMARY KEY, a_id integer REFERENCES a);
+         INSERT INTO a (n) VALUES (1); INSERT INTO b (a_id) VALUES (1)",
+    );
+    load_staged(&cluster);
+    let before_swap =
+        ["prepare('a', 'id')", "prepare('b', 'a_id')", "prepare('b', 'id')", "backfill()", "indexes", "check()"];
+    steps(&cluster, &mut client, &before_swap);
+    let error = refused(&mut client, "CALL moving.swap('a', 'n')", "42703");
+    assert!(error.hint().is_some_and(|hint| hint.contains("moving.prepare('public.a', 'n')")), "{error:?}");
+    // Behind the locks, those of all keys are looked at.
+    call(&mut client, "INSERT INTO b (id) VALUES (7); CREATE VIEW v AS SELECT id FROM b");
+    let error = refused(&mut client, "CALL moving.swap('a', 'id')", "P0001");
+    assert!(error.detail().is_some_and(|detail| detail.contains("view public.v")), "{error:?}");
+    call(&mut client, "DROP VIEW v");
+    steps(&cluster, &mut client, &["swap('a', 'id')", "swap('a', 'id')"]);
+    assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM moving.result"), 1);
+    // What is found until its turn comes, too.
+    call(
+        &mut client,
+        "CREATE ROLE clerk; GRANT INSERT ON b TO clerk; REVOKE EXECUTE ON FUNCTION snowflake_next() FROM PUBLIC",
+    );
+    let error = refused(&mut client, "CALL moving.swap('b', 'id')", "P0001");
+    assert!(error.detail().is_some_and(|detail| detail.contains("clerk")), "{error:?}");
+    call(&mut client, "GRANT EXECUTE ON FUNCTION snowflake_next() TO PUBLIC");
+    steps(&cluster, &mut client, &["swap('b', 'id')", "swap('b', 'id')", "validate()", "finish()"]);
+    call(&mut client, "INSERT INTO a (n) VALUES (2); INSERT INTO b (a_id) SELECT max(id) FROM a");
+    let new = "SELECT count(*) FROM a JOIN b ON a.id = a_id WHERE least(a.id, b.id) > 1000000000000";
+    assert_eq!(value::<i64>(&mut client, new), 1);
+    assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM moving.result"), 2);
+    call(&mut client, "CALL moving.remove()");
 }

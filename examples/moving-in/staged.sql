@@ -528,6 +528,8 @@ BEGIN
     FOR statement IN SELECT renewal FROM moving.functions() WHERE renewal IS NOT NULL LOOP
         EXECUTE statement;
     END LOOP;
+    DELETE FROM moving.statistics;
+    DELETE FROM moving.identities;
     UPDATE moving.columns SET is_swapped = true;
 END $$;
 

@@ -196,3 +196,32 @@ fn two_keys_move_together() {
     assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM moving.result"), 2);
     call(&mut client, "CALL moving.remove()");
 }
+
+/// One move after the other, with the same statistics and constraints.
+#[test]
+fn what_is_of_two_moves_stays() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    call(
+        &mut client,
+        "CREATE TABLE a (id serial PRIMARY KEY); CREATE TABLE b (id serial PRIMARY KEY, a_id integer REFERENCES a, CHECK (id > -7 OR a_id > 0));
+         CREATE STATISTICS s ON id, a_id FROM b; COMMENT ON STATISTICS s IS 'of both'; INSERT INTO a VALUES (1); INSERT INTO b VALUES (1, 1)",
+    );
+    load_staged(&cluster);
+    let first = ["prepare('b', 'id')", "backfill()", "indexes", "check()", "swap('b', 'id')"];
+    steps(&cluster, &mut client, &first);
+    let second = ["prepare('b', 'a_id')", "prepare('a', 'id')", "backfill()", "indexes", "check()"];
+    steps(&cluster, &mut client, &second);
+    let error = refused(&mut client, "CALL moving.swap('a', 'id')", "P0001");
+    assert!(
+        error.detail().is_some_and(|detail| detail.contains("CALL moving.validate() has not validated")),
+        "{error:?}"
+    );
+    steps(&cluster, &mut client, &["validate()", "swap('a', 'id')", "validate()", "finish()", "remove()"]);
+    let kept = "SELECT string_agg(pg_get_statisticsobjdef(oid) || obj_description(oid, 'pg_statistic_ext'), '') FROM pg_statistic_ext";
+    assert_eq!(value::<String>(&mut client, kept), "CREATE STATISTICS public.s ON id, a_id FROM bof both");
+    assert!(value::<bool>(
+        &mut client,
+        "SELECT bool_and(convalidated) AND count(*) = 1 FROM pg_constraint WHERE contype = 'c' AND conrelid = 'b'::regclass"
+    ));
+}

@@ -87,24 +87,55 @@ CREATE FUNCTION _snowflake.sequence_of(k record) RETURNS record
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
+    marker CONSTANT text := '; snowflake_release() drops this sequence';
     s record;
 BEGIN
-    SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS quoted, q.seqtypid, q.seqmin, q.seqmax, q.seqincrement, o.comment,
-            CASE WHEN o.said ~ '^(GENERATED (ALWAYS|BY DEFAULT) AS IDENTITY$|no default$|DEFAULT )' THEN o.said END AS memo,
-            o.is_marker, o.users_comment,
+    SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS quoted, q.seqtypid, q.seqmin, q.seqmax, q.seqincrement, r.comment,
+            m.memo, coalesce(m.memo IS NOT NULL AND r.is_marker, false) AS is_marker,
+            nullif(CASE WHEN m.memo IS NOT NULL THEN r.line[1] ELSE r.comment END, '') AS users_comment,
             EXISTS (SELECT FROM pg_depend AS x WHERE x.refclassid = 'pg_class'::regclass AND x.refobjid = c.oid AND x.deptype = 'n'
                 AND x.classid = 'pg_attrdef'::regclass AND NOT EXISTS (SELECT FROM pg_attrdef AS f WHERE f.oid = x.objid
                     AND f.adrelid IN (SELECT _snowflake.family_of(k.tbl)) AND f.adnum = k.attnum)) AS is_shared
         INTO s FROM pg_depend AS d JOIN pg_class AS c ON c.oid = d.objid AND c.relkind = 'S' JOIN pg_namespace AS n ON n.oid = c.relnamespace
             JOIN pg_sequence AS q ON q.seqrelid = c.oid,
-            LATERAL (SELECT obj_description(c.oid, 'pg_class') AS comment, substring(obj_description(c.oid, 'pg_class')
-                FROM E'(?:^|\n)[[]snowflake_adopt: ([^\n]*)[]]$') AS line) AS r,
-            LATERAL (SELECT r.comment, r.line LIKE '%; snowflake_release() drops this sequence' AS is_marker,
-                replace(r.line, '; snowflake_release() drops this sequence', '') AS said,
-                nullif(regexp_replace(r.comment, E'(^|\n)[[]snowflake_adopt: [^\n]*[]]$', ''), '') AS users_comment) AS o
+            -- The last line that begins so, and what follows: the text of a default may have several lines.
+            LATERAL (SELECT comment, line, right(line[2], length(marker)) = marker AS is_marker
+                FROM (SELECT obj_description(c.oid, 'pg_class') AS comment) AS t,
+                    regexp_match(t.comment, E'^(?:(.*)\n)?[[]snowflake_adopt: (.*)[]]$') AS line) AS r,
+            LATERAL (SELECT CASE WHEN r.is_marker THEN left(r.line[2], -length(marker)) ELSE r.line[2] END AS said) AS o,
+            LATERAL (SELECT CASE WHEN o.said ~ '^(GENERATED (ALWAYS|BY DEFAULT) AS IDENTITY$|no default$|DEFAULT )' THEN o.said END AS memo) AS m
         WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = k.tbl AND d.refobjsubid = k.attnum
-            AND d.deptype IN ('a', 'i') ORDER BY o.said IS NULL, c.oid LIMIT 1;
+            AND d.deptype IN ('a', 'i') ORDER BY m.memo IS NULL, c.oid LIMIT 1;
     RETURN s;
+END $$;
+
+-- Whether a text that is put into a statement is one expression there, or else cannot be read. Nothing here has the parser read a text
+-- without running it. So this takes it apart as the lexer does where standard_conforming_strings is on, and looks at what is not quoted:
+-- a comma or a semicolon outside of parentheses would begin another command. Comments and dollar quotes, which pg_get_expr() never
+-- writes, are refused.
+CREATE FUNCTION _snowflake.is_one_expression(source text) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    -- By the codes of its letters: those that are not of ASCII belong to it, whatever the locale says, and an E at its end begins no string.
+    name CONSTANT text := E'[^\\u0001-@[-\\^`{-\\u007f][^\\u0001-#%-/:-@[-\\^`{-\\u007f]*';
+    tokens CONSTANT text := E'[Ee]''(?:[^''\\\\]|\\\\.|'''')*''|''(?:[^'']|'''')*''|"(?:[^"]|"")*"|--|/[*]|' || name || '|.';
+    token text;
+    previous text := '';
+    depth integer := 0;
+BEGIN
+    FOR token IN SELECT m[1] FROM regexp_matches(source, '(' || tokens || ')', 'g') AS m LOOP
+        depth := depth + CASE WHEN token IN ('(', '[') THEN 1 WHEN token IN (')', ']') THEN -1 ELSE 0 END;
+        -- A string that goes on in the next line is read as it begins, with an E or without.
+        IF depth < 0 OR token = ',' AND depth = 0 OR token IN ('''', '"', '$', ';', '--', '/*')
+            OR left(token, 1) = '''' AND right(previous, 1) = '''' THEN
+            RETURN false;
+        END IF;
+        IF token !~ '^[[:space:]]' THEN
+            previous := token;
+        END IF;
+    END LOOP;
+    RETURN depth = 0 AND source ~ '[^[:space:]]';
 END $$;
 
 -- What snowflake_adopt() does: obstacles, statements in their order, notes.
@@ -318,6 +349,12 @@ BEGIN
             END IF;
         END IF;
     ELSIF begins IS NULL THEN
+        IF s.memo <> 'no default' AND NOT _snowflake.is_one_expression(substr(s.memo, 9)) THEN
+            RAISE object_not_in_prerequisite_state USING MESSAGE = format('column %s cannot be released yet', k.whole),
+                DETAIL = format('The default that is on record, %s, cannot be put back: it is not one expression.', substr(s.memo, 9)),
+                HINT = 'Nothing was changed. It stands in the comment of a sequence that belongs to the column. Change it there, or give a '
+                    'start, for a new sequence.';
+        END IF;
         statements := statements || CASE s.memo WHEN 'no default' THEN alter_column || ' DROP DEFAULT'
                 ELSE format('%s SET DEFAULT %s', alter_column, substr(s.memo, 9)) END
             || format('DROP SEQUENCE %s', s.quoted);
@@ -356,10 +393,10 @@ BEGIN
     RETURN NEXT;
 END $$;
 
--- The plans, as rows.
+-- The plans, as rows. Here, and where they are carried out, texts of expressions are written and read in one way.
 CREATE FUNCTION _snowflake.adopt_plan(tbl regclass, col name, views text)
     RETURNS TABLE (step integer, kind text, statement text, locks text, rewrites text, bytes bigint, note text)
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
     AS $$
 DECLARE
     k record;
@@ -405,7 +442,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION _snowflake.adopt(tbl regclass, col name, views text) RETURNS TABLE (first_id bigint, adopted_at timestamptz, highest_before bigint)
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
     AS $$
 DECLARE
     l CONSTANT bigint[] := _snowflake.layout();
@@ -456,7 +493,7 @@ END $$;
 
 CREATE FUNCTION _snowflake.release_plan(tbl regclass, col name, start bigint, identity boolean)
     RETURNS TABLE (step integer, kind text, statement text, locks text, rewrites text, bytes bigint, note text)
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
     AS $$
 DECLARE
     k record;
@@ -490,7 +527,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION _snowflake.release(tbl regclass, col name, start bigint, identity boolean) RETURNS bigint
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
     AS $$
 DECLARE
     k record;

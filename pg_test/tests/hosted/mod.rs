@@ -7,6 +7,7 @@ mod generator;
 mod grounds;
 mod moving;
 mod plans;
+mod recorded;
 mod rights;
 mod roles;
 mod set_back;

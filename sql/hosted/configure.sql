@@ -162,7 +162,7 @@ BEGIN
         RAISE WARNING USING MESSAGE = 'tables of other roles were not looked at for IDs above the record',
             DETAIL = format('They are %s. Reading them would run code of theirs.', highest.others),
             HINT = 'If the clock is right, nothing needs to be done. If not, with the highest ID of their rows: SELECT '
-                'setval(''_snowflake.end'', 0), setval(''_snowflake.reservation'', (extract(epoch FROM snowflake_timestamp(…)) * 1000)::bigint + 1);';
+                'setval(''_snowflake.end'', 0), setval(''_snowflake.reservation'', (extract(epoch FROM snowflake_timestamp(...)) * 1000)::bigint + 1);';
     END IF;
     -- The rest of the tick is given up, so that IDs rise, even if the new worker is the lower number.
     PERFORM _snowflake.go_on_from(((lowest >> wanted[12]::integer) + 1) << wanted[12]::integer, number);

@@ -365,7 +365,7 @@ fn tables_of_somebody_else_are_named() {
     let theirs: i64 = value(&mut cluster.client_of("mallory", DATABASE), "SELECT max(id) FROM evil.parts");
     cluster.step_clock("-30s");
     let hint =
-        said.lines().find_map(|line| line.split_once("their rows: ")).unwrap().1.replace('…', &theirs.to_string());
+        said.lines().find_map(|line| line.split_once("their rows: ")).unwrap().1.replace("...", &theirs.to_string());
     let mut client = owner(&cluster);
     client.batch_execute(&hint).unwrap();
     assert!(next(&mut client) > theirs);

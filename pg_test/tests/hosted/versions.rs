@@ -119,3 +119,22 @@ fn an_extension_is_created_updated_and_dropped() {
     client.batch_execute("CREATE TABLE t (id bigint DEFAULT ids.snowflake_next())").unwrap();
     client.batch_execute("INSERT INTO t DEFAULT VALUES").unwrap();
 }
+
+/// Databases of other encodings have not all characters, and the file is for all of them.
+#[test]
+fn the_script_has_no_characters_but_those_of_every_encoding() {
+    let odd = hosted::script().lines().find(|line| !line.is_ascii());
+    assert_eq!(odd, None);
+    let cluster = hosted::options().create();
+    cluster.start();
+    create_database(&cluster, DATABASE);
+    for encoding in ["LATIN1", "EUC_JP", "SQL_ASCII"] {
+        let name = encoding.to_lowercase();
+        let create = format!("CREATE DATABASE {name} OWNER owner ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0");
+        cluster.client().batch_execute(&create).unwrap();
+        let mut owner = cluster.client_of("owner", &name);
+        owner.batch_execute("SET client_encoding = 'UTF8'").unwrap();
+        owner.batch_execute(hosted::script()).unwrap();
+        owner.batch_execute("SELECT snowflake_configure(1); SELECT snowflake_next()").unwrap();
+    }
+}

@@ -52,7 +52,7 @@ DECLARE
     are_open text[];
     they text;
 BEGIN
-    IF NOT coalesce(mark.is_set_back OR pg_sequence_last_value('_snowflake.base')
+    IF NOT coalesce(mark.is_set_back OR coalesce(pg_sequence_last_value('_snowflake.base'), 0)
             + coalesce(pg_sequence_last_value('_snowflake.number'), 0) + 1 < mark.reached, false) THEN
         RETURN false;
     ELSIF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
@@ -83,6 +83,51 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION _snowflake.wait_for_rows() FROM PUBLIC;
 
+-- Ends the call if no IDs can be made in a layout, or were made in another one.
+CREATE FUNCTION _snowflake.check_layout(wanted bigint[], l bigint[]) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF wanted[9] = 0 OR wanted[11] = 0 THEN
+        RAISE invalid_parameter_value USING MESSAGE = 'IDs cannot be made in this layout',
+            DETAIL = format('Field %s is missing.', CASE WHEN wanted[11] = 0 THEN 'sequence' ELSE 'worker' END);
+    ELSIF wanted[15] > 31 THEN
+        RAISE feature_not_supported USING MESSAGE = 'IDs cannot be made in this layout here',
+            DETAIL = 'Its datacenter and worker have more than 31 bits together.', HINT = 'Choose a layout with a narrower datacenter or worker. Only the library makes IDs in this one.';
+    ELSIF wanted <> l AND pg_sequence_last_value('_snowflake.reservation') IS NOT NULL THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = 'IDs were made in this database already',
+            DETAIL = 'In another layout, new IDs could repeat them, and they would be misread.',
+            HINT = 'Leave out the layout, or give what snowflake_database_layout() says.';
+    END IF;
+END $$;
+
+-- What a rollback undoes, unlike setval(), and the next call does again: the numbers that the record's sequences begin with, and new plans.
+-- Plans have the layout as a constant. Those of all sessions are made again when a function changes that is in them. ALTER SEQUENCE writes
+-- a new file, with the value that was set: so it comes after setval(), which would be undone there.
+CREATE FUNCTION _snowflake.begin_with(l bigint[], is_new boolean) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    touch text;
+BEGIN
+    IF NOT is_new AND (SELECT seqstart FROM pg_sequence WHERE seqrelid = '_snowflake.layout'::regclass) = l[14]
+            AND (SELECT seqstart FROM pg_sequence WHERE seqrelid = '_snowflake.epoch'::regclass) = l[2] THEN
+        RETURN;
+    END IF;
+    EXECUTE format('ALTER SEQUENCE _snowflake.layout START %s', l[14]);
+    EXECUTE format('ALTER SEQUENCE _snowflake.epoch START %s', l[2]);
+    FOR touch IN
+        SELECT format('ALTER FUNCTION %s COST %s', p.oid::regprocedure, p.procost) FROM pg_depend AS d
+            JOIN pg_proc AS p ON p.oid = d.objid WHERE d.classid = 'pg_proc'::regclass
+            AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = '_snowflake.layout()'::regprocedure
+            AND p.proowner = (SELECT proowner FROM pg_proc WHERE oid = d.refobjid)
+    LOOP
+        EXECUTE touch;
+    END LOOP;
+    DISCARD PLANS;
+END $$;
+REVOKE ALL ON FUNCTION _snowflake.begin_with(bigint[], boolean) FROM PUBLIC;
+
 CREATE FUNCTION snowflake_configure(worker_id integer, datacenter_id integer DEFAULT NULL, layout text DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000 SET search_path = pg_catalog, pg_temp
     AS $$
@@ -91,8 +136,9 @@ DECLARE
     r record;
     l bigint[];
     wanted bigint[];
-    touch text;
+    is_new boolean;
     placed bigint;
+    base bigint;
     number bigint;
     lowest bigint;
     mark record;
@@ -107,50 +153,23 @@ BEGIN
     r := _snowflake.record();
     l := _snowflake.recorded_layout(r.form, r.epoch);
     wanted := coalesce(given, l, _snowflake.layout('default'));
-    IF wanted[9] = 0 OR wanted[11] = 0 THEN
-        RAISE invalid_parameter_value USING MESSAGE = 'IDs cannot be made in this layout',
-            DETAIL = format('Field %s is missing.', CASE WHEN wanted[11] = 0 THEN 'sequence' ELSE 'worker' END);
-    ELSIF wanted[15] > 31 THEN
-        RAISE feature_not_supported USING MESSAGE = 'IDs cannot be made in this layout here',
-            DETAIL = 'Its datacenter and worker have more than 31 bits together.', HINT = 'Choose a layout with a narrower datacenter or worker. Only the library makes IDs in this one.';
-    END IF;
+    is_new := wanted IS DISTINCT FROM l;
+    PERFORM _snowflake.check_layout(wanted, l);
     PERFORM _snowflake.place_worker(datacenter_id, worker_id, wanted);
-    IF wanted IS DISTINCT FROM l THEN
-        IF l IS NOT NULL AND pg_sequence_last_value('_snowflake.reservation') IS NOT NULL THEN
-            RAISE object_not_in_prerequisite_state USING MESSAGE = 'IDs were made in this database already',
-                DETAIL = 'In another layout, new IDs could repeat them, and they would be misread.',
-                HINT = 'Leave out the layout, or give what snowflake_database_layout() says.';
-        END IF;
-        PERFORM setval('_snowflake.layout', wanted[14]), setval('_snowflake.epoch', wanted[2]);
-        EXECUTE format('ALTER SEQUENCE _snowflake.layout START %s', wanted[14]);
-        EXECUTE format('ALTER SEQUENCE _snowflake.epoch START %s', wanted[2]);
-        -- Plans have the layout as a constant. Those of all sessions are made again when a function changes that is in them.
-        FOR touch IN
-            SELECT format('ALTER FUNCTION %s COST %s', p.oid::regprocedure, p.procost) FROM pg_depend AS d
-                JOIN pg_proc AS p ON p.oid = d.objid WHERE d.classid = 'pg_proc'::regclass
-                AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = '_snowflake.layout()'::regprocedure
-                AND p.proowner = (SELECT proowner FROM pg_proc WHERE oid = d.refobjid)
-        LOOP
-            EXECUTE touch;
-        END LOOP;
-        DISCARD PLANS;
-    END IF;
-    IF wanted IS DISTINCT FROM l OR pg_sequence_last_value('_snowflake.base') IS NULL THEN
-        PERFORM setval('_snowflake.base', 0), setval('_snowflake.end', 0);
-    END IF;
+    base := CASE WHEN NOT is_new THEN pg_sequence_last_value('_snowflake.base') END;
     placed := _snowflake.home() << 31 | coalesce(datacenter_id, 0)::bigint * (wanted[9] + 1) | worker_id;
     number := coalesce(pg_sequence_last_value('_snowflake.number'), 0);
-    lowest := pg_sequence_last_value('_snowflake.base') + number + 1;
+    lowest := coalesce(base, 0) + number + 1;
     -- The sequences may have been set back, and the clock be behind.
     mark := _snowflake.read_mark();
-    is_set_back := mark.is_set_back OR wanted = l AND lowest < mark.reached;
+    is_set_back := mark.is_set_back OR NOT is_new AND lowest < mark.reached;
     IF is_set_back AND NOT is_waited_for THEN
         RAISE object_not_in_prerequisite_state USING MESSAGE = 'the record was set back just now',
             HINT = 'Call snowflake_configure() again.';
     END IF;
     highest := _snowflake.highest_id(placed, wanted);
     lowest := greatest(lowest, (highest.id >> wanted[3]::integer << wanted[12]::integer) | (highest.id >> wanted[10]::integer & wanted[11]),
-        CASE WHEN wanted = l AND NOT mark.is_set_back THEN mark.reached END);
+        CASE WHEN NOT is_new AND NOT mark.is_set_back THEN mark.reached END);
     floor := _snowflake.clock(wanted);
     IF highest.id IS NOT NULL AND ((lowest >> wanted[12]::integer) - (floor >> wanted[12]::integer)) * wanted[1]::numeric > 600000000 THEN
         RAISE object_not_in_prerequisite_state USING
@@ -164,9 +183,12 @@ BEGIN
             HINT = 'If the clock is right, nothing needs to be done. If not, with the highest ID of their rows: SELECT '
                 'setval(''_snowflake.end'', 0), setval(''_snowflake.reservation'', (extract(epoch FROM snowflake_timestamp(...)) * 1000)::bigint + 1);';
     END IF;
-    -- The rest of the tick is given up, so that IDs rise, even if the new worker is the lower number.
-    PERFORM _snowflake.go_on_from(((lowest >> wanted[12]::integer) + 1) << wanted[12]::integer, number);
-    PERFORM setval('_snowflake.worker', placed);
+    -- The rest of the tick is given up, so that IDs rise, even if the new worker is the lower number. No rollback undoes this, so all
+    -- that can fail comes before it.
+    PERFORM setval('_snowflake.layout', wanted[14]), setval('_snowflake.epoch', wanted[2]),
+        _snowflake.go_on_from(((lowest >> wanted[12]::integer) + 1) << wanted[12]::integer, number),
+        CASE WHEN base IS NULL THEN setval('_snowflake.end', 0) END, setval('_snowflake.worker', placed);
+    PERFORM _snowflake.begin_with(wanted, is_new);
     RETURN _snowflake.notation(wanted);
 END $$;
 REVOKE ALL ON FUNCTION snowflake_configure(integer, integer, text) FROM PUBLIC;

@@ -64,3 +64,59 @@ fn what_is_on_record_is_read_under_the_lock() {
         is_of_now(&cluster, id);
     }
 }
+
+/// The layout on record, and that at which its sequences start: a dump with rows of generated columns has only the latter.
+fn on_record(client: &mut Client) -> (String, String) {
+    let query = "SELECT (SELECT concat_ws(' ', form, epoch) FROM _snowflake.record()), \
+                 (SELECT string_agg(seqstart::text, ' ' ORDER BY seqrelid::regclass::text DESC) FROM pg_sequence \
+                  WHERE seqrelid IN ('_snowflake.layout'::regclass, '_snowflake.epoch'::regclass))";
+    let row = client.query_one(query, &[]).unwrap();
+    (row.get(0), row.get(1))
+}
+
+/// `setval()` is not undone by a rollback; the start of a sequence is, and new plans of other sessions.
+#[test]
+fn a_configuration_that_is_rolled_back_is_made_good_by_the_next() {
+    let cluster = not_configured();
+    let mut client = owner(&cluster);
+    client.batch_execute("SELECT snowflake_configure(1)").unwrap();
+    let mut other = owner(&cluster);
+    let read = "EXECUTE read (0)";
+    let prepare =
+        "SET plan_cache_mode = force_generic_plan; PREPARE read (bigint) AS SELECT snowflake_timestamp($1)::text";
+    other.batch_execute(prepare).unwrap();
+    let before: String = value(&mut other, read);
+    for (layout, again) in
+        [("sonyflake", ""), ("sonyflake", ", layout => 'sonyflake'"), ("default", ", layout => 'default'")]
+    {
+        client.batch_execute(&format!("BEGIN; SELECT snowflake_configure(1, layout => '{layout}'); ROLLBACK")).unwrap();
+        client.batch_execute(&format!("SELECT snowflake_configure(1{again})")).unwrap();
+        let (recorded, start) = on_record(&mut client);
+        assert_eq!(start, recorded, "{layout}{again}");
+        let epoch: String = value(&mut owner(&cluster), "SELECT snowflake_timestamp(0)::text");
+        assert_eq!(epoch != before, layout == "sonyflake", "{layout}{again}");
+        assert_eq!(value::<String>(&mut other, read), epoch, "{layout}{again}");
+    }
+    next(&mut other);
+}
+
+/// Whatever ends a call leaves what was on record before.
+#[test]
+fn a_configuration_that_fails_changes_nothing() {
+    let cluster = not_configured();
+    let mut client = owner(&cluster);
+    client.batch_execute("CREATE TABLE keys (id bigint DEFAULT snowflake_next()); SET lock_timeout = '100ms'").unwrap();
+    let numbers = "SELECT string_agg(concat_ws(' ', sequencename, last_value), ',' ORDER BY sequencename) \
+                   FROM pg_sequences WHERE schemaname = '_snowflake'";
+    for configured in [None, Some("SELECT snowflake_configure(1)")] {
+        if let Some(configured) = configured {
+            client.batch_execute(configured).unwrap();
+        }
+        let before = (on_record(&mut client), value::<String>(&mut client, numbers));
+        let mut other = owner(&cluster);
+        other.batch_execute("BEGIN; LOCK TABLE keys").unwrap();
+        refused(&mut client, "SELECT snowflake_configure(2, layout => 'sonyflake')", "55P03");
+        other.batch_execute("ROLLBACK").unwrap();
+        assert_eq!((on_record(&mut client), value::<String>(&mut client, numbers)), before);
+    }
+}

@@ -86,7 +86,8 @@ fn operators_functions_and_types_are_named_with_their_schema() {
             .fold(bare, |text, name| text.replace(&format!("OPERATOR(pg_catalog.{name})"), ""));
         // The path itself is no operator.
         let bare = bare.replace("search_path =", "").replace("statement_timeout =", "").replace("lock_timeout =", "");
-        let bare = bare.replace("synchronous_commit =", "").replace(") = ROW", " ROW");
+        let bare =
+            bare.replace("synchronous_commit =", "").replace("client_min_messages =", "").replace(") = ROW", " ROW");
         let is_operator = |c: char| "+-*/<>=~!@#%^&|`?".contains(c);
         assert!(!bare.contains(is_operator), "{statement}");
         for grammar in [" DISTINCT FROM", " BETWEEN ", " IN (", " LIKE ", " USING ", "NULLIF", "extract("] {

@@ -134,6 +134,44 @@ BEGIN
     END LOOP;
 END $$;
 
+-- The sequence of a column's identity.
+CREATE FUNCTION moving.sequence_of(tbl regclass, number smallint) RETURNS regclass LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    SELECT objid::regclass FROM pg_depend WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass
+        AND refobjid = tbl AND refobjsubid = number AND deptype = 'i' AND EXISTS (SELECT FROM pg_sequence WHERE seqrelid = objid) $$;
+
+-- What keeps a column from being moved in stages, and what to do about it. The plan of snowflake_adopt() has more of it, for keys.
+CREATE FUNCTION moving.hindrances(tbl regclass, col name) RETURNS TABLE (what text, advice text) LANGUAGE sql
+    SET search_path = pg_catalog, pg_temp AS $$
+    WITH moved AS (SELECT attnum AS number FROM pg_attribute WHERE attrelid = tbl AND attname = col)
+    -- Rows that the backfill would not see, or not change, or that another would change after the copy.
+    SELECT format('trigger %I of %s may change rows after the one that keeps the columns equal', tgname, tbl),
+        'ALTER TRIGGER ... RENAME TO a name that comes before zzz_moving.'
+    FROM moved JOIN pg_trigger ON tgrelid = tbl JOIN pg_proc p ON p.oid = tgfoid
+    -- BEFORE, FOR EACH ROW, INSERT or UPDATE; in the order of the names' bytes.
+    WHERE tgtype & 3 = 3 AND tgtype & 20 <> 0 AND tgname::text COLLATE "C" > 'zzz_moving_' || number
+        AND pronamespace <> 'moving'::regnamespace
+    UNION ALL
+    SELECT format('rule %I on %s takes the place of UPDATE', rulename, tbl), 'Drop such objects, and make them again after the swap.'
+    FROM pg_rewrite WHERE ev_class = tbl AND ev_type = '2' AND is_instead
+    UNION ALL
+    SELECT format('row-level security hides rows of %s from its owner', tbl), 'Until the swap, ALTER TABLE ... NO FORCE ROW LEVEL SECURITY.'
+    WHERE row_security_active(tbl::oid)
+$$;
+
+-- Says so. Behind a lock, nothing comes to it.
+CREATE PROCEDURE moving.must_be_free(tbl regclass, col name) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    hindrances text;
+    advice text;
+BEGIN
+    SELECT string_agg(DISTINCT h.what, '; '), string_agg(DISTINCT h.advice, ' ') INTO hindrances, advice
+    FROM moving.hindrances(tbl, col) h;
+    IF hindrances IS NOT NULL THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('column %s.%I cannot be moved in stages as it is', tbl, col),
+            DETAIL = hindrances, HINT = advice;
+    END IF;
+END $$;
+
 -- Adds the new column and its trigger. Locks the table for a moment.
 CREATE PROCEDURE moving.prepare(tbl regclass, col name) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -161,6 +199,7 @@ BEGIN
     IF odd IS NOT NULL THEN
         RAISE EXCEPTION 'column %.% cannot be moved in stages', tbl, col USING DETAIL = odd;
     END IF;
+    CALL moving.must_be_free(tbl, col);
     EXECUTE format('ALTER TABLE %s ADD COLUMN %I bigint', tbl, new);
     EXECUTE format('CREATE FUNCTION moving.%I() RETURNS trigger LANGUAGE plpgsql AS %L', tbl::oid || '_' || trigger_name,
         format('BEGIN NEW.%I := NEW.%I; RETURN NEW; END', new, col));
@@ -216,8 +255,11 @@ BEGIN
         RAISE EXCEPTION 'batch_blocks must be at least 1';
     END IF;
     -- What is in the way is said now, and not after hours.
-    FOR c IN SELECT * FROM moving.keys() WHERE next_block < blocks LOOP
+    FOR c IN SELECT * FROM moving.columns WHERE next_block < blocks LOOP
         CALL moving.must_own(c.tbl);
+        CALL moving.must_be_free(c.tbl, c.col);
+    END LOOP;
+    FOR c IN SELECT * FROM moving.keys() WHERE next_block < blocks LOOP
         obstacles := moving.obstacles(c.tbl, c.col);
         IF obstacles IS NOT NULL THEN
             RAISE EXCEPTION 'column %.% cannot be swapped later', c.tbl, c.col USING DETAIL = obstacles,
@@ -228,6 +270,9 @@ BEGIN
         SELECT * INTO c FROM moving.columns WHERE next_block < blocks ORDER BY tbl::text, col LIMIT 1 FOR UPDATE;
         EXIT WHEN NOT FOUND;
         CALL moving.lock(c.tbl, 'ROW EXCLUSIVE');
+        IF row_security_active(c.tbl::oid) THEN
+            CALL moving.must_be_free(c.tbl, c.col);
+        END IF;
         IF c.filenode <> pg_relation_filenode(c.tbl) THEN
             -- VACUUM FULL or CLUSTER has moved the rows.
             UPDATE moving.columns SET filenode = pg_relation_filenode(c.tbl), next_block = 0,
@@ -310,11 +355,17 @@ CREATE PROCEDURE moving.check() LANGUAGE plpgsql AS $$
 DECLARE
     c moving.columns;
     condition pg_catalog.text;
+    difference pg_catalog.text;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
         IF NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.tbl AND conname = c.new) THEN
             CALL moving.lock(c.tbl, 'ACCESS EXCLUSIVE');
+            CALL moving.must_be_free(c.tbl, c.col);
+            IF c.next_block < c.blocks THEN
+                RAISE object_not_in_prerequisite_state USING MESSAGE = format('column %s.%I is not filled', c.tbl, c.new),
+                    HINT = 'CALL moving.backfill() first.';
+            END IF;
             SELECT format(CASE WHEN attnotnull THEN '%1$I IS NOT NULL AND ' ELSE '' END || 'moving.same(%1$I, %2$I)', c.new, c.col)
             INTO condition FROM pg_attribute WHERE attrelid = c.tbl AND attname = c.col;
             EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (%s) NOT VALID', c.tbl, c.new, condition);
@@ -322,9 +373,25 @@ BEGIN
             PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
         END IF;
         CALL moving.lock(c.tbl, 'SHARE UPDATE EXCLUSIVE');
-        EXECUTE format('ALTER TABLE %s VALIDATE CONSTRAINT %I', c.tbl, c.new);
+        difference := NULL;
+        BEGIN
+            EXECUTE format('ALTER TABLE %s VALIDATE CONSTRAINT %I', c.tbl, c.new);
+        EXCEPTION WHEN check_violation THEN
+            difference := SQLERRM;
+        END;
         COMMIT;
         PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+        IF difference IS NOT NULL THEN
+            -- Whatever makes the columns differ, its statements would fail.
+            CALL moving.lock(c.tbl, 'ACCESS EXCLUSIVE');
+            EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.tbl, c.new);
+            UPDATE moving.columns SET next_block = 0, filenode = pg_relation_filenode(c.tbl),
+                blocks = pg_relation_size(c.tbl) / current_setting('block_size')::bigint
+            WHERE (tbl, col) = (c.tbl, c.col);
+            COMMIT;
+            RAISE check_violation USING MESSAGE = format('column %s.%I differs from %I in some rows', c.tbl, c.new, c.col), DETAIL = difference,
+                HINT = 'Find out why: a trigger may skip an UPDATE, or be disabled. Then CALL moving.backfill(), which visits all rows again.';
+        END IF;
     END LOOP;
 END $$;
 
@@ -343,11 +410,6 @@ CREATE FUNCTION moving.functions() RETURNS TABLE (function regprocedure, renewal
                 AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
             OR p.oid IN (SELECT tgfoid FROM pg_trigger WHERE tgrelid = tbl AND NOT tgisinternal))
     ORDER BY 1 $$;
-
--- The sequence of a column's identity.
-CREATE FUNCTION moving.sequence_of(tbl regclass, number smallint) RETURNS regclass LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
-    SELECT objid::regclass FROM pg_depend WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass
-        AND refobjid = tbl AND refobjsubid = number AND deptype = 'i' AND EXISTS (SELECT FROM pg_sequence WHERE seqrelid = objid) $$;
 
 -- Gives the new column the identity that the old one had.
 CREATE PROCEDURE moving.make_identity(tbl regclass, col name) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -540,6 +602,7 @@ CREATE PROCEDURE moving.swap(tbl regclass, col name, longest_wait interval DEFAU
 DECLARE
     t regclass;
     missing text;
+    advice text;
     waits text;
     has_ids boolean := EXISTS (SELECT FROM moving.result r WHERE (r.tbl, r.col) = (swap.tbl, swap.col));
 BEGIN
@@ -574,11 +637,15 @@ BEGIN
         WHERE NOT EXISTS (SELECT FROM pg_class p JOIN pg_index ON indexrelid = p.oid AND indisvalid
             JOIN pg_class q ON q.oid = o AND q.relnamespace = p.relnamespace WHERE p.relname = o::oid || '_moving')
         UNION ALL
+        SELECT h.what FROM moving.columns m, moving.hindrances(m.tbl, m.col) h WHERE NOT is_swapped
+        UNION ALL
         SELECT moving.obstacles(k.tbl, k.col) FROM (SELECT k.tbl, k.col FROM moving.keys() k WHERE NOT is_swapped
             UNION SELECT swap.tbl, swap.col WHERE NOT has_ids) k
     ) problems WHERE what IS NOT NULL;
     IF missing IS NOT NULL THEN
-        RAISE EXCEPTION 'the swap is not prepared' USING DETAIL = missing;
+        SELECT string_agg(DISTINCT h.advice, ' ') INTO advice
+        FROM moving.columns m, moving.hindrances(m.tbl, m.col) h WHERE NOT is_swapped;
+        RAISE EXCEPTION 'the swap is not prepared' USING DETAIL = missing, HINT = concat_ws(' ', 'Nothing was changed.', advice);
     END IF;
 
     IF EXISTS (SELECT FROM moving.columns WHERE NOT is_swapped) THEN

@@ -238,3 +238,34 @@ fn triggers_find_what_they_use() {
     assert_eq!(psql(&cluster, "merchant", &moved), "");
     assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM seen"), 2);
 }
+
+/// A backfill that its policies keep rows from would not end with equal columns.
+#[test]
+fn rows_that_their_owner_does_not_see_are_in_the_way() {
+    let cluster = server();
+    let mut merchant = cluster.client_of("merchant", "prey");
+    call(
+        &mut merchant,
+        "CREATE POLICY p ON shop.counted USING (n > 1); ALTER TABLE shop.counted ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
+    );
+    assert_eq!(psql(&cluster, "merchant", &script("staged.sql")), "");
+    let hidden = |step: &str| {
+        let error = psql(&cluster, "merchant", step);
+        let is_said = error.contains("row-level security hides rows of shop.counted from its owner");
+        assert!(is_said && error.contains("NO FORCE ROW LEVEL SECURITY"), "{step}: {error}");
+    };
+    hidden("CALL moving.prepare('shop.counted', 'id')");
+    call(&mut merchant, "ALTER TABLE shop.counted NO FORCE ROW LEVEL SECURITY");
+    assert_eq!(psql(&cluster, "merchant", "CALL moving.prepare('shop.counted', 'id')"), "");
+    call(&mut merchant, "ALTER TABLE shop.counted FORCE ROW LEVEL SECURITY");
+    hidden("CALL moving.backfill()");
+    call(&mut merchant, "ALTER TABLE shop.counted NO FORCE ROW LEVEL SECURITY");
+    assert_eq!(
+        psql(
+            &cluster,
+            "merchant",
+            "CALL moving.backfill(); SELECT moving.index_statements() \\gexec\nCALL moving.check()"
+        ),
+        ""
+    );
+}

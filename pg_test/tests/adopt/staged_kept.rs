@@ -225,3 +225,86 @@ fn what_is_of_two_moves_stays() {
         "SELECT bool_and(convalidated) AND count(*) = 1 FROM pg_constraint WHERE contype = 'c' AND conrelid = 'b'::regclass"
     ));
 }
+
+/// A column of its own refuses a move, with these words and this advice, and no longer once that is done.
+fn in_the_way(client: &mut Client, make: &str, prepare: &str, detail: &str, hint: &str) {
+    call(client, &format!("BEGIN; {make}"));
+    let error = refused(client, &format!("CALL moving.{prepare}"), "55000");
+    assert!(error.detail().is_some_and(|text| text.contains(detail)), "{make}: {error:?}");
+    assert!(error.hint().is_some_and(|text| text.contains(hint)), "{make}: {error:?}");
+    call(client, "ROLLBACK");
+}
+
+const TRIGGER: &str =
+    "CREATE FUNCTION higher() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.id := NEW.id + 100; RETURN NEW; END'";
+
+/// What keeps the columns equal is to be the last of all that change a row.
+#[test]
+fn nothing_changes_a_row_after_the_trigger_that_copies() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    call(
+        &mut client,
+        &format!("CREATE TABLE t (id serial PRIMARY KEY, n integer); INSERT INTO t (n) VALUES (1), (2); {TRIGGER}"),
+    );
+    load_staged(&cluster);
+    for (name, when) in [
+        ("\"~late\"", "INSERT"),
+        ("\"été\"", "UPDATE"),
+        ("\"{x}\"", "INSERT OR UPDATE OF n"),
+        ("zzz_moving_2", "INSERT"),
+    ] {
+        let make = format!("CREATE TRIGGER {name} BEFORE {when} ON t FOR EACH ROW EXECUTE FUNCTION higher()");
+        in_the_way(
+            &mut client,
+            &make,
+            "prepare('t', 'id')",
+            &format!("trigger {name} "),
+            "ALTER TRIGGER ... RENAME TO",
+        );
+    }
+    in_the_way(
+        &mut client,
+        "CREATE RULE r AS ON UPDATE TO t DO INSTEAD NOTHING",
+        "prepare('t', 'id')",
+        "rule r on public.t",
+        "Drop",
+    );
+    call(
+        &mut client,
+        "CREATE TRIGGER \"~\" AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION higher();
+         CREATE TRIGGER \"~~\" BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION higher();
+         CREATE TRIGGER early BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION higher()",
+    );
+    call(&mut client, "CALL moving.prepare('t', 'id')");
+    call(&mut client, "CREATE TRIGGER \"~late\" BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION higher()");
+    refused_in_procedure(&mut client, "CALL moving.backfill()", "55000");
+    call(&mut client, "DROP TRIGGER \"~late\" ON t");
+    refused_in_procedure(&mut client, "CALL moving.check()", "55000");
+    call(&mut client, "CALL moving.backfill()");
+    call(&mut client, "CREATE TRIGGER \"~late\" BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION higher()");
+    refused_in_procedure(&mut client, "CALL moving.check()", "55000");
+    call(&mut client, "INSERT INTO t (n) VALUES (3); DROP TRIGGER \"~late\" ON t");
+    // The row that it has changed is found, and writers go on.
+    refused_in_procedure(&mut client, "CALL moving.check()", "23514");
+    assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM pg_constraint WHERE conname = 'id_moving'"), 0);
+    call(&mut client, "INSERT INTO t (n) VALUES (4); UPDATE t SET n = 5 WHERE n = 3");
+    call(&mut client, "CALL moving.backfill()");
+    call(
+        &mut client,
+        "DROP TRIGGER early ON t; ALTER TABLE t DISABLE TRIGGER zzz_moving_1; UPDATE t SET id_moving = -1 WHERE n = 2",
+    );
+    call(&mut client, "ALTER TABLE t ENABLE ALWAYS TRIGGER zzz_moving_1");
+    refused_in_procedure(&mut client, "CALL moving.check()", "23514");
+    steps(
+        &cluster,
+        &mut client,
+        &["backfill()", "indexes", "check()", "swap('t', 'id')", "validate()", "finish()", "remove()"],
+    );
+}
+
+/// A procedure that commits is called by itself.
+fn refused_in_procedure(client: &mut Client, step: &str, code: &str) {
+    let error = client.batch_execute(step).expect_err(step);
+    assert_eq!(error.code().map(|code| code.code()), Some(code), "{step}: {error:?}");
+}

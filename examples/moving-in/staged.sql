@@ -35,6 +35,7 @@ CREATE TABLE moving.columns (
     blocks bigint NOT NULL,             -- how many blocks it had when the trigger was in place
     next_block bigint NOT NULL DEFAULT 0,
     is_swapped boolean NOT NULL DEFAULT false,
+    subscribers_are_ready boolean NOT NULL,
     PRIMARY KEY (tbl, col)
 );
 -- Constraints to be made again in the swap, and validated after it.
@@ -46,7 +47,7 @@ CREATE TABLE moving.statistics (tbl regclass, name text PRIMARY KEY, definition 
 -- Identities to be made again in the swap.
 CREATE TABLE moving.identities (tbl regclass, col name, definition text NOT NULL, privileges aclitem[], comment text, last bigint,
     is_called boolean, PRIMARY KEY (tbl, col));
-CREATE TABLE moving.result (tbl regclass, col name, first_id bigint, adopted_at timestamptz, highest_before bigint);
+CREATE TABLE moving.result (tbl regclass, col name, first_id bigint, adopted_at timestamptz, highest_before bigint, PRIMARY KEY (tbl, col));
 
 CREATE VIEW moving.progress AS
     SELECT tbl, col, next_block, blocks, round(100.0 * next_block / nullif(blocks, 0), 1) AS percent FROM moving.columns;
@@ -139,10 +140,14 @@ CREATE FUNCTION moving.sequence_of(tbl regclass, number smallint) RETURNS regcla
     SELECT objid::regclass FROM pg_depend WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass
         AND refobjid = tbl AND refobjsubid = number AND deptype = 'i' AND EXISTS (SELECT FROM pg_sequence WHERE seqrelid = objid) $$;
 
+-- The name of the new column, with room for what else is added to it.
+CREATE FUNCTION moving.name_beside(col name, number smallint) RETURNS name LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    SELECT ((CASE WHEN octet_length(col::text) <= 50 THEN col::text ELSE 'column_' || number END) || '_moving')::name $$;
+
 -- What keeps a column from being moved in stages, and what to do about it. The plan of snowflake_adopt() has more of it, for keys.
-CREATE FUNCTION moving.hindrances(tbl regclass, col name) RETURNS TABLE (what text, advice text) LANGUAGE sql
+CREATE FUNCTION moving.hindrances(tbl regclass, col name, subscribers_are_ready boolean) RETURNS TABLE (what text, advice text) LANGUAGE sql
     SET search_path = pg_catalog, pg_temp AS $$
-    WITH moved AS (SELECT attnum AS number FROM pg_attribute WHERE attrelid = tbl AND attname = col)
+    WITH moved AS (SELECT attnum AS number, moving.name_beside(col, attnum) AS new FROM pg_attribute WHERE attrelid = tbl AND attname = col)
     -- Rows that the backfill would not see, or not change, or that another would change after the copy.
     SELECT format('trigger %I of %s may change rows after the one that keeps the columns equal', tgname, tbl),
         'ALTER TRIGGER ... RENAME TO a name that comes before zzz_moving.'
@@ -156,16 +161,25 @@ CREATE FUNCTION moving.hindrances(tbl regclass, col name) RETURNS TABLE (what te
     UNION ALL
     SELECT format('row-level security hides rows of %s from its owner', tbl), 'Until the swap, ALTER TABLE ... NO FORCE ROW LEVEL SECURITY.'
     WHERE row_security_active(tbl::oid)
+    UNION ALL
+    SELECT format('publication %I has %s, and subscribers lack the new column', pubname, tbl),
+        format('On each subscriber, first %schange column %I to bigint, and add columns %I and %I of type bigint, to be dropped after '
+            'moving.finish(). Then say so: CALL moving.prepare(%L, %L, subscribers_are_ready => true)',
+            -- The tables of this schema are published, too.
+            CASE WHEN puballtables THEN 'load this script, ' ELSE '' END, col, new, new || '_old', tbl, col)
+    FROM moved JOIN pg_class c ON c.oid = tbl JOIN pg_namespace n ON n.oid = relnamespace
+    JOIN pg_publication_tables t ON schemaname = nspname AND tablename = relname JOIN pg_publication USING (pubname)
+    WHERE NOT subscribers_are_ready
 $$;
 
 -- Says so. Behind a lock, nothing comes to it.
-CREATE PROCEDURE moving.must_be_free(tbl regclass, col name) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE PROCEDURE moving.must_be_free(tbl regclass, col name, subscribers_are_ready boolean) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     hindrances text;
     advice text;
 BEGIN
     SELECT string_agg(DISTINCT h.what, '; '), string_agg(DISTINCT h.advice, ' ') INTO hindrances, advice
-    FROM moving.hindrances(tbl, col) h;
+    FROM moving.hindrances(tbl, col, subscribers_are_ready) h;
     IF hindrances IS NOT NULL THEN
         RAISE object_not_in_prerequisite_state USING MESSAGE = format('column %s.%I cannot be moved in stages as it is', tbl, col),
             DETAIL = hindrances, HINT = advice;
@@ -173,15 +187,17 @@ BEGIN
 END $$;
 
 -- Adds the new column and its trigger. Locks the table for a moment.
-CREATE PROCEDURE moving.prepare(tbl regclass, col name) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE PROCEDURE moving.prepare(tbl regclass, col name, subscribers_are_ready boolean DEFAULT false) LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     number smallint := (SELECT attnum FROM pg_attribute WHERE attrelid = tbl AND attname = col AND attnum > 0);
-    -- With room for what else is added to it.
-    new name := CASE WHEN octet_length(col::text) <= 50 THEN col::text ELSE 'column_' || number END || '_moving';
+    new name := moving.name_beside(col, number);
     trigger_name name := 'zzz_moving_' || number;
     odd text;
 BEGIN
     IF EXISTS (SELECT FROM moving.columns c WHERE c.tbl = prepare.tbl AND c.col = prepare.col) THEN
+        UPDATE moving.columns c SET subscribers_are_ready = c.subscribers_are_ready OR prepare.subscribers_are_ready
+        WHERE c.tbl = prepare.tbl AND c.col = prepare.col;
         RETURN;
     END IF;
     CALL moving.lock(tbl, 'ACCESS EXCLUSIVE');
@@ -199,7 +215,7 @@ BEGIN
     IF odd IS NOT NULL THEN
         RAISE EXCEPTION 'column %.% cannot be moved in stages', tbl, col USING DETAIL = odd;
     END IF;
-    CALL moving.must_be_free(tbl, col);
+    CALL moving.must_be_free(tbl, col, subscribers_are_ready);
     EXECUTE format('ALTER TABLE %s ADD COLUMN %I bigint', tbl, new);
     EXECUTE format('CREATE FUNCTION moving.%I() RETURNS trigger LANGUAGE plpgsql AS %L', tbl::oid || '_' || trigger_name,
         format('BEGIN NEW.%I := NEW.%I; RETURN NEW; END', new, col));
@@ -210,7 +226,7 @@ BEGIN
     -- With the table locked: every row that is written from now on has the new column.
     DELETE FROM moving.result r WHERE (r.tbl, r.col) = (prepare.tbl, prepare.col);
     INSERT INTO moving.columns SELECT tbl, col, new, pg_relation_filenode(tbl),
-        pg_relation_size(tbl) / current_setting('block_size')::bigint;
+        pg_relation_size(tbl) / current_setting('block_size')::bigint, 0, false, subscribers_are_ready;
     CALL moving.copy_privileges(tbl, col, new);
     -- What cannot be made is said now, and not after hours.
     PERFORM moving.index_statements();
@@ -257,7 +273,7 @@ BEGIN
     -- What is in the way is said now, and not after hours.
     FOR c IN SELECT * FROM moving.columns WHERE next_block < blocks LOOP
         CALL moving.must_own(c.tbl);
-        CALL moving.must_be_free(c.tbl, c.col);
+        CALL moving.must_be_free(c.tbl, c.col, c.subscribers_are_ready);
     END LOOP;
     FOR c IN SELECT * FROM moving.keys() WHERE next_block < blocks LOOP
         obstacles := moving.obstacles(c.tbl, c.col);
@@ -271,7 +287,7 @@ BEGIN
         EXIT WHEN NOT FOUND;
         CALL moving.lock(c.tbl, 'ROW EXCLUSIVE');
         IF row_security_active(c.tbl::oid) THEN
-            CALL moving.must_be_free(c.tbl, c.col);
+            CALL moving.must_be_free(c.tbl, c.col, c.subscribers_are_ready);
         END IF;
         IF c.filenode <> pg_relation_filenode(c.tbl) THEN
             -- VACUUM FULL or CLUSTER has moved the rows.
@@ -361,7 +377,7 @@ BEGIN
     FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
         IF NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.tbl AND conname = c.new) THEN
             CALL moving.lock(c.tbl, 'ACCESS EXCLUSIVE');
-            CALL moving.must_be_free(c.tbl, c.col);
+            CALL moving.must_be_free(c.tbl, c.col, c.subscribers_are_ready);
             IF c.next_block < c.blocks THEN
                 RAISE object_not_in_prerequisite_state USING MESSAGE = format('column %s.%I is not filled', c.tbl, c.new),
                     HINT = 'CALL moving.backfill() first.';
@@ -637,14 +653,14 @@ BEGIN
         WHERE NOT EXISTS (SELECT FROM pg_class p JOIN pg_index ON indexrelid = p.oid AND indisvalid
             JOIN pg_class q ON q.oid = o AND q.relnamespace = p.relnamespace WHERE p.relname = o::oid || '_moving')
         UNION ALL
-        SELECT h.what FROM moving.columns m, moving.hindrances(m.tbl, m.col) h WHERE NOT is_swapped
+        SELECT h.what FROM moving.columns m, moving.hindrances(m.tbl, m.col, m.subscribers_are_ready) h WHERE NOT is_swapped
         UNION ALL
         SELECT moving.obstacles(k.tbl, k.col) FROM (SELECT k.tbl, k.col FROM moving.keys() k WHERE NOT is_swapped
             UNION SELECT swap.tbl, swap.col WHERE NOT has_ids) k
     ) problems WHERE what IS NOT NULL;
     IF missing IS NOT NULL THEN
         SELECT string_agg(DISTINCT h.advice, ' ') INTO advice
-        FROM moving.columns m, moving.hindrances(m.tbl, m.col) h WHERE NOT is_swapped;
+        FROM moving.columns m, moving.hindrances(m.tbl, m.col, m.subscribers_are_ready) h WHERE NOT is_swapped;
         RAISE EXCEPTION 'the swap is not prepared' USING DETAIL = missing, HINT = concat_ws(' ', 'Nothing was changed.', advice);
     END IF;
 

@@ -4,7 +4,7 @@
 use super::schema::{difference, rows, schema};
 use super::staged::{call, load_staged, make_indexes};
 use postgres::Client;
-use snowflake_test::check::refused;
+use snowflake_test::check::{refused, wait_for};
 use snowflake_test::directories::server_directory;
 use snowflake_test::{Cluster, value};
 
@@ -307,4 +307,91 @@ fn nothing_changes_a_row_after_the_trigger_that_copies() {
 fn refused_in_procedure(client: &mut Client, step: &str, code: &str) {
     let error = client.batch_execute(step).expect_err(step);
     assert_eq!(error.code().map(|code| code.code()), Some(code), "{step}: {error:?}");
+}
+
+/// Subscribers get columns that they do not have: that is said first.
+#[test]
+fn what_is_published_moves_when_subscribers_are_ready() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    call(&mut client, "CREATE TABLE t (id serial PRIMARY KEY, n integer); INSERT INTO t (n) VALUES (1)");
+    load_staged(&cluster);
+    for published in ["TABLE t", "ALL TABLES"] {
+        let make = format!("CREATE PUBLICATION \"to others\" FOR {published}");
+        let hint = if published == "TABLE t" {
+            "first change column id to bigint, and add columns id_moving and id_moving_old"
+        } else {
+            "first load this script"
+        };
+        in_the_way(&mut client, &make, "prepare('t', 'id')", "publication \"to others\"", hint);
+    }
+    call(
+        &mut client,
+        "CREATE PUBLICATION p FOR TABLE t; CALL moving.prepare('t', 'id', subscribers_are_ready => true)",
+    );
+    steps(
+        &cluster,
+        &mut client,
+        &["backfill()", "indexes", "check()", "swap('t', 'id')", "validate()", "finish()", "remove()"],
+    );
+    call(&mut client, "CREATE TABLE u (id serial PRIMARY KEY)");
+    load_staged(&cluster);
+    steps(&cluster, &mut client, &["prepare('u', 'id')", "backfill()", "indexes", "check()"]);
+    call(&mut client, "ALTER PUBLICATION p ADD TABLE u");
+    let error = refused(&mut client, "CALL moving.swap('u', 'id')", "P0001");
+    assert!(error.detail().is_some_and(|detail| detail.contains("publication p")), "{error:?}");
+    steps(&cluster, &mut client, &["prepare('u', 'id')", "prepare('u', 'id', true)", "swap('u', 'id')"]);
+}
+
+/// With what the hint says, no subscriber stops, whatever is published.
+#[test]
+fn subscribers_that_are_ready_go_on() {
+    let publisher = Cluster::options().set("wal_level = logical").start();
+    let subscriber = Cluster::options().start();
+    for published in ["TABLE t", "ALL TABLES"] {
+        let mut source = publisher.client();
+        let mut client = subscriber.client();
+        let table = "DROP SCHEMA IF EXISTS moving CASCADE; DROP TABLE IF EXISTS t; CREATE TABLE t (id serial PRIMARY KEY, n integer)";
+        call(&mut source, table);
+        call(&mut client, table);
+        call(
+            &mut source,
+            &format!(
+                "DROP PUBLICATION IF EXISTS p; CREATE PUBLICATION p FOR {published}; INSERT INTO t (n) SELECT 1 FROM generate_series(1, 100)"
+            ),
+        );
+        let host = publisher.socket().display();
+        call(&mut client, &format!("CREATE SUBSCRIPTION s CONNECTION 'host={host} user=postgres' PUBLICATION p"));
+        wait_for("the rows are there", || value::<i64>(&mut client, "SELECT count(*) FROM t") == 100);
+        load_staged(&publisher);
+        if published == "ALL TABLES" {
+            load_staged(&subscriber);
+        }
+        call(&mut client, "ALTER TABLE t ALTER id TYPE bigint, ADD id_moving bigint, ADD id_moving_old bigint");
+        let all = [
+            "prepare('t', 'id', subscribers_are_ready => true)",
+            "backfill(1, '0')",
+            "indexes",
+            "check()",
+            "swap('t', 'id')",
+            "validate()",
+            "finish()",
+            "remove()",
+        ];
+        for step in all {
+            steps(&publisher, &mut source, &[step]);
+            call(
+                &mut source,
+                "INSERT INTO t (n) VALUES (2); UPDATE t SET n = n + 1 WHERE id = 7; DELETE FROM t WHERE n = 2 AND id > 105",
+            );
+            let rows = "SELECT string_agg(concat_ws(' ', id, n), ',' ORDER BY id) FROM t";
+            let expected: String = value(&mut source, rows);
+            wait_for(step, || value::<String>(&mut client, rows) == expected);
+        }
+        call(&mut client, "ALTER TABLE t DROP id_moving, DROP id_moving_old");
+        call(&mut source, "INSERT INTO t (n) VALUES (3)");
+        wait_for("the last row", || value(&mut client, "SELECT count(*) = 1 FROM t WHERE n = 3"));
+        call(&mut client, "DROP SUBSCRIPTION s");
+        assert!(!subscriber.log().contains("ERROR:"), "{}", subscriber.log());
+    }
 }

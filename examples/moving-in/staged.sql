@@ -147,7 +147,15 @@ CREATE FUNCTION moving.name_beside(col name, number smallint) RETURNS name LANGU
 -- What keeps a column from being moved in stages, and what to do about it. The plan of snowflake_adopt() has more of it, for keys.
 CREATE FUNCTION moving.hindrances(tbl regclass, col name, subscribers_are_ready boolean) RETURNS TABLE (what text, advice text) LANGUAGE sql
     SET search_path = pg_catalog, pg_temp AS $$
-    WITH moved AS (SELECT attnum AS number, moving.name_beside(col, attnum) AS new FROM pg_attribute WHERE attrelid = tbl AND attname = col)
+    WITH RECURSIVE moved AS (SELECT attnum AS number, moving.name_beside(col, attnum) AS new FROM pg_attribute WHERE attrelid = tbl AND attname = col),
+    -- Types whose values have rows of the table in them.
+    of_rows (type) AS (
+        SELECT reltype FROM pg_class WHERE oid = tbl
+        UNION
+        SELECT CASE classid WHEN 'pg_type'::regclass THEN objid ELSE (SELECT reltype FROM pg_class WHERE oid = objid) END
+        FROM of_rows JOIN pg_depend ON refclassid = 'pg_type'::regclass AND refobjid = type
+        WHERE classid = 'pg_type'::regclass OR classid = 'pg_class'::regclass AND objsubid > 0
+    )
     -- Rows that the backfill would not see, or not change, or that another would change after the copy.
     SELECT format('trigger %I of %s may change rows after the one that keeps the columns equal', tgname, tbl),
         'ALTER TRIGGER ... RENAME TO a name that comes before zzz_moving.'
@@ -170,6 +178,34 @@ CREATE FUNCTION moving.hindrances(tbl regclass, col name, subscribers_are_ready 
     FROM moved JOIN pg_class c ON c.oid = tbl JOIN pg_namespace n ON n.oid = relnamespace
     JOIN pg_publication_tables t ON schemaname = nspname AND tablename = relname JOIN pg_publication USING (pubname)
     WHERE NOT subscribers_are_ready
+    UNION ALL
+    -- What would stay with the old column, which nobody fills then. What the swap makes again is none of these.
+    SELECT DISTINCT format('%s depends on column %s.%I', CASE WHEN rulename = '_RETURN' THEN pg_describe_object('pg_class'::regclass, ev_class, 0)
+        ELSE pg_describe_object(classid, objid, objsubid) END, tbl, col), 'Drop such objects, and make them again after the swap.'
+    FROM moved JOIN pg_depend ON refclassid = 'pg_class'::regclass AND refobjid = tbl AND refobjsubid = number
+    LEFT JOIN pg_rewrite w ON classid = 'pg_rewrite'::regclass AND w.oid = objid
+    WHERE classid NOT IN ('pg_constraint'::regclass, 'pg_statistic_ext'::regclass)
+        -- On PostgreSQL 14, a generated column is there as a column.
+        AND NOT (classid = 'pg_class'::regclass AND objsubid = 0 AND EXISTS (SELECT FROM pg_class c WHERE c.oid = objid AND relkind IN ('i', 'S')))
+        AND NOT (classid = 'pg_attrdef'::regclass AND EXISTS (SELECT FROM pg_attrdef d WHERE d.oid = objid AND adrelid = tbl AND adnum = number))
+    UNION ALL
+    -- An identity's sequence is made again.
+    SELECT format('%s depends on sequence %s', pg_describe_object(classid, objid, objsubid), refobjid::regclass),
+        'Drop such objects, and make them again after the swap.'
+    FROM moved JOIN pg_depend ON refclassid = 'pg_class'::regclass AND refobjid = moving.sequence_of(tbl, number) AND deptype = 'n'
+    UNION ALL
+    SELECT format('column %s.%I has rows of %s in it', attrelid::regclass, attname, tbl),
+        'Keep the values of such a column elsewhere, drop it, and make it again after the swap.'
+    FROM of_rows JOIN pg_depend ON refclassid = 'pg_type'::regclass AND refobjid = type AND classid = 'pg_class'::regclass
+    JOIN pg_class c ON c.oid = objid AND relkind IN ('r', 'p', 'm', 'f') JOIN pg_attribute ON attrelid = objid AND attnum = objsubid
+    UNION ALL
+    SELECT format('column %s.%I, which refers to it, is of type %s', conrelid::regclass, attname, format_type(atttypid, NULL)),
+        'Change such a column to bigint first.'
+    FROM moved JOIN pg_constraint ON contype = 'f' AND confrelid = tbl CROSS JOIN unnest(conkey, confkey) AS k (own, other)
+    JOIN pg_attribute ON attrelid = conrelid AND attnum = own
+    WHERE other = number AND atttypid NOT IN ('int2'::regtype, 'int4'::regtype) AND NOT EXISTS (
+        WITH RECURSIVE bases (type) AS (SELECT atttypid UNION ALL SELECT typbasetype FROM bases JOIN pg_type ON oid = type WHERE typtype = 'd')
+        SELECT FROM bases WHERE type IN ('int8'::regtype, 'numeric'::regtype))
 $$;
 
 -- Says so. Behind a lock, nothing comes to it.

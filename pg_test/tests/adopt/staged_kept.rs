@@ -142,7 +142,9 @@ fn the_first_step_says_what_cannot_be_kept() {
         &mut client,
         "CREATE TABLE v (id serial PRIMARY KEY); INSERT INTO v SELECT FROM generate_series(1, 9); CREATE VIEW w AS SELECT id FROM v",
     );
-    call(&mut client, "CALL moving.prepare('v', 'id')");
+    let error = refused(&mut client, "CALL moving.prepare('v', 'id')", "55000");
+    assert!(error.detail().is_some_and(|detail| detail.contains("view public.w")), "{error:?}");
+    call(&mut client, "DROP VIEW w; CALL moving.prepare('v', 'id'); CREATE VIEW w AS SELECT id FROM v");
     let error = client.batch_execute("CALL moving.backfill()").unwrap_err();
     assert!(error.as_db_error().unwrap().detail().unwrap().contains("view public.w"), "{error:?}");
     assert_eq!(value::<i64>(&mut client, "SELECT sum(next_block)::bigint FROM moving.columns"), 0);
@@ -394,4 +396,87 @@ fn subscribers_that_are_ready_go_on() {
         call(&mut client, "DROP SUBSCRIPTION s");
         assert!(!subscriber.log().contains("ERROR:"), "{}", subscriber.log());
     }
+}
+
+/// What refers to a column would stay with the old one, that nobody fills: of the key, and of what refers to it.
+#[test]
+fn what_would_stay_with_the_old_column_is_in_the_way() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    call(
+        &mut client,
+        &format!(
+            "CREATE TABLE t (id serial PRIMARY KEY, n integer); CREATE TABLE u (id integer REFERENCES t, n integer);
+             INSERT INTO t (n) VALUES (1); INSERT INTO u VALUES (1, 1); {TRIGGER}; CREATE DOMAIN small AS integer; CREATE DOMAIN smaller AS small"
+        ),
+    );
+    load_staged(&cluster);
+    for table in ["t", "u"] {
+        for (make, detail) in [
+            ("CREATE VIEW v AS SELECT id FROM %", "view public.v depends on column public.%.id"),
+            ("CREATE MATERIALIZED VIEW m AS SELECT n FROM % WHERE id > 0", "materialized view public.m depends on"),
+            ("ALTER TABLE % ADD g integer GENERATED ALWAYS AS (id * 2) STORED", "column g of table public.%"),
+            ("CREATE POLICY p ON % USING (id > 0)", "policy p on table public.%"),
+            (
+                "CREATE TRIGGER a BEFORE UPDATE OF id ON % FOR EACH ROW EXECUTE FUNCTION higher()",
+                "trigger a on table public.% depends on column public.%.id",
+            ),
+            (
+                "CREATE TRIGGER a AFTER INSERT ON % FOR EACH ROW WHEN (NEW.id > 7) EXECUTE FUNCTION higher()",
+                "trigger a on table public.% depends on column public.%.id",
+            ),
+            ("CREATE RULE r AS ON DELETE TO % DO ALSO INSERT INTO t (n) VALUES (OLD.id)", "rule r on table public.%"),
+            (
+                "CREATE FUNCTION f() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT max(id) FROM %; END",
+                "function public.f() depends on column public.%.id",
+            ),
+            ("CREATE TABLE kept (row_of %)", "column public.kept.row_of has rows of public.% in it"),
+            (
+                "CREATE DOMAIN d AS %[]; CREATE TABLE kept (row_of d)",
+                "column public.kept.row_of has rows of public.% in it",
+            ),
+        ] {
+            let prepare = format!("prepare('{table}', 'id')");
+            in_the_way(&mut client, &make.replace('%', table), &prepare, &detail.replace('%', table), "after the swap");
+        }
+        if value::<i32>(&mut client, "SELECT current_setting('server_version_num')::integer") >= 150_000 {
+            for published in ["% WHERE (id > 0)", "% (id)"] {
+                let make = format!("CREATE PUBLICATION p FOR TABLE {}", published.replace('%', table));
+                let prepare = format!("prepare('{table}', 'id', subscribers_are_ready => true)");
+                in_the_way(
+                    &mut client,
+                    &make,
+                    &prepare,
+                    &format!("publication of table public.{table} in"),
+                    "after the swap",
+                );
+            }
+        }
+    }
+    in_the_way(
+        &mut client,
+        "CREATE TABLE w (id smaller REFERENCES t)",
+        "prepare('t', 'id')",
+        "column public.w.id, which refers to it, is of type public.smaller",
+        "bigint",
+    );
+    in_the_way(
+        &mut client,
+        "ALTER TABLE t ALTER id DROP DEFAULT, ALTER id ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME s); CREATE TABLE w (n integer DEFAULT nextval('s'))",
+        "prepare('t', 'id')",
+        "default value for column n of table public.w depends on sequence public.s",
+        "after the swap",
+    );
+    call(&mut client, "CREATE DOMAIN big AS bigint; CREATE TABLE w (id big REFERENCES t)");
+    steps(&cluster, &mut client, &["prepare('u', 'id')", "prepare('t', 'id')"]);
+    call(&mut client, "CREATE VIEW v AS SELECT id FROM u");
+    refused_in_procedure(&mut client, "CALL moving.backfill()", "55000");
+    call(&mut client, "DROP VIEW v");
+    steps(&cluster, &mut client, &["backfill()", "indexes", "check()"]);
+    // Behind the locks.
+    call(&mut client, "ALTER TABLE u ADD g integer GENERATED ALWAYS AS (id * 2) STORED");
+    let error = refused(&mut client, "CALL moving.swap('t', 'id')", "P0001");
+    assert!(error.detail().is_some_and(|detail| detail.contains("column g of table public.u")), "{error:?}");
+    call(&mut client, "ALTER TABLE u DROP g");
+    steps(&cluster, &mut client, &["swap('t', 'id')", "validate()", "finish()", "remove()"]);
 }

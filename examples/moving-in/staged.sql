@@ -135,6 +135,12 @@ BEGIN
     END LOOP;
 END $$;
 
+-- The indexes with a column.
+CREATE FUNCTION moving.indexes_of(tbl regclass, number smallint) RETURNS SETOF regclass LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    SELECT indexrelid::regclass FROM pg_index WHERE indrelid = tbl AND (number = ANY (indkey) OR EXISTS (SELECT FROM pg_depend
+        WHERE classid = 'pg_class'::regclass AND objid = indexrelid AND refclassid = 'pg_class'::regclass AND refobjid = tbl
+            AND refobjsubid = number)) $$;
+
 -- The sequence of a column's identity.
 CREATE FUNCTION moving.sequence_of(tbl regclass, number smallint) RETURNS regclass LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
     SELECT objid::regclass FROM pg_depend WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass
@@ -206,6 +212,18 @@ CREATE FUNCTION moving.hindrances(tbl regclass, col name, subscribers_are_ready 
     WHERE other = number AND atttypid NOT IN ('int2'::regtype, 'int4'::regtype) AND NOT EXISTS (
         WITH RECURSIVE bases (type) AS (SELECT atttypid UNION ALL SELECT typbasetype FROM bases JOIN pg_type ON oid = type WHERE typtype = 'd')
         SELECT FROM bases WHERE type IN ('int8'::regtype, 'numeric'::regtype))
+    UNION ALL
+    SELECT format('foreign key %I of %s, which is partitioned, cannot be made again without a look at all rows', conname, conrelid::regclass),
+        'Drop such a foreign key, and make it again after the swap.'
+    FROM moved JOIN pg_constraint ON contype = 'f' AND conparentid = 0 JOIN pg_class c ON c.oid = conrelid AND relkind = 'p'
+    WHERE confrelid = tbl AND number = ANY (confkey) OR conindid IN (SELECT moving.indexes_of(tbl, number))
+    UNION ALL
+    SELECT format('column %s.%I, which refers to it, is in a partition or an inheritance tree', conrelid::regclass, attname),
+        'Change such a column to bigint first.'
+    FROM moved JOIN pg_constraint ON contype = 'f' AND confrelid = tbl CROSS JOIN unnest(conkey, confkey) AS k (own, other)
+    JOIN pg_attribute ON attrelid = conrelid AND attnum = own
+    WHERE other = number AND atttypid IN ('int2'::regtype, 'int4'::regtype)
+        AND EXISTS (SELECT FROM pg_inherits WHERE conrelid IN (inhrelid, inhparent))
 $$;
 
 -- Says so. Behind a lock, nothing comes to it.
@@ -397,10 +415,8 @@ END $$;
 
 -- The indexes with columns that are moved.
 CREATE FUNCTION moving.indexes() RETURNS SETOF regclass LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
-    SELECT DISTINCT indexrelid::regclass FROM moving.columns m JOIN pg_attribute a ON attrelid = tbl AND attname = col
-    JOIN pg_index ON indrelid = tbl AND (attnum = ANY (indkey) OR EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass
-        AND objid = indexrelid AND refclassid = 'pg_class'::regclass AND refobjid = tbl AND refobjsubid = attnum))
-    WHERE NOT is_swapped AND attname = col $$;
+    SELECT DISTINCT i FROM moving.columns m JOIN pg_attribute ON attrelid = tbl AND attname = col, LATERAL moving.indexes_of(tbl, attnum) i
+    WHERE NOT is_swapped $$;
 
 -- Proves that the columns are equal, by constraints that the swap uses.
 CREATE PROCEDURE moving.check() LANGUAGE plpgsql AS $$
@@ -516,12 +532,13 @@ BEGIN
     INSERT INTO moving.constraints
     SELECT conrelid, conname, regexp_replace(pg_get_constraintdef(k.oid), ' NOT VALID$', ''), convalidated,
         obj_description(k.oid, 'pg_constraint')
-    FROM pg_constraint k WHERE contype IN ('f', 'c') AND EXISTS (
+    -- Those of partitions go with their parents.
+    FROM pg_constraint k WHERE conparentid = 0 AND (contype IN ('f', 'c') AND EXISTS (
         SELECT FROM moving.columns m JOIN pg_attribute ON attrelid = m.tbl AND attname = m.col
         WHERE NOT is_swapped
             AND (conrelid = m.tbl AND attnum = ANY (conkey) OR confrelid = m.tbl AND attnum = ANY (confkey)))
         -- Those that depend on an index for columns that they do not refer to.
-        OR contype = 'f' AND conindid IN (SELECT moving.indexes());
+        OR contype = 'f' AND conindid IN (SELECT moving.indexes()));
     FOR i IN SELECT * FROM moving.constraints LOOP
         EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', i.tbl, i.name);
     END LOOP;

@@ -480,3 +480,64 @@ fn what_would_stay_with_the_old_column_is_in_the_way() {
     call(&mut client, "ALTER TABLE u DROP g");
     steps(&cluster, &mut client, &["swap('t', 'id')", "validate()", "finish()", "remove()"]);
 }
+
+/// A partitioned table that refers to the key is said first; one that is referred to stays so.
+#[test]
+fn foreign_keys_of_partitioned_tables() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    call(
+        &mut client,
+        "CREATE TABLE t (id serial PRIMARY KEY, n integer, UNIQUE (n) INCLUDE (id)); INSERT INTO t (n) VALUES (1);
+         CREATE TABLE parts (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+         CREATE TABLE part PARTITION OF parts FOR VALUES FROM (0) TO (10); INSERT INTO parts VALUES (1)",
+    );
+    load_staged(&cluster);
+    let partitioned = "PARTITION BY RANGE (k); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)";
+    for columns in [
+        "k bigint, t_id bigint REFERENCES t",
+        "k integer, t_id integer REFERENCES t",
+        "k integer, t_n integer REFERENCES t (n)",
+    ] {
+        in_the_way(
+            &mut client,
+            &format!("CREATE TABLE p ({columns}) {partitioned}"),
+            "prepare('t', 'id')",
+            "public.p, which is partitioned",
+            "Drop",
+        );
+    }
+    in_the_way(
+        &mut client,
+        &format!(
+            "CREATE TABLE p (k integer, t_id integer) {partitioned}; ALTER TABLE p1 ADD FOREIGN KEY (t_id) REFERENCES t"
+        ),
+        "prepare('t', 'id')",
+        "column public.p1.t_id, which refers to it, is in a partition or an inheritance tree",
+        "bigint",
+    );
+    call(
+        &mut client,
+        "CREATE TABLE u (id serial PRIMARY KEY, part_id integer REFERENCES parts); INSERT INTO u (part_id) VALUES (1)",
+    );
+    let before = schema(&cluster, "postgres");
+    steps(
+        &cluster,
+        &mut client,
+        &[
+            "prepare('u', 'part_id')",
+            "prepare('u', 'id')",
+            "backfill()",
+            "indexes",
+            "check()",
+            "swap('u', 'id')",
+            "validate()",
+            "finish()",
+            "remove()",
+        ],
+    );
+    let (gone, new) = difference(&comparable(&before), &comparable(&schema(&cluster, "postgres")));
+    let of_column = |line: &String| line.starts_with("id bigint") || line.contains("DEFAULT");
+    assert!(gone.iter().chain(&new).all(of_column), "{gone:#?} {new:#?}");
+    refused(&mut client, "INSERT INTO u (part_id) VALUES (2)", "23503");
+}

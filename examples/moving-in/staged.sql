@@ -224,6 +224,11 @@ CREATE FUNCTION moving.hindrances(tbl regclass, col name, subscribers_are_ready 
     JOIN pg_attribute ON attrelid = conrelid AND attnum = own
     WHERE other = number AND atttypid IN ('int2'::regtype, 'int4'::regtype)
         AND EXISTS (SELECT FROM pg_inherits WHERE conrelid IN (inhrelid, inhparent))
+    UNION ALL
+    SELECT format('%s has a security label of %s', pg_describe_object(classoid, objoid, objsubid), provider),
+        'Take such a label away, and give it again after the swap.'
+    FROM moved JOIN pg_seclabel ON classoid = 'pg_class'::regclass
+        AND (objoid = tbl AND objsubid = number OR objoid = moving.sequence_of(tbl, number))
 $$;
 
 -- Says so. Behind a lock, nothing comes to it.

@@ -541,3 +541,24 @@ fn foreign_keys_of_partitioned_tables() {
     assert!(gone.iter().chain(&new).all(of_column), "{gone:#?} {new:#?}");
     refused(&mut client, "INSERT INTO u (part_id) VALUES (2)", "23503");
 }
+
+/// A label of a column belongs to a module that this cannot ask.
+#[test]
+fn security_labels_are_in_the_way() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    call(&mut client, "CREATE TABLE t (id serial PRIMARY KEY, n integer); SET allow_system_table_mods = on");
+    load_staged(&cluster);
+    // As SECURITY LABEL does, for which no module is installed.
+    let label = "INSERT INTO pg_seclabel SELECT 't'::regclass, 'pg_class'::regclass, %, 'a module', 'secret'";
+    in_the_way(
+        &mut client,
+        &label.replace('%', "1"),
+        "prepare('t', 'id')",
+        "column id of table public.t has a security label of a module",
+        "after the swap",
+    );
+    call(&mut client, &label.replace('%', "0"));
+    call(&mut client, &label.replace('%', "2"));
+    call(&mut client, "CALL moving.prepare('t', 'id')");
+}

@@ -125,6 +125,10 @@ BEGIN
     END IF;
     SELECT string_agg(of::text, ', ' ORDER BY of::oid) INTO tables FROM (SELECT DISTINCT of FROM from_uuid.columns(tbl)) t;
     IF tables IS NOT NULL THEN
+        -- While it waits, all others wait behind it: so not for long.
+        IF current_setting('lock_timeout') = '0' THEN
+            PERFORM set_config('lock_timeout', '5s', true);
+        END IF;
         EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', tables);
     END IF;
     -- Names are looked up again when the locks are granted.
@@ -135,14 +139,17 @@ BEGIN
     IF problems IS NOT NULL THEN
         RAISE EXCEPTION 'table % cannot get other keys yet', tbl USING DETAIL = problems;
     END IF;
-    SELECT col, format_type(atttypid, atttypmod) AS type, pg_get_expr(adbin, adrelid) AS "default" INTO key
+    SELECT col, format_type(atttypid, atttypmod) || coalesce(collate_as, '') AS type, coalesce(collate_as, '') AS collate_as,
+        pg_get_expr(adbin, adrelid) AS "default" INTO key
     FROM from_uuid.columns(tbl) JOIN pg_attribute ON attrelid = of AND attnum = number
+    LEFT JOIN LATERAL (SELECT format(' COLLATE %I.%I', nspname, collname) AS collate_as
+        FROM pg_collation c JOIN pg_namespace n ON n.oid = collnamespace WHERE c.oid = attcollation) written ON true
     LEFT JOIN pg_attrdef ON adrelid = of AND adnum = number WHERE of = tbl AND number =
         (SELECT conkey[1] FROM pg_constraint WHERE conrelid = tbl AND contype = 'p');
 
     -- The foreign keys say which columns these are, and go first.
     CREATE TEMPORARY TABLE from_uuid_columns ON COMMIT DROP AS SELECT * FROM from_uuid.columns(tbl);
-    CREATE TEMPORARY TABLE from_uuid_ids (key text PRIMARY KEY, id bigint NOT NULL) ON COMMIT DROP;
+    EXECUTE format('CREATE TEMPORARY TABLE from_uuid_ids (key text%s PRIMARY KEY, id bigint NOT NULL) ON COMMIT DROP', key.collate_as);
     EXECUTE format('INSERT INTO from_uuid_ids SELECT key, %s FROM (SELECT %I::text AS key FROM %s ORDER BY %I) k',
         next, key.col, tbl, coalesce(order_by, key.col));
     ANALYZE from_uuid_ids;

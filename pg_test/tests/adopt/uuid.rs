@@ -5,6 +5,7 @@ use postgres::Client;
 use snowflake_test::check::refused;
 use snowflake_test::{Cluster, hostile, run, value};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 fn server(tables: &str) -> Cluster {
     let cluster = Cluster::options().start();
@@ -181,4 +182,40 @@ fn it_calls_no_function_of_others() {
     refused(&mut superuser, step, "P0001");
     call(&mut superuser, "ALTER FUNCTION _snowflake.snowflake_next() OWNER TO postgres");
     call(&mut superuser, step);
+}
+
+/// The old key compares as it did, also while rows get their new ones.
+#[test]
+fn the_collation_of_the_old_key_is_kept() {
+    let cluster = server(
+        "CREATE COLLATION \"any Case\" (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+         CREATE TABLE tags (name varchar(20) COLLATE \"any Case\" PRIMARY KEY, n integer);
+         CREATE TABLE tagged (tag varchar(20) COLLATE \"any Case\" REFERENCES tags);
+         INSERT INTO tags VALUES ('b'), ('a'), ('C'); INSERT INTO tagged VALUES ('A'), ('c')",
+    );
+    let mut client = cluster.client();
+    call(&mut client, "CALL from_uuid.move('tags', keep_as => 'tag_name')");
+    let kept = "SELECT format_type(atttypid, atttypmod) || ' ' || collname FROM pg_attribute JOIN pg_collation c ON c.oid = attcollation \
+                WHERE attrelid = 'tags'::regclass AND attname = 'tag_name'";
+    assert_eq!(value::<String>(&mut client, kept), "character varying(20) any Case");
+    refused(&mut client, "INSERT INTO tags (tag_name) VALUES ('B')", "23505");
+    let names = "SELECT string_agg(tag_name, '' ORDER BY tags.name) FROM tags JOIN tagged ON tag = tags.name";
+    assert_eq!(value::<String>(&mut client, names), "aC");
+}
+
+/// Whoever comes later waits behind it: so it does not wait for long.
+#[test]
+fn it_does_not_keep_others_waiting() {
+    let cluster = server(TABLES);
+    let (mut reader, mut client) = (cluster.client(), cluster.client());
+    call(&mut reader, "BEGIN; SELECT count(*) FROM notes");
+    let step = "CALL from_uuid.move('users', keep_as => 'uuid')";
+    call(&mut client, "SET statement_timeout = '1min'; SET lock_timeout = '100ms'");
+    refused(&mut client, step, "55P03");
+    call(&mut client, "RESET lock_timeout");
+    let begun = Instant::now();
+    refused(&mut client, step, "55P03");
+    assert!(begun.elapsed() > Duration::from_secs(4), "{:?}", begun.elapsed());
+    call(&mut reader, "COMMIT");
+    call(&mut client, step);
 }

@@ -64,7 +64,7 @@ BEGIN
     IF _snowflake.is_open(place, floor, "end", worker) THEN
         RETURN _snowflake.id(place, worker);
     END IF;
-    RETURN _snowflake.next_slowly(place, "end");
+    RETURN _snowflake.next_slowly(place, "end", worker);
 END $$
 --- snowflake_next_many
     LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE COST 20 ROWS 1000
@@ -91,7 +91,7 @@ BEGIN
         IF _snowflake.is_open(place, floor, "end", worker) THEN
             RETURN NEXT _snowflake.id(place, worker);
         ELSE
-            RETURN NEXT _snowflake.next_slowly(place, "end");
+            RETURN NEXT _snowflake.next_slowly(place, "end", worker);
         END IF;
     END LOOP;
 END $$

@@ -1,8 +1,10 @@
--- Columns that have the default snowflake_next(), of tables and their partitions.
-CREATE FUNCTION _snowflake.id_columns() RETURNS TABLE (relation oid, tbl text, col name, is_own boolean)
+-- Columns that have the default snowflake_next(), of tables and their partitions. A partition has code of all tables above it, in indexes.
+CREATE FUNCTION _snowflake.id_columns() RETURNS TABLE (relation oid, tbl text, col name, is_own boolean, is_hidden boolean)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
     AS $$
-    SELECT DISTINCT t.oid, format('%I.%I', n.nspname, t.relname), a.attname, pg_get_userbyid(t.relowner) = current_user
+    SELECT DISTINCT t.oid, format('%I.%I', n.nspname, t.relname), a.attname, NOT EXISTS (SELECT FROM pg_class AS c
+            WHERE c.oid IN (SELECT t.oid UNION SELECT relid FROM pg_partition_ancestors(t.oid)) AND pg_get_userbyid(c.relowner) <> current_user),
+        row_security_active(t.oid)
     FROM pg_proc AS p JOIN pg_depend AS d ON d.refclassid = 'pg_proc'::regclass AND d.refobjid = p.oid AND d.classid = 'pg_attrdef'::regclass
         JOIN pg_attrdef AS f ON f.oid = d.objid
         JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
@@ -16,8 +18,8 @@ CREATE FUNCTION _snowflake.id_columns() RETURNS TABLE (relation oid, tbl text, c
 $$;
 
 -- The highest ID of a worker in rows of the caller's tables, and where it is. Tables of other roles are named: whoever reads a table runs
--- code of its owner, as of indexes.
-CREATE FUNCTION _snowflake.highest_id(worker bigint, l bigint[], OUT id bigint, OUT tbl text, OUT others text)
+-- code of its owner, as of indexes. And so are those whose row security is for their owner, too.
+CREATE FUNCTION _snowflake.highest_id(worker bigint, l bigint[], OUT id bigint, OUT tbl text, OUT others text, OUT hidden text)
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET row_security = off
     AS $$
 DECLARE
@@ -27,6 +29,9 @@ BEGIN
     FOR c IN SELECT * FROM _snowflake.id_columns() LOOP
         IF NOT c.is_own THEN
             others := concat_ws(', ', others, c.tbl);
+            CONTINUE;
+        ELSIF c.is_hidden THEN
+            hidden := concat_ws(', ', hidden, c.tbl);
             CONTINUE;
         END IF;
         EXECUTE format('SELECT %1$I::bigint FROM ONLY %2$s WHERE %1$I >= 0 AND %1$I <= $1 AND %1$I::bigint & $2 = $3 ORDER BY %1$I DESC LIMIT 1',
@@ -39,6 +44,27 @@ BEGIN
     END LOOP;
 END $$;
 
+-- Whether the record was set back. It is read under the lock, as the mark may be just written; the lock ends with the subtransaction.
+CREATE FUNCTION _snowflake.is_set_back() RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    mark record;
+    lowest bigint;
+BEGIN
+    BEGIN
+        PERFORM pg_advisory_xact_lock(1936617062, 1);
+        mark := _snowflake.read_mark();
+        lowest := coalesce(pg_sequence_last_value('_snowflake.base'), 0) + coalesce(pg_sequence_last_value('_snowflake.number'), 0) + 1;
+        RAISE SQLSTATE 'SNOWF';
+    EXCEPTION
+        WHEN SQLSTATE 'SNOWF' THEN
+            NULL;
+    END;
+    RETURN coalesce(mark.is_set_back OR lowest < mark.reached, false);
+END $$;
+REVOKE ALL ON FUNCTION _snowflake.is_set_back() FROM PUBLIC;
+
 -- Where the record was set back, waits until the rows can be seen of all transactions that were open: those that drew a number, and those
 -- that write rows with IDs that were drawn before them. Sessions that wait for the lock of ticks may be among these, so this comes before
 -- that lock is taken. Says whether the record was set back.
@@ -46,14 +72,12 @@ CREATE FUNCTION _snowflake.wait_for_rows() RETURNS boolean
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    mark record := _snowflake.read_mark();
     relations CONSTANT oid[] := (SELECT array_agg(relation) FROM _snowflake.id_columns()) || '_snowflake.number'::regclass::oid;
     were_open text[];
     are_open text[];
     they text;
 BEGIN
-    IF NOT coalesce(mark.is_set_back OR coalesce(pg_sequence_last_value('_snowflake.base'), 0)
-            + coalesce(pg_sequence_last_value('_snowflake.number'), 0) + 1 < mark.reached, false) THEN
+    IF NOT _snowflake.is_set_back() THEN
         RETURN false;
     ELSIF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
         RAISE active_sql_transaction USING MESSAGE = 'after the record was set back, a READ COMMITTED transaction is needed',
@@ -61,12 +85,8 @@ BEGIN
             HINT = 'Begin the transaction with BEGIN ISOLATION LEVEL READ COMMITTED;';
     END IF;
     FOR i IN 1..100 LOOP
-        SELECT array_agg(DISTINCT h.virtualtransaction), string_agg(DISTINCT coalesce('process ' || h.pid, 'prepared: ' || p.gid), ', ')
-            INTO are_open, they
-            FROM pg_locks AS h
-                LEFT JOIN pg_locks AS x ON h.pid IS NULL AND x.pid IS NULL AND x.locktype = 'transactionid'
-                    AND x.virtualtransaction = h.virtualtransaction
-                LEFT JOIN pg_prepared_xacts AS p ON p.transaction = x.transactionid
+        SELECT array_agg(DISTINCT h.virtualtransaction), string_agg(DISTINCT _snowflake.holder(h.pid, h.virtualtransaction), ', ')
+            INTO are_open, they FROM pg_locks AS h
             WHERE h.locktype = 'relation' AND h.database = _snowflake.home() AND h.relation = ANY (relations)
                 AND h.mode = 'RowExclusiveLock' AND h.granted AND h.pid IS DISTINCT FROM pg_backend_pid()
                 AND (were_open IS NULL OR h.pid IS NULL OR h.virtualtransaction = ANY (were_open));
@@ -177,6 +197,10 @@ BEGIN
                 _snowflake.duration(((lowest >> wanted[12]::integer) - (floor >> wanted[12]::integer)) * wanted[1])),
             DETAIL = format('It is %s. New IDs would be above it, and IDs are at most 600 s ahead.', highest.id),
             HINT = 'If the clock is wrong, set it right. If this database did not make that number, give it another worker ID.';
+    ELSIF highest.hidden IS NOT NULL AND is_set_back THEN
+        RAISE insufficient_privilege USING MESSAGE = 'rows of tables are hidden that may have IDs above the record',
+            DETAIL = format('The row security of these is for their owner, too: %s.', highest.hidden),
+            HINT = 'In one transaction, ALTER TABLE ... NO FORCE ROW LEVEL SECURITY, call this again, and force it again.';
     ELSIF highest.others IS NOT NULL AND is_set_back THEN
         RAISE WARNING USING MESSAGE = 'tables of other roles were not looked at for IDs above the record',
             DETAIL = format('They are %s. Reading them would run code of theirs.', highest.others),

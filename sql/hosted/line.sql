@@ -87,7 +87,8 @@ CREATE FUNCTION _snowflake.is_open(place bigint, floor bigint, "end" bigint, wor
         AND place <= floor + least(_snowflake.burst(_snowflake.layout()), (_snowflake.layout())[11]) AND worker >> 31 = _snowflake.home();
 
 -- The mark: a position that was reached, NULL where none is on record; whether somebody else wrote it; and whether it is as a crash leaves
--- it, or pg_upgrade: a dump of that would be taken for a crash when it is restored.
+-- it, or pg_upgrade: a dump of that would be taken for a crash when it is restored. Without the lock, these two may be neither of before nor
+-- of after another session's writing: SELECT copies a sequence's row without one.
 CREATE FUNCTION _snowflake.read_mark(OUT reached bigint, OUT is_set_back boolean, OUT is_bare boolean)
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
     AS $$
@@ -218,6 +219,7 @@ DECLARE
     reserved bigint;
     "end" bigint;
     covered bigint;
+    base bigint;
     number bigint;
     lowest bigint;
     floor bigint;
@@ -233,9 +235,10 @@ BEGIN
             "end" := coalesce(pg_sequence_last_value('_snowflake.end'), 0);
             covered := _snowflake.end_of(reserved, l);
             number := coalesce(pg_sequence_last_value('_snowflake.number'), 0);
-            lowest := coalesce(pg_sequence_last_value('_snowflake.base'), 0) + number + 1;
+            base := pg_sequence_last_value('_snowflake.base');
+            lowest := coalesce(base, 0) + number + 1;
             mark := _snowflake.read_mark();
-            IF mark.is_set_back OR lowest < mark.reached THEN
+            IF base IS NULL OR mark.is_set_back OR lowest < mark.reached THEN
                 PERFORM _snowflake.refuse_set_back(lowest, mark.reached, l);
             END IF;
             floor := _snowflake.clock(l);
@@ -273,17 +276,41 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION _snowflake.open(bigint, bigint[]) FROM PUBLIC;
 
--- An ID, in all but the ordinary case: that of a position which was drawn, with the end that was read then, or of another one.
-CREATE FUNCTION _snowflake.next_slowly(place bigint, "end" bigint) RETURNS bigint
+-- Who holds a lock, as messages write it. A prepared transaction has no process, and in pg_locks, a number of its own.
+CREATE FUNCTION _snowflake.holder(process integer, transaction text) RETURNS text
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN CASE WHEN process IS NULL THEN (SELECT format('prepared transaction %L', p.gid) FROM pg_locks AS x
+        JOIN pg_prepared_xacts AS p ON p.transaction = x.transactionid WHERE x.pid IS NULL AND x.locktype = 'transactionid'
+        AND x.virtualtransaction = holder.transaction LIMIT 1) ELSE format('process %s', process) END;
+END $$;
+
+-- Ends the call if this is not the number that the database was given.
+CREATE FUNCTION _snowflake.check_worker(worker bigint) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF worker >> 31 IS DISTINCT FROM _snowflake.home() THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = 'this database has no worker ID',
+            DETAIL = CASE WHEN worker > 0 THEN 'It is a copy of a database that has one. '
+                'Two databases with the same number would make the same IDs.' ELSE
+                'Every database that makes IDs needs a worker ID different from all others''.' END,
+            HINT = 'As the owner of the extension''s functions: SELECT snowflake_configure(1);';
+    END IF;
+END $$;
+
+-- An ID, in all but the ordinary case: that of a position which was drawn, with the end and the worker that were read then, or of another
+-- one.
+CREATE FUNCTION _snowflake.next_slowly(place bigint, "end" bigint, worker bigint) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     l bigint[];
     r record;
-    base bigint;
+    base bigint := 0;
     number bigint;
     floor bigint;
-    worker bigint;
     mark record;
     is_opened boolean := false;
     tries integer := 0;
@@ -297,31 +324,24 @@ BEGIN
             DISCARD PLANS;
             CONTINUE;
         END IF;
-        worker := pg_sequence_last_value('_snowflake.worker');
-        IF worker >> 31 IS DISTINCT FROM _snowflake.home() THEN
-            RAISE object_not_in_prerequisite_state USING MESSAGE = 'this database has no worker ID',
-                DETAIL = CASE WHEN worker > 0 THEN 'It is a copy of a database that has one. '
-                    'Two databases with the same number would make the same IDs.' ELSE
-                    'Every database that makes IDs needs a worker ID different from all others''.' END,
-                HINT = 'As the owner of the extension''s functions: SELECT snowflake_configure(1);';
-        END IF;
         -- A position that is drawn after the mark was read is not below it.
         mark := _snowflake.read_mark();
         IF place IS NULL OR place < mark.reached THEN
             base := pg_sequence_last_value('_snowflake.base');
             number := nextval('_snowflake.number');
             "end" := pg_sequence_last_value('_snowflake.end');
+            worker := pg_sequence_last_value('_snowflake.worker');
             place := _snowflake.place(base, number, pg_sequence_last_value('_snowflake.base'));
-            CONTINUE WHEN place IS NULL;
         END IF;
-        IF mark.is_set_back OR place < mark.reached THEN
-            PERFORM _snowflake.refuse_set_back(place, mark.reached, l);
-        END IF;
+        PERFORM _snowflake.check_worker(worker);
+        -- Without a base, as ALTER SEQUENCE ... RESTART leaves it, there is no position. open() says so.
+        CONTINUE WHEN place IS NULL AND base IS NOT NULL;
         -- What this session has just opened is near enough: a slow one would find the clock beyond it each time.
         IF NOT is_opened THEN
             floor := _snowflake.clock(l);
         END IF;
-        IF place >= floor AND place < "end" AND NOT mark.is_bare THEN
+        -- Another session may be writing the mark: whether it was set back, open() sees, which has the lock for that.
+        IF place >= floor AND place >= coalesce(mark.reached, place) AND place < "end" AND NOT (mark.is_bare OR mark.is_set_back) THEN
             IF place > floor + _snowflake.burst(l) THEN
                 PERFORM _snowflake.wait_for(place, l);
             END IF;
@@ -339,21 +359,22 @@ BEGIN
             -- The clock may have been set forward: 1,000 tries take half a second at least.
             IF tries > 1000 AND clock_timestamp() - since > interval '5 s' THEN
                 RAISE lock_not_available USING MESSAGE = 'the lock that opens ticks is not released',
-                    DETAIL = format('It is the advisory lock (1936617062, 1), of process %s.', (SELECT string_agg(pid::text, ', ')
-                        FROM pg_locks WHERE locktype = 'advisory' AND (classid, objid, objsubid) = (1936617062, 1, 2)
-                            AND database = _snowflake.home() AND granted)),
-                    HINT = 'End that session: the extension itself never holds the lock for longer than a moment.';
+                    DETAIL = format('It is the advisory lock (1936617062, 1), of %s.', (SELECT string_agg(_snowflake.holder(pid,
+                        virtualtransaction), ', ') FROM pg_locks WHERE locktype = 'advisory' AND database = _snowflake.home() AND granted
+                            AND (classid, objid, objsubid) = (1936617062, 1, 2))),
+                    HINT = 'End that session, or end the prepared transaction by COMMIT PREPARED or ROLLBACK PREPARED: the extension itself '
+                        'holds the lock for a moment only, but for snowflake_configure(), until its transaction ends.';
             END IF;
         END IF;
     END LOOP;
 END $$;
-REVOKE ALL ON FUNCTION _snowflake.next_slowly(bigint, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION _snowflake.next_slowly(bigint, bigint, bigint) FROM PUBLIC;
 
 -- For calls of 0.2.0 that are under way when the file is run.
 CREATE FUNCTION _snowflake.next_slowly(place bigint) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
-    RETURN _snowflake.next_slowly(NULL, NULL);
+    RETURN _snowflake.next_slowly(NULL, NULL, NULL);
 END $$;
 REVOKE ALL ON FUNCTION _snowflake.next_slowly(bigint) FROM PUBLIC;

@@ -120,3 +120,36 @@ fn a_configuration_that_fails_changes_nothing() {
         assert_eq!((on_record(&mut client), value::<String>(&mut client, numbers)), before);
     }
 }
+
+/// A session stands still just before or after a step of the generator, while the database gets another number. Once that is done, no ID
+/// has the old one.
+#[test]
+fn a_worker_that_changes_while_a_session_draws() {
+    const PAUSE: &str = " PERFORM public.paused();";
+    for (before, after, clock) in [
+        ("IF place IS NULL OR place < mark.reached THEN", "base := pg_sequence_last_value('_snowflake.base');", "+5s"),
+        // The position that was drawn before is ahead of the clock, and so is looked at first.
+        ("LOOP", "l := _snowflake.layout();", "-5s"),
+    ] {
+        let cluster = hosted::server();
+        let mut client = owner(&cluster);
+        let paused = "CREATE FUNCTION public.paused() RETURNS void LANGUAGE plpgsql AS \
+                      'BEGIN PERFORM pg_advisory_lock_shared(7); PERFORM pg_advisory_unlock_shared(7); END'";
+        client.batch_execute(paused).unwrap();
+        let step = hosted::script().split(before).find(|rest| rest.trim_start().starts_with(after)).unwrap();
+        let script = hosted::script().replacen(&format!("{before}{step}"), &format!("{before}{PAUSE}{step}"), 1);
+        client.batch_execute(&script).unwrap();
+        let mut other = owner(&cluster);
+        next(&mut other);
+        cluster.step_clock(clock);
+        client.batch_execute("SELECT pg_advisory_lock(7)").unwrap();
+        let id = thread::scope(|scope| {
+            let drawing = scope.spawn(|| next(&mut other));
+            somebody_waits(&cluster);
+            client.batch_execute("SELECT snowflake_configure(2); SELECT pg_advisory_unlock(7)").unwrap();
+            drawing.join().unwrap()
+        });
+        assert_eq!(value::<i32>(&mut client, &format!("SELECT snowflake_worker({id})")), 2, "{after}");
+        assert!(next(&mut owner(&cluster)) > id);
+    }
+}

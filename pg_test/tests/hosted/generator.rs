@@ -544,6 +544,20 @@ fn a_lock_that_somebody_else_holds_is_an_error_that_names_him() {
     nothing_is_locked(&cluster);
 }
 
+/// It has no process.
+#[test]
+fn a_prepared_transaction_that_holds_the_lock_is_named() {
+    let cluster = server_of(hosted::options().set("max_prepared_transactions = 2"), "default");
+    let mut owner = cluster.client_of("owner", DATABASE);
+    owner.batch_execute("BEGIN; SELECT snowflake_configure(2); PREPARE TRANSACTION 'kept'").unwrap();
+    let error = refused(&mut client(&cluster), "SELECT snowflake_next()", "55P03");
+    let detail = "It is the advisory lock (1936617062, 1), of prepared transaction 'kept'.";
+    assert_eq!(error.detail(), Some(detail), "{error:?}");
+    assert!(error.hint().unwrap().contains("COMMIT PREPARED"), "{error:?}");
+    owner.batch_execute("COMMIT PREPARED 'kept'").unwrap();
+    nothing_is_locked(&cluster);
+}
+
 #[test]
 fn a_record_that_is_replaced_in_a_session() {
     let cluster = server();

@@ -18,7 +18,7 @@ fn everybody_makes_ids_and_nobody_else_changes_how() {
         "SELECT snowflake_configure(2)",
         "SELECT snowflake_status()",
         "SELECT _snowflake.open(0, _snowflake.layout())",
-        "SELECT _snowflake.next_slowly(1, 2)",
+        "SELECT _snowflake.next_slowly(1, 2, 3)",
         "SELECT setval('_snowflake.worker', 5)",
         "SELECT setval('_snowflake.base', 0)",
         "SELECT setval('_snowflake.end', 0)",

@@ -49,7 +49,7 @@ const FORBIDDEN: [&str; 6] = [
     "SELECT setval('_snowflake.layout', 5)",
     "CREATE FUNCTION _snowflake.trap() RETURNS bigint LANGUAGE sql RETURN 1",
     "SELECT _snowflake.open(0, _snowflake.layout())",
-    "SELECT _snowflake.next_slowly(1, 2)",
+    "SELECT _snowflake.next_slowly(1, 2, 3)",
 ];
 
 #[test]

@@ -304,7 +304,7 @@ fn prepared_transactions_are_named() {
         }
         cluster.step_clock("-20s");
         let error = refused(&mut owner(&cluster), "SELECT snowflake_configure(1)", "55P03");
-        assert!(error.detail().unwrap().contains("prepared: kept"), "{error:?}");
+        assert!(error.detail().unwrap().contains("prepared transaction 'kept'"), "{error:?}");
     }
     owner(&cluster).batch_execute("COMMIT PREPARED 'kept'").unwrap();
     owner(&cluster).batch_execute("SELECT snowflake_configure(1)").unwrap();
@@ -391,4 +391,92 @@ fn rows_far_ahead_of_the_clock() {
     client.batch_execute("SELECT snowflake_configure(1)").unwrap();
     let above: bool = value(&mut client, "SELECT snowflake_next() > min(id) FROM parts");
     assert!(above);
+}
+
+/// `ALTER SEQUENCE ... RESTART` leaves a sequence without a last value. That of the mark is not noticed, and that of the worker is said.
+#[test]
+fn sequences_that_are_restarted() {
+    let cluster = with_table();
+    let mut open = owner(&cluster);
+    open.batch_execute("SET statement_timeout = '20s'").unwrap();
+    for (number, sequences) in
+        [["base", "base"], ["number", "number"], ["base", "end"], ["base", "mark"]].iter().enumerate()
+    {
+        next(&mut open);
+        cluster.step_clock(&format!("-{}s", 10 * number));
+        for sequence in sequences {
+            owner(&cluster).batch_execute(&format!("ALTER SEQUENCE _snowflake.\"{sequence}\" RESTART")).unwrap();
+        }
+        is_noticed(&cluster, &mut open);
+    }
+    owner(&cluster).batch_execute("ALTER SEQUENCE _snowflake.worker RESTART").unwrap();
+    let error = refused(&mut open, "SELECT snowflake_next()", "55000");
+    assert_eq!(error.message(), "this database has no worker ID");
+}
+
+/// What is read of the mark while another session writes it may look as a dump leaves it.
+#[test]
+fn a_mark_that_is_just_written_was_not_set_back() {
+    let cluster = with_table();
+    let mut client = owner(&cluster);
+    let torn = "CREATE FUNCTION public.is_torn() RETURNS boolean LANGUAGE sql VOLATILE RETURN random() < 0.5 AND NOT EXISTS ( \
+                SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid())";
+    client.batch_execute(torn).unwrap();
+    let step = "is_set_back := m.is_called AND";
+    let script = hosted::script();
+    assert!(script.contains(step));
+    client.batch_execute(&script.replace(step, "is_set_back := public.is_torn() OR m.is_called AND")).unwrap();
+    let mut list = Vec::new();
+    for _ in 0..50 {
+        list.push(next(&mut client));
+        thread::sleep(millis(2));
+    }
+    check::rising(&list);
+    for _ in 0..10 {
+        client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT snowflake_configure(1); COMMIT").unwrap();
+    }
+    client.batch_execute("SELECT setval('_snowflake.base', 5)").unwrap();
+    is_noticed(&cluster, &mut owner(&cluster));
+}
+
+/// Row security can hide rows from the owner of a table. That matters where only the rows say how far the IDs have come.
+#[test]
+fn rows_that_are_hidden_from_their_owner() {
+    let cluster = with_table();
+    let mut client = owner(&cluster);
+    let hide = "ALTER TABLE stored ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY";
+    client.batch_execute(hide).unwrap();
+    client.batch_execute("SELECT snowflake_configure(1); SELECT setval('_snowflake.base', 5)").unwrap();
+    let error = refused(&mut client, "SELECT snowflake_configure(1)", "42501");
+    assert_eq!(error.message(), "rows of tables are hidden that may have IDs above the record");
+    assert!(error.detail().unwrap().contains("public.stored"), "{error:?}");
+    cluster.step_clock("-20s");
+    let show = "ALTER TABLE stored NO FORCE ROW LEVEL SECURITY";
+    client.batch_execute(&format!("BEGIN; {show}; SELECT snowflake_configure(1); {hide}; COMMIT")).unwrap();
+    client.batch_execute(show).unwrap();
+    assert!(next(&mut owner(&cluster)) > highest(&cluster));
+}
+
+/// A partition has indexes of the table that it is a partition of, with code of that table's owner.
+#[test]
+fn partitions_of_a_table_of_somebody_else_are_named() {
+    let cluster = with_table();
+    cluster.client().batch_execute("CREATE ROLE mallory LOGIN").unwrap();
+    owner(&cluster).batch_execute("CREATE SCHEMA evil; GRANT ALL ON SCHEMA evil TO mallory").unwrap();
+    cluster
+        .client_of("mallory", DATABASE)
+        .batch_execute(
+            "CREATE FUNCTION evil.trap(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN \
+                IF current_user <> 'mallory' THEN RAISE LOG 'sprung: as %', current_user; END IF; RETURN $1; END $$; \
+             CREATE TABLE evil.parts (id bigint DEFAULT snowflake_next()) PARTITION BY RANGE (id); \
+             CREATE TABLE evil.part PARTITION OF evil.parts DEFAULT; CREATE INDEX ON evil.parts (evil.trap(7)) WHERE evil.trap(1) > 0; \
+             INSERT INTO evil.parts DEFAULT VALUES",
+        )
+        .unwrap();
+    cluster.client_of("postgres", DATABASE).batch_execute("ALTER TABLE evil.part OWNER TO owner").unwrap();
+    let statements = "SELECT setval('_snowflake.base', 5); SELECT snowflake_configure(1)";
+    let said =
+        output(psql(&cluster, "owner", DATABASE).args(["--set=ON_ERROR_STOP=1", "--command", statements])).errors;
+    assert!(hostile::sprung(&cluster).is_empty(), "{:?}", hostile::sprung(&cluster));
+    assert!(said.contains("They are evil.part."), "{said}");
 }

@@ -292,7 +292,7 @@ fn a_partition_without_a_lower_bound_expires() {
         format!(
             "CREATE TABLE {table} (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
              CREATE TABLE {table}_old PARTITION OF {table} FOR VALUES FROM (MINVALUE) TO (snowflake_min_id(date_trunc('day', now()) {at}));
-             INSERT INTO {table} VALUES (-5), (7)"
+             INSERT INTO {table} SELECT snowflake_min_id(date_trunc('day', now()) {at}) - n FROM generate_series(1, 2) AS n"
         )
     };
     for (table, at, expected) in [("young", "- interval '89 days'", 2), ("old", "- interval '91 days'", 0)] {

@@ -138,3 +138,31 @@ fn the_script_has_no_characters_but_those_of_every_encoding() {
         owner.batch_execute("SELECT snowflake_configure(1); SELECT snowflake_next()").unwrap();
     }
 }
+
+/// Removing the file by docs/uninstalling.md: what uses it is in the way, and nothing of it stays.
+#[test]
+fn the_file_is_removed() {
+    let cluster = server();
+    let mut client = cluster.client_of("owner", DATABASE);
+    client
+        .batch_execute(
+            "CREATE TABLE events (id bigint DEFAULT snowflake_next(), at timestamptz GENERATED ALWAYS AS (snowflake_timestamp(id)) STORED)",
+        )
+        .unwrap();
+    let columns = "SELECT count(*) FROM pg_attribute WHERE attrelid = 'events'::regclass AND attname = 'at'";
+    let functions = "SELECT count(*) FROM pg_proc WHERE proname LIKE 'snowflake\\_%'";
+    client.batch_execute("BEGIN; DROP SCHEMA _snowflake CASCADE").unwrap();
+    assert_eq!(value::<i64>(&mut client, columns), 0);
+    assert!(value::<i64>(&mut client, functions) > 0);
+    client.batch_execute("ROLLBACK").unwrap();
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/uninstalling.md")).unwrap();
+    let steps = page.split("extension in SQL](hosted.md)").nth(1).and_then(|rest| rest.split("\n\n").nth(1)).unwrap();
+    check::refused(&mut client, steps, "2BP01");
+    let mine = "CREATE FUNCTION snowflake_of_mine() RETURNS integer LANGUAGE sql RETURN 1";
+    client.batch_execute(&format!("ALTER TABLE events DROP at, ALTER id DROP DEFAULT; {mine}")).unwrap();
+    client.batch_execute(steps).unwrap();
+    let left = "SELECT concat_ws(' ', (SELECT string_agg(proname, ' ') FROM pg_proc WHERE proname ~ 'snowflake'), \
+                (SELECT string_agg(typname, ' ') FROM pg_type WHERE typname ~ 'snowflake'), to_regnamespace('_snowflake'))";
+    assert_eq!(value::<String>(&mut client, left), "snowflake_of_mine");
+    run_script(&cluster, DATABASE);
+}

@@ -138,6 +138,63 @@ BEGIN
     RETURN depth = 0 AND source ~ '[^[:space:]]';
 END $$;
 
+-- The columns that hold the values of a key and are narrower than bigint: itself, and those that refer to it, also by way of others,
+-- partitions and tables that inherit. Of these, the one at the top is named.
+CREATE FUNCTION _snowflake.narrow_columns(tbl regclass, key smallint) RETURNS TABLE (relation oid, number smallint, whole text, type_name text)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+    WITH RECURSIVE reached (relation, number) AS (
+        SELECT tbl::oid, key
+        UNION
+        SELECT next.* FROM reached AS r, LATERAL (
+            SELECT f.conrelid, pair.here FROM pg_constraint AS f, unnest(f.conkey, f.confkey) AS pair (here, there)
+            WHERE f.contype = 'f' AND f.confrelid = r.relation AND pair.there = r.number
+            UNION ALL
+            SELECT i.inhrelid, heir.attnum FROM pg_attribute AS own JOIN pg_inherits AS i ON i.inhparent = own.attrelid
+                JOIN pg_attribute AS heir ON heir.attrelid = i.inhrelid AND heir.attname = own.attname
+            WHERE own.attrelid = r.relation AND own.attnum = r.number
+            UNION ALL
+            SELECT i.inhparent, parent.attnum FROM pg_attribute AS own JOIN pg_inherits AS i ON i.inhrelid = own.attrelid
+                JOIN pg_attribute AS parent ON parent.attrelid = i.inhparent AND parent.attname = own.attname
+            WHERE own.attrelid = r.relation AND own.attnum = r.number AND NOT parent.attisdropped
+        ) AS next
+    )
+    SELECT a.attrelid, a.attnum, format('%I.%I.%I', n.nspname, t.relname, a.attname), format_type(a.atttypid, NULL)
+    FROM reached AS r JOIN pg_attribute AS a ON a.attrelid = r.relation AND a.attnum = r.number JOIN pg_type AS y ON y.oid = a.atttypid
+        JOIN pg_class AS t ON t.oid = a.attrelid JOIN pg_namespace AS n ON n.oid = t.relnamespace
+    WHERE (a.attinhcount = 0 OR (a.attrelid, a.attnum) = (tbl, key)) AND 'bigint'::regtype NOT IN (y.oid, y.typbasetype)
+    $$;
+
+-- What PostgreSQL does not let a column change its type for, or be replaced; as sentences.
+CREATE FUNCTION _snowflake.in_the_way(tbl oid, number smallint, whole text) RETURNS SETOF text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+    SELECT DISTINCT format('%s depends on column %s', pg_describe_object(d.classid, d.objid, d.objsubid), whole)
+    FROM pg_depend AS d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = tbl AND d.refobjsubid = number AND d.classid IN
+        ('pg_rewrite'::regclass, 'pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_proc'::regclass, 'pg_publication_rel'::regclass)
+    UNION ALL
+    -- Up to PostgreSQL 14, it is the generated column itself that depends, and not its expression.
+    SELECT DISTINCT format('generated %s depends on column %s', pg_describe_object('pg_class'::regclass, g.attrelid, g.attnum), whole)
+    FROM pg_depend AS d LEFT JOIN pg_attrdef AS f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
+        JOIN pg_attribute AS g ON (g.attrelid, g.attnum) = (f.adrelid, f.adnum)
+            OR d.classid = 'pg_class'::regclass AND (g.attrelid, g.attnum) = (d.objid, d.objsubid)
+    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = tbl AND d.refobjsubid = number AND g.attgenerated <> ''
+    UNION ALL
+    SELECT format('%s is partitioned by column %s', pg_describe_object('pg_class'::regclass, tbl, 0), whole)
+    FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = tbl AND d.objsubid = number
+        AND d.refclassid = 'pg_class'::regclass AND d.refobjid = tbl AND d.refobjsubid = 0 AND d.deptype = 'i'
+    UNION ALL
+    SELECT format('%s is of the type %s', pg_describe_object('pg_class'::regclass, t.oid, 0), format_type(t.reloftype, NULL))
+    FROM pg_class AS t WHERE t.oid = tbl AND t.reloftype <> 0
+    UNION ALL
+    SELECT format('%s has rows of %s as its type', pg_describe_object(d.classid, d.objid, d.objsubid),
+        pg_describe_object('pg_class'::regclass, tbl, 0))
+    FROM pg_class AS t JOIN pg_type AS y ON y.oid = t.reltype JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass
+        AND d.refobjid IN (y.oid, y.typarray)
+    WHERE t.oid = tbl AND d.classid = 'pg_class'::regclass AND d.objsubid > 0
+    ORDER BY 1
+    $$;
+
 -- What snowflake_adopt() does: obstacles, statements in their order, notes.
 CREATE FUNCTION _snowflake.adopt_steps(k record) RETURNS TABLE (kind text, statement text, locks text, note text)
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
@@ -152,24 +209,15 @@ DECLARE
     p record;
 BEGIN
     kind := 'obstacle';
-    IF NOT k.is_bigint THEN
-        note := format('column %s is %s, and the extension in SQL gives IDs to bigint columns only', k.whole, k.type_name);
+    FOR c IN SELECT n.*, (n.relation, n.number) = (k.tbl, k.attnum) AS is_key
+        FROM _snowflake.narrow_columns(k.tbl, k.attnum) AS n ORDER BY is_key DESC, n.whole LOOP
+        note := CASE WHEN c.is_key THEN format('column %s is %s, and the extension in SQL gives IDs to bigint columns only', c.whole, c.type_name)
+            ELSE format('column %s, which refers to it, is %s, and is to be bigint first', c.whole, c.type_name) END;
         RETURN NEXT;
         -- What stages would have to drop.
-        FOR note IN SELECT DISTINCT format('%s depends on column %s', pg_describe_object(d.classid, d.objid, d.objsubid), k.whole)
-            FROM pg_depend AS d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = k.tbl AND d.refobjsubid = k.attnum AND d.deptype = 'n'
-                AND d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_proc'::regclass) LOOP
+        FOR note IN SELECT w FROM _snowflake.in_the_way(c.relation, c.number, c.whole) AS w LOOP
             RETURN NEXT;
         END LOOP;
-    END IF;
-    FOR c IN
-        SELECT DISTINCT format('%I.%I.%I', n.nspname, t.relname, a.attname) AS whole, format_type(a.atttypid, NULL) AS type_name
-        FROM pg_constraint AS f JOIN pg_class AS t ON t.oid = f.conrelid JOIN pg_namespace AS n ON n.oid = t.relnamespace,
-            unnest(f.conkey, f.confkey) AS pair (here, there) JOIN pg_attribute AS a ON a.attnum = here JOIN pg_type AS y ON y.oid = a.atttypid
-        WHERE f.contype = 'f' AND f.confrelid = k.tbl AND a.attrelid = f.conrelid AND there = k.attnum AND 'bigint'::regtype NOT IN (y.oid, y.typbasetype)
-    LOOP
-        note := format('column %s, which refers to it, is %s, and is to be bigint first', c.whole, c.type_name);
-        RETURN NEXT;
     END LOOP;
     note := _snowflake.shut_out(k.tbl, k.quoted);
     IF note IS NOT NULL THEN

@@ -245,3 +245,70 @@ fn stages_call_no_function_of_others() {
     owner.batch_execute("CREATE TABLE orders (id serial PRIMARY KEY)").unwrap();
     refused(&mut owner, "CALL moving.prepare('orders', 'id')", "42883");
 }
+
+/// Columns hold the key's values by way of other tables, too.
+#[test]
+fn narrow_columns_that_refer_to_the_key_by_way_of_others() {
+    let cluster = server();
+    let mut owner = cluster.client_of("owner", DATABASE);
+    owner
+        .batch_execute(
+            "CREATE TABLE users (id bigserial PRIMARY KEY); CREATE TABLE profiles (user_id bigint PRIMARY KEY REFERENCES users);
+             CREATE TABLE posts (profile_id integer REFERENCES profiles); CREATE TABLE heirs () INHERITS (profiles);
+             ALTER TABLE heirs ADD UNIQUE (user_id); CREATE TABLE of_heirs (id smallint REFERENCES heirs (user_id));
+             CREATE TABLE logs (id integer, of_user integer REFERENCES profiles) PARTITION BY RANGE (id);
+             CREATE TABLE logs_all PARTITION OF logs DEFAULT",
+        )
+        .unwrap();
+    let error = refused(&mut owner, "SELECT snowflake_adopt('users')", "55000");
+    let expected = [("logs.of_user", "integer"), ("of_heirs.id", "smallint"), ("posts.profile_id", "integer")]
+        .map(|(column, of)| format!("column public.{column}, which refers to it, is {of}, and is to be bigint first."));
+    assert_eq!(error.detail(), Some(&*expected.join("\n")));
+    owner
+        .batch_execute(
+            "ALTER TABLE logs DROP of_user; ALTER TABLE posts ALTER profile_id TYPE bigint; DROP TABLE of_heirs",
+        )
+        .unwrap();
+    owner.batch_execute("SELECT snowflake_adopt('users')").unwrap();
+    // A key that is inherited itself.
+    owner
+        .batch_execute("CREATE TABLE above (id integer); CREATE TABLE below (PRIMARY KEY (id)) INHERITS (above)")
+        .unwrap();
+    let error = refused(&mut owner, "SELECT snowflake_adopt('below')", "55000");
+    assert!(error.detail().unwrap().starts_with("column public.below.id is integer, and"), "{error:?}");
+}
+
+/// What PostgreSQL would not let a column be replaced for is said before anything else, also of columns that refer to the key.
+#[test]
+fn what_is_in_the_way_of_another_type() {
+    let cluster = server();
+    let mut owner = cluster.client_of("owner", DATABASE);
+    owner
+        .batch_execute(
+            "CREATE TABLE keys (id serial PRIMARY KEY, twice integer GENERATED ALWAYS AS (id * 2) STORED);
+             CREATE TABLE refers (of_key integer REFERENCES keys); CREATE VIEW seen AS SELECT of_key FROM refers;
+             CREATE TABLE holds (one keys, several refers[]); CREATE TYPE row AS (id integer); CREATE TABLE typed OF row (PRIMARY KEY (id));
+             CREATE TABLE parted (id integer REFERENCES typed) PARTITION BY HASH (id)",
+        )
+        .unwrap();
+    let mut expected = vec![
+        "generated column twice of table public.keys depends on column public.keys.id".to_owned(),
+        "column one of table public.holds has rows of table public.keys as its type".to_owned(),
+        "rule _RETURN on view public.seen depends on column public.refers.of_key".to_owned(),
+        "column several of table public.holds has rows of table public.refers as its type".to_owned(),
+        "table public.typed is of the type public.\"row\"".to_owned(),
+        "table public.parted is partitioned by column public.parted.id".to_owned(),
+    ];
+    if value::<bool>(&mut owner, "SELECT current_setting('server_version_num')::integer >= 150000") {
+        owner.batch_execute("CREATE PUBLICATION published FOR TABLE keys WHERE (id > 5)").unwrap();
+        expected.push(
+            "publication of table public.keys in publication published depends on column public.keys.id".to_owned(),
+        );
+    }
+    let plan = "SELECT note FROM snowflake_adopt_plan(t) WHERE kind = 'obstacle'";
+    let plan = format!("SELECT note FROM unnest('{{keys, typed}}'::regclass[]) AS t, LATERAL ({plan}) AS p");
+    let notes: Vec<String> = owner.query(&plan, &[]).unwrap().iter().map(|row| row.get(0)).collect();
+    for note in expected {
+        assert!(notes.contains(&note), "{note}: {notes:#?}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::nodes::{At, Expr, made};
 use super::operators::{self, Accepts};
-use super::state::{Index, Planner, RangeEntry, Rel, Restriction};
+use super::state::{Index, Planner, Rel, Restriction};
 use pgrx::pg_sys::{self, Cost, EquivalenceClass, EquivalenceMember, IndexPath, PlannerInfo, Selectivity};
 
 /// A condition, as the planner has those of a query.
@@ -172,8 +172,9 @@ fn is_column_not_null(_: Planner<'_>, table: Rel<'_>, column: i16) -> bool {
 #[cfg(not(since_pg17))]
 fn is_column_not_null(planner: Planner<'_>, table: Rel<'_>, column: i16) -> bool {
     // Children of an inheritance parent may have NULLs all the same.
-    let is_enforced =
-        |entry: &RangeEntry<'_>| !entry.has_members() || entry.relkind() as u8 == pg_sys::RELKIND_PARTITIONED_TABLE;
+    let is_enforced = |entry: &super::state::RangeEntry<'_>| {
+        !entry.has_members() || entry.relkind() as u8 == pg_sys::RELKIND_PARTITIONED_TABLE
+    };
     let Some(entry) = planner.entry(table.number()).filter(is_enforced) else { return false };
     let cache = pg_sys::SysCacheIdentifier::ATTNUM as _;
     // SAFETY: a look-up in the catalog; the tuple of an attribute, which is held meanwhile, is what its struct says.

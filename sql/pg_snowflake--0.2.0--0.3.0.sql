@@ -259,7 +259,7 @@ DECLARE
     t record;
     d record;
     cols text;
-    -- Below it, no ID has a time that says something: keys from before a table had IDs are of the layout's first moments.
+    -- Keys below are not taken for IDs: those that a table had before its IDs read as times of the layout's first hour.
     floor CONSTANT bigint := _snowflake.first_id_at(_snowflake.time_of_id(0) + interval '1 hour');
     id bigint;
     highest bigint;
@@ -588,8 +588,8 @@ CREATE FUNCTION _snowflake.sorted("values" anyarray) RETURNS anyarray
 COMMENT ON FUNCTION _snowflake.sorted(anyarray) IS
     'internal: the elements of an array of timestamptz, timestamp or date that are not NULL, each once, in rising order';
 
--- Privileges, whatever default privileges said when the extension was created or updated. Nobody else may change the record, or IDs could be made
--- twice, nor call what is for administrators. Everybody may call what is part of other functions.
+-- Privileges that do not depend on default privileges. Only the owner may change the record, as IDs could be made twice otherwise; functions for
+-- administrators are for them alone; and everybody may call functions that are part of others.
 CREATE FUNCTION _snowflake.set_privileges() RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 1000
     AS 'MODULE_PATHNAME', 'snowflake_set_privileges';

@@ -116,6 +116,8 @@ DECLARE
     p record;
     at bigint;
     facts record;
+    -- As in partition_default_rows().
+    floor CONSTANT bigint := _snowflake.first_id_at(_snowflake.time_of_id(0) + interval '1 hour');
     has_earlier_keys boolean;
     detach text;
 BEGIN
@@ -148,10 +150,9 @@ BEGIN
             RETURN NEXT;
             CONTINUE;
         END IF;
-        -- Below the layout's second hour: keys from before a table had IDs.
-        IF p.lower < (3600000000 + l[1] - 1) / l[1] << l[3]::integer THEN
-            EXECUTE format('SELECT EXISTS (SELECT FROM ONLY %s WHERE %I < %s)', p.whole, _snowflake.range_key(parent),
-                (3600000000 + l[1] - 1) / l[1] << l[3]::integer) INTO has_earlier_keys;
+        IF p.lower < floor THEN
+            EXECUTE format('SELECT EXISTS (SELECT FROM ONLY %s WHERE %I < %s)', p.whole, _snowflake.range_key(parent), floor)
+                INTO has_earlier_keys;
             IF has_earlier_keys THEN
                 note := 'it has keys of the layout''s first hour, as tables have from before, which do not say how old rows are';
                 is_obstructed := true;

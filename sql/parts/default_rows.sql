@@ -121,7 +121,7 @@ DECLARE
     t record;
     d record;
     cols text;
-    -- Below it, no ID has a time that says something: keys from before a table had IDs are of the layout's first moments.
+    -- Keys below are not taken for IDs: those that a table had before its IDs read as times of the layout's first hour.
     floor CONSTANT bigint := _snowflake.first_id_at(_snowflake.time_of_id(0) + interval '1 hour');
     id bigint;
     highest bigint;

@@ -1,5 +1,5 @@
--- Privileges, whatever default privileges said when the extension was created or updated. Nobody else may change the record, or IDs could be made
--- twice, nor call what is for administrators. Everybody may call what is part of other functions.
+-- Privileges that do not depend on default privileges. Only the owner may change the record, as IDs could be made twice otherwise; functions for
+-- administrators are for them alone; and everybody may call functions that are part of others.
 CREATE FUNCTION _snowflake.set_privileges() RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 1000
     AS 'MODULE_PATHNAME', 'snowflake_set_privileges';

@@ -23,7 +23,7 @@ pub fn init() {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pg_snowflake_keeper(_argument: pg_sys::Datum) {
     background::begin(on_exit);
-    // The configuration is the postmaster's, as it was when this process was started; what it was told since then, it was told in vain.
+    // This process was started with the postmaster's configuration. If that has changed since, the signal was ignored.
     background::read_configuration();
     settings::mark_worker_read();
     publish();

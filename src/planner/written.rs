@@ -148,7 +148,7 @@ impl<'p> Written<'p> {
 
     /// Comparisons of the time that follow from an operator of ranges, or say the same.
     fn of_range(&self, operation: At<'p, pg_sys::OpExpr>) -> Option<Vec<Expr<'p>>> {
-        // What is evaluated once is to be evaluated once.
+        // Each bound would evaluate it once more.
         if operation.node().is_volatile() {
             return None;
         }

@@ -17,26 +17,25 @@ const RECORD: &str = "
     WHERE grantee <> owner
       AND privilege_type = ANY (CASE object WHEN 'SCHEMA _snowflake' THEN '{CREATE}' ELSE '{USAGE,UPDATE}' END::text[])";
 
-/// Those that take EXECUTE on functions for administrators from whom default privileges gave it. The scripts revoke it from PUBLIC, and what a function
-/// had then is kept as its initial privileges; what somebody granted later is not among these.
+/// Those about the extension's functions. Default privileges may have given EXECUTE on one for administrators: the scripts revoke that from PUBLIC, and
+/// what the function had then is kept as its initial privileges, without what somebody granted later. And they may have taken EXECUTE on a function
+/// that is part of others from everybody.
 const FUNCTIONS: &str = "
-    SELECT DISTINCT format('REVOKE EXECUTE ON ROUTINE %s FROM %s CASCADE', p.oid::regprocedure,
+    WITH ours AS (
+        SELECT p.oid, proowner, proacl, pronamespace
+        FROM pg_extension e JOIN pg_depend d ON refclassid = 'pg_extension'::regclass AND refobjid = e.oid AND deptype = 'e'
+            AND classid = 'pg_proc'::regclass
+        JOIN pg_proc p ON p.oid = objid WHERE extname = 'pg_snowflake'
+    )
+    SELECT DISTINCT format('REVOKE EXECUTE ON ROUTINE %s FROM %s CASCADE', oid::regprocedure,
                            quote_ident(pg_get_userbyid(first.grantee)))
-    FROM pg_extension e JOIN pg_depend d ON refclassid = 'pg_extension'::regclass AND refobjid = e.oid AND deptype = 'e'
-        AND d.classid = 'pg_proc'::regclass
-    JOIN pg_proc p ON p.oid = d.objid
-    JOIN pg_init_privs i ON i.classoid = 'pg_proc'::regclass AND i.objoid = p.oid AND i.privtype = 'e',
+    FROM ours JOIN pg_init_privs ON classoid = 'pg_proc'::regclass AND objoid = oid AND privtype = 'e',
     aclexplode(initprivs) first JOIN aclexplode(proacl) now ON now.grantee = first.grantee
-    WHERE extname = 'pg_snowflake' AND first.grantee NOT IN (proowner, 'pg_monitor'::regrole)
-      AND NOT EXISTS (SELECT FROM aclexplode(initprivs) everybody WHERE everybody.grantee = 0)";
-
-/// Those that give everybody EXECUTE on the functions that are part of others, where default privileges did not.
-const PARTS: &str = "
-    SELECT format('GRANT EXECUTE ON ROUTINE %s TO PUBLIC', p.oid::regprocedure)
-    FROM pg_extension e JOIN pg_depend d ON refclassid = 'pg_extension'::regclass AND refobjid = e.oid AND deptype = 'e'
-        AND d.classid = 'pg_proc'::regclass
-    JOIN pg_proc p ON p.oid = d.objid
-    WHERE extname = 'pg_snowflake' AND pronamespace = to_regnamespace('_snowflake')
+    WHERE first.grantee NOT IN (proowner, 'pg_monitor'::regrole)
+      AND NOT EXISTS (SELECT FROM aclexplode(initprivs) everybody WHERE everybody.grantee = 0)
+    UNION ALL
+    SELECT format('GRANT EXECUTE ON ROUTINE %s TO PUBLIC', oid::regprocedure) FROM ours
+    WHERE pronamespace = to_regnamespace('_snowflake')
       AND NOT EXISTS (SELECT FROM aclexplode(coalesce(proacl, acldefault('f', proowner))) WHERE grantee = 0)";
 
 /// Sets the privileges.
@@ -46,7 +45,7 @@ const PARTS: &str = "
 pub fn set() -> Result<(), spi::Error> {
     let set = |client: &mut spi::SpiClient<'_>| {
         let mut statements = Vec::new();
-        for query in [RECORD, FUNCTIONS, PARTS] {
+        for query in [RECORD, FUNCTIONS] {
             for row in client.select(query, None, &[])? {
                 statements.extend(row.get::<Text>(1)?);
             }

@@ -284,7 +284,8 @@ pub struct Counters {
     /// lock. `SeqCst`: a session counts itself before it takes the lock for transitions to read the reservation, and the keeper looks
     /// here while it holds that lock to give the reservation back. So one of them sees the other.
     pub sessions: AtomicI64,
-    /// Those of them that are connected for replication. `SeqCst`: counted before, and subtracted before.
+    /// Those of them that are connected for replication. `SeqCst`: changed before `sessions` is, so whoever sees such a session
+    /// counted there sees it here.
     pub senders: AtomicI64,
     /// Calls that ended with an error of this extension.
     pub errors: AtomicI64,

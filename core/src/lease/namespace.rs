@@ -91,6 +91,18 @@ pub struct OtherLayout {
     pub ours: String,
 }
 
+impl Known {
+    /// A server that knows nothing of the namespace, or takes the registry at its word.
+    pub const NOTHING: Self = Self {
+        life: None,
+        noted: None,
+        is_record_lost: false,
+        granted_until: None,
+        now: UnixMicros(0),
+        over_at: UnixMicros(0),
+    };
+}
+
 /// Whether the registry may have forgotten what it had stored, by what was found and by what a server knows. Then the server finds out what
 /// time it is before it puts that on record.
 pub fn may_have_forgotten(found: Option<&NamespaceRecord>, known: &Known) -> bool {

@@ -172,14 +172,7 @@ fn a_registry_that_is_another_one_is_noticed_by_a_server_that_knows_nothing() {
     assert_eq!(check(&found_in(one, other, None), &holds), Some(found_in(other, other, Some(900))));
     assert_eq!(check(&found_in(one, other, Some(950)), &holds), Some(found_in(other, other, Some(950))));
     // An operator has made sure that all is over: nothing is noted but what the registry is now.
-    let trusts = Known {
-        life: None,
-        noted: None,
-        is_record_lost: false,
-        granted_until: None,
-        now: UnixMicros(0),
-        over_at: UnixMicros(0),
-    };
+    let trusts = Known::NOTHING;
     assert_eq!(check(&found_in(one, other, None), &trusts), Some(found_in(other, other, None)));
     assert_eq!(check(&found_in(one, other, Some(10)), &trusts), Some(found_in(other, other, Some(10))));
 }

@@ -334,18 +334,25 @@ fn a_transaction_that_does_not_see_newer_rows_is_refused() {
     }
 }
 
+/// Of a role that has a schema, and in it a function that says when somebody else runs it.
+fn mallory_with_a_trap(cluster: &Cluster) -> Client {
+    cluster.client().batch_execute("CREATE ROLE mallory LOGIN").unwrap();
+    owner(cluster).batch_execute("CREATE SCHEMA evil; GRANT ALL ON SCHEMA evil TO mallory").unwrap();
+    let mut mallory = cluster.client_of("mallory", DATABASE);
+    let trap = "CREATE FUNCTION evil.trap(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN \
+                IF current_user <> 'mallory' THEN RAISE LOG 'sprung: as %', current_user; END IF; RETURN $1; END $$";
+    mallory.batch_execute(trap).unwrap();
+    mallory
+}
+
 /// Only tables of the caller are read.
 #[test]
 fn tables_of_somebody_else_are_named() {
     let cluster = with_table();
-    cluster.client().batch_execute("CREATE ROLE mallory LOGIN").unwrap();
-    owner(&cluster).batch_execute("CREATE SCHEMA evil; GRANT ALL ON SCHEMA evil TO mallory").unwrap();
-    cluster
-        .client_of("mallory", DATABASE)
+    let mut mallory = mallory_with_a_trap(&cluster);
+    mallory
         .batch_execute(
-            "CREATE FUNCTION evil.trap(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN \
-                IF current_user <> 'mallory' THEN RAISE LOG 'sprung: as %', current_user; END IF; RETURN $1; END $$; \
-             CREATE TABLE evil.events (id bigint PRIMARY KEY DEFAULT snowflake_next(), CHECK (evil.trap(5) > 0)); \
+            "CREATE TABLE evil.events (id bigint PRIMARY KEY DEFAULT snowflake_next(), CHECK (evil.trap(5) > 0)); \
              CREATE INDEX ON evil.events (evil.trap(7)) WHERE evil.trap(1) > 0; GRANT ALL ON evil.events TO owner; \
              CREATE TABLE evil.parts (id bigint DEFAULT snowflake_next()) PARTITION BY RANGE (id); \
              CREATE TABLE evil.part PARTITION OF evil.parts DEFAULT; CREATE INDEX ON evil.part (evil.trap(7)) WHERE evil.trap(1) > 0; \
@@ -461,14 +468,10 @@ fn rows_that_are_hidden_from_their_owner() {
 #[test]
 fn partitions_of_a_table_of_somebody_else_are_named() {
     let cluster = with_table();
-    cluster.client().batch_execute("CREATE ROLE mallory LOGIN").unwrap();
-    owner(&cluster).batch_execute("CREATE SCHEMA evil; GRANT ALL ON SCHEMA evil TO mallory").unwrap();
-    cluster
-        .client_of("mallory", DATABASE)
+    let mut mallory = mallory_with_a_trap(&cluster);
+    mallory
         .batch_execute(
-            "CREATE FUNCTION evil.trap(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN \
-                IF current_user <> 'mallory' THEN RAISE LOG 'sprung: as %', current_user; END IF; RETURN $1; END $$; \
-             CREATE TABLE evil.parts (id bigint DEFAULT snowflake_next()) PARTITION BY RANGE (id); \
+            "CREATE TABLE evil.parts (id bigint DEFAULT snowflake_next()) PARTITION BY RANGE (id); \
              CREATE TABLE evil.part PARTITION OF evil.parts DEFAULT; CREATE INDEX ON evil.parts (evil.trap(7)) WHERE evil.trap(1) > 0; \
              INSERT INTO evil.parts DEFAULT VALUES",
         )

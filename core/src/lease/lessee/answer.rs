@@ -1,10 +1,9 @@
 //! What came of the last step: the second half of each step of the process that talks to the registry. Each answer is met by
 //! what was to be done; what was found leads on in [`found`](super::found), and what is no answer to it counts as a failure.
 
-use super::super::namespace::{NamespaceRecord, check_namespace};
+use super::super::namespace::{Known, NamespaceRecord, check_namespace};
 use super::super::record::Stored;
 use super::super::steps::{Answer, Event, Moment};
-use super::knowledge::NOTHING;
 use super::state::Lessee;
 use super::todo::{Ask, Todo};
 
@@ -34,7 +33,7 @@ impl Lessee {
             }
             (Todo::Give, Answer::Namespace(found) | Answer::OtherNamespace(found)) if self.stop_by.is_some() => {
                 self.succeed(moment);
-                match found.filter(|found| check_namespace(&self.layout, Some(found), &NOTHING, 0).is_ok()) {
+                match found.filter(|found| check_namespace(&self.layout, Some(found), &Known::NOTHING, 0).is_ok()) {
                     Some(found) => self.knowledge.record = Some(found),
                     // There is nothing of this server's any more.
                     None => self.giving.clear(),

@@ -9,7 +9,6 @@ use super::super::record::{Stored, WorkerNumber};
 use super::super::steps::{Event, Found, Moment};
 use super::super::trouble::Trouble;
 use super::clock::latest;
-use super::knowledge::NOTHING;
 use super::state::Lessee;
 use super::todo::{Ask, Todo};
 use std::collections::BTreeMap;
@@ -20,7 +19,7 @@ impl Lessee {
         self.knowledge.record = None;
         let known = self.known(moment);
         let is_to_survey =
-            known != NOTHING && self.knowledge.latest.is_none() && may_have_forgotten(found.as_ref(), &known);
+            known != Known::NOTHING && self.knowledge.latest.is_none() && may_have_forgotten(found.as_ref(), &known);
         match (check_namespace(&self.layout, found.as_ref(), &known, moment.chance), found) {
             (Ok(_), found) if is_to_survey => self.todo = Todo::Survey(found),
             (Ok(Some(record)), found) => self.todo = Todo::SetNamespace(found, record),
@@ -37,7 +36,7 @@ impl Lessee {
     /// What this server knows of the namespace.
     fn known(&self, moment: &Moment) -> Known {
         if self.knowledge.trust.is_given {
-            return NOTHING;
+            return Known::NOTHING;
         }
         let held = self.in_use.held.as_ref().map(|(_, stored)| stored.record.granted_until);
         let granted_until = held.max(moment.seen.end);

@@ -1,18 +1,8 @@
 //! What this server knows of its namespace, and how far it takes the registry at its word. Guards what was granted against a
 //! registry that has forgotten it: rule 14 of [`lease`](super::super).
 
-use super::super::namespace::{Known, NamespaceRecord};
+use super::super::namespace::NamespaceRecord;
 use crate::time::UnixMicros;
-
-/// A server that knows nothing of the namespace, or takes the registry at its word.
-pub(super) const NOTHING: Known = Known {
-    life: None,
-    noted: None,
-    is_record_lost: false,
-    granted_until: None,
-    now: UnixMicros(0),
-    over_at: UnixMicros(0),
-};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Knowledge {

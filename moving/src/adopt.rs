@@ -58,7 +58,7 @@ pub fn adopt_all(all: &Facts, keys: &[Facts], wish: &Adoption) -> MovePlan {
         views::find_obstacles(&mut plan, all);
     }
 
-    plan.lock(locked(all, &changed, &widened));
+    plan.lock(all, locked(all, &changed, &widened));
     let partitions = with_partitions(all, &plan.locks);
     plan.steps.iter_mut().for_each(|step| step.locks.clone_from(&partitions));
     if recreates {
@@ -197,10 +197,9 @@ fn touched(facts: &Facts, changed: &[Oid], widened: &[&Column]) -> Vec<Oid> {
 }
 
 /// What is locked first. Not the tables of other owners: they may not be locked by a LOCK TABLE.
-fn locked(facts: &Facts, changed: &[Oid], widened: &[&Column]) -> Vec<(Oid, String)> {
+fn locked(facts: &Facts, changed: &[Oid], widened: &[&Column]) -> Vec<Oid> {
     let is_owned = |&oid: &Oid| facts.relation(oid).is_some_and(|relation| relation.is_owned);
-    let tables = touched(facts, changed, widened).into_iter().filter(|oid| changed.contains(oid) || is_owned(oid));
-    tables.map(|oid| (oid, facts.name(oid).to_owned())).collect()
+    touched(facts, changed, widened).into_iter().filter(|oid| changed.contains(oid) || is_owned(oid)).collect()
 }
 
 fn not_owned(facts: &Facts, changed: &[Oid]) -> Vec<String> {

@@ -53,6 +53,8 @@ pub struct Relation {
     pub partitions: Vec<String>,
     /// Whether sequences of its identity columns begin as unlogged ones: those of an unlogged table do, from PostgreSQL 15 on.
     pub has_unlogged_sequences: bool,
+    /// Whether it is a foreign table, which LOCK TABLE refuses.
+    pub is_foreign: bool,
     /// The size with indexes and TOAST, in bytes.
     pub bytes: i64,
 }

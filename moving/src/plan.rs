@@ -86,12 +86,17 @@ impl MovePlan {
         }
     }
 
-    /// The statement that takes all locks at once.
-    pub(crate) fn lock(&mut self, mut tables: Vec<(Oid, String)>) {
-        tables.sort();
+    /// The statement that takes all locks at once, but for those of foreign tables: these are locked as they are changed.
+    pub(crate) fn lock(&mut self, facts: &Facts, mut tables: Vec<Oid>) {
+        tables.sort_unstable();
         tables.dedup();
-        let names: Vec<String> = tables.iter().map(|(_, name)| name.clone()).collect();
-        self.locks = tables.into_iter().map(|(oid, _)| oid).collect();
+        let relations = tables.iter().filter_map(|&oid| facts.relation(oid));
+        let names: Vec<String> =
+            relations.filter(|relation| !relation.is_foreign).map(|relation| relation.name.clone()).collect();
+        self.locks = tables;
+        if names.is_empty() {
+            return;
+        }
         let statement = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", names.join(", "));
         let step = MoveStep::on("", statement, "takes all locks first, in the order of the tables' OIDs");
         self.steps.push(MoveStep { locks: names, ..step.by(Actor::Caller) });

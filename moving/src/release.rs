@@ -131,7 +131,7 @@ pub fn release(facts: &Facts, wish: &Release) -> Result<(MovePlan, Option<i64>),
     }
     let mut plan = MovePlan::default();
     let tables = facts.key_columns();
-    plan.lock(tables.iter().map(|column| (column.relation, facts.name(column.relation).to_owned())).collect());
+    plan.lock(facts, tables.iter().map(|column| column.relation).collect());
     let is_foreign = |name: &&str| facts.relations.iter().any(|relation| relation.name == *name && !relation.is_owned);
     plan.not_owned =
         tables.iter().map(|column| facts.name(column.relation)).filter(is_foreign).map(str::to_owned).collect();

@@ -28,6 +28,7 @@ pub fn relation(oid: u32, name: &str) -> Relation {
         is_partition: false,
         partitions: Vec::new(),
         has_unlogged_sequences: false,
+        is_foreign: false,
         bytes,
     }
 }

@@ -427,7 +427,8 @@ fn rows_whose_keys_are_no_ids_stay_and_are_counted() {
             .batch_execute(
                 "CREATE TABLE \"E v\" (\"Id\" bigint) PARTITION BY RANGE (\"Id\");
                  CREATE TABLE rest PARTITION OF \"E v\" DEFAULT;
-                 INSERT INTO \"E v\" VALUES (-1), (-9223372036854775808), (NULL), (snowflake_min_id('2026-01-01 00:00+00'))",
+                 INSERT INTO \"E v\" VALUES (-1), (-9223372036854775808), (NULL), (9223372036854775807), (9223372036854775806),
+                     (snowflake_min_id('2026-01-01 00:00+00'))",
             )
             .unwrap();
         let (tell, told) = mpsc::channel();
@@ -438,13 +439,16 @@ fn rows_whose_keys_are_no_ids_stay_and_are_counted() {
             .notice_callback(move |notice| tell.send(notice.message().to_owned()).unwrap())
             .connect(postgres::NoTls)
             .unwrap();
-        let made = "partition \"E v_20260101\" is made, 1 rows were moved";
-        let stay = "rows that stay in the default partition: 3";
-        for expected in [&[made, stay][..], &[stay]] {
+        let [made, last] =
+            ["20260101", "20930906"].map(|day| format!("partition \"E v_{day}\" is made, 1 rows were moved"));
+        let (made, last, stay) = (&*made, &*last, "rows that stay in the default partition: 4");
+        calling.batch_execute("CALL snowflake_partition_default_rows('\"E v\"', '1 day', dry_run => true)").unwrap();
+        assert_eq!(told.try_iter().last().as_deref(), Some(stay));
+        for expected in [&[made, last, stay][..], &[stay]] {
             calling.batch_execute("CALL snowflake_partition_default_rows('\"E v\"', '1 day')").unwrap();
             assert_eq!(told.try_iter().collect::<Vec<String>>(), expected);
         }
-        calling.batch_execute("DELETE FROM \"E v\" WHERE \"Id\" < 0 OR \"Id\" IS NULL").unwrap();
+        calling.batch_execute("DELETE FROM rest").unwrap();
         calling.batch_execute("CALL snowflake_partition_default_rows('\"E v\"', '1 day')").unwrap();
         assert_eq!(told.try_iter().count(), 0);
     }

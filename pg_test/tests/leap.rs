@@ -212,6 +212,43 @@ fn a_server_that_is_a_year_ahead_goes_back() {
     }
 }
 
+/// Whatever the column's type, and wherever it has its default from.
+#[test]
+fn rows_of_the_year_ahead_are_found_in_columns_of_any_type_that_holds_ids() {
+    let cluster = server_a_year_ahead();
+    let mut client = cluster.client();
+    let last: i64 = value(&mut client, "SELECT max(id) FROM stored WHERE session = 1");
+    let high: i64 = value(&mut client, "SELECT max(id) FROM stored");
+    client
+        .batch_execute(
+            "DELETE FROM stored WHERE session = 2; CREATE DOMAIN ids AS bigint; CREATE DOMAIN of_ids AS ids CHECK (VALUE > 0);
+             CREATE DOMAIN made AS bigint DEFAULT snowflake_next(); CREATE DOMAIN typed AS snowflake_id DEFAULT snowflake_next(); CREATE DOMAIN of_made AS made;
+             CREATE TABLE others (id snowflake_id); INSERT INTO others VALUES (9000000000000000000)",
+        )
+        .unwrap();
+    // Of another session, and nobody else's to read.
+    let mut temporary = cluster.client();
+    temporary.batch_execute("CREATE TEMP TABLE of_session (id bigint DEFAULT snowflake_next())").unwrap();
+    for column in [
+        "id snowflake_id PRIMARY KEY DEFAULT snowflake_next()",
+        "id ids PRIMARY KEY DEFAULT snowflake_next()",
+        "id of_ids DEFAULT snowflake_next()",
+        "id made PRIMARY KEY",
+        "id of_made",
+        "id typed",
+        "id integer, n made",
+    ] {
+        let name = if column.contains("n made") { "n" } else { "id" };
+        client.batch_execute(&format!("CREATE TABLE t ({column}); INSERT INTO t ({name}) VALUES ({high})")).unwrap();
+        let error = refused(&mut client, &format!("SELECT snowflake_rewind({last})"), "55000");
+        assert_eq!(error.detail().unwrap(), format!("The highest ID in public.t.{name} is {high}."), "{column}");
+        client.batch_execute("DROP TABLE t").unwrap();
+    }
+    // A default of its own takes the place of the domain's.
+    client.batch_execute(&format!("CREATE TABLE t (id made DEFAULT 5); INSERT INTO t VALUES ({high})")).unwrap();
+    client.query_one("SELECT snowflake_rewind($1)", &[&last]).unwrap();
+}
+
 /// A transaction that has rows of the year ahead may be open: it is waited for, and then its rows are seen, or it is named.
 #[test]
 fn open_transactions_may_have_rows_of_the_year_ahead() {

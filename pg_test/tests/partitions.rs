@@ -3,6 +3,7 @@
 
 use postgres::Client;
 use snowflake_test::check::{self, refused};
+use snowflake_test::hosted::{self, DATABASE};
 use snowflake_test::{Cluster, value, variable};
 
 /// Each waits for the session before it, sees the partitions that it made, and makes the rest.
@@ -132,6 +133,66 @@ fn jobs_that_maintain_the_same_table_at_once() {
     assert_eq!(rows(&mut cluster.client(), "t"), 6 + 6);
 }
 
+/// A session that has the table's partition open by its own name, while a job waits to drop it: what it commits is looked at.
+#[test]
+fn what_happens_to_a_partition_before_it_is_locked() {
+    const TABLE: &str = "CREATE TABLE t (id bigint PRIMARY KEY, what text) PARTITION BY RANGE (id);
+        CREATE TABLE t_first PARTITION OF t FOR VALUES FROM (MINVALUE) TO (snowflake_min_id(date_trunc('day', now() - interval '90 days', 'UTC')));
+        INSERT INTO t VALUES (snowflake_min_id(now() - interval '100 days'), 'old'); CREATE TABLE other (id bigint); INSERT INTO other VALUES (1)";
+    const JOB: &str =
+        "SELECT * FROM snowflake_maintain_partitions('t', '1 day', '1 day', retention => '30 days', expired => 'drop')";
+    for cluster in [Cluster::options().start(), hosted::server()] {
+        let connect = || {
+            let is_hosted =
+                cluster.client().query_one("SELECT count(*) FROM pg_database WHERE datname = $1", &[&DATABASE]);
+            match is_hosted.unwrap().get::<_, i64>(0) {
+                0 => cluster.client(),
+                _ => cluster.client_of("owner", DATABASE),
+            }
+        };
+        for (meanwhile, rows, others) in [
+            // A key from before, of a young row.
+            ("INSERT INTO t_first VALUES (5, 'young')", 2, 1),
+            ("INSERT INTO t_first VALUES (-9223372036854775808, 'young')", 2, 1),
+            // Another table has its name. That is dropped which is a partition, or nothing.
+            ("ALTER TABLE t_first RENAME TO kept; ALTER TABLE other RENAME TO t_first", 0, 1),
+            ("INSERT INTO t_first VALUES (snowflake_min_id(now() - interval '99 days'), 'old')", 0, 1),
+        ] {
+            let (mut session, mut job) = (connect(), connect());
+            session.batch_execute(TABLE).unwrap();
+            // It has written to it before, and so does not lock the table to do so again.
+            session.batch_execute("INSERT INTO t_first VALUES (snowflake_min_id(now() - interval '98 days'), 'old'); DELETE FROM t_first").unwrap();
+            session
+                .batch_execute("INSERT INTO t_first VALUES (snowflake_min_id(now() - interval '98 days'), 'old')")
+                .unwrap();
+            session.batch_execute(&format!("BEGIN; {meanwhile}")).unwrap();
+            let done = std::thread::scope(|scope| {
+                let done = scope.spawn(|| job.batch_execute(JOB));
+                let waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)";
+                check::wait_for("the job waits", || value(&mut connect(), waits));
+                session.batch_execute("COMMIT").unwrap();
+                done.join().unwrap()
+            });
+            let all = "SELECT count(*) FROM t";
+            let is_renamed = meanwhile.contains("RENAME");
+            // By names, another table cannot be told from it: then nothing is done.
+            let rows = if done.is_err() && is_renamed { 1 } else { rows };
+            assert!(done.is_ok() || is_renamed, "{meanwhile}: {done:?}");
+            assert_eq!(value::<i64>(&mut session, all), rows, "{meanwhile}");
+            let other = if is_renamed { "t_first" } else { "other" };
+            assert_eq!(value::<i64>(&mut session, &format!("SELECT count(*) FROM {other}")), others, "{meanwhile}");
+            session.batch_execute(&format!("DROP TABLE t; DROP TABLE {other}")).unwrap();
+        }
+        // What such a transaction does not see stays.
+        let (mut session, mut job) = (connect(), connect());
+        session.batch_execute(TABLE).unwrap();
+        job.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").unwrap();
+        session.batch_execute("INSERT INTO t VALUES (5, 'young')").unwrap();
+        job.batch_execute(&format!("CREATE TEMP TABLE IF NOT EXISTS written (); {JOB}; COMMIT")).unwrap();
+        assert_eq!(value::<i64>(&mut session, "SELECT count(*) FROM t"), 2);
+    }
+}
+
 /// A job that does not get its lock says whose, and leaves all as it was; so does one that waits for a partition.
 #[test]
 fn a_lock_that_is_not_granted_in_time() {
@@ -152,7 +213,7 @@ fn a_lock_that_is_not_granted_in_time() {
     assert_eq!(value::<i64>(&mut job, call), 5);
 }
 
-/// A clock that leaps ahead makes nothing old, and takes no partitions to where it is.
+/// A clock that leaps ahead makes nothing old, and takes no partitions to where it is, before it is believed.
 #[test]
 fn a_clock_that_leaps_ahead_takes_nothing_away() {
     let cluster = Cluster::options().with_clock().start();
@@ -202,6 +263,7 @@ fn without_a_retention_a_partition_goes_once_no_id_can_fall_into_it() {
 fn on_a_standby() {
     let cluster = Cluster::options().start();
     days_with_rows(&mut cluster.client(), "t", 3, 1);
+    cluster.client().batch_execute("CREATE TABLE t_rest PARTITION OF t DEFAULT").unwrap();
     let standby = cluster.standby();
     let mut client = standby.client();
     let there = "SELECT to_regclass('t') IS NOT NULL";

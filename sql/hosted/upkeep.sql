@@ -105,9 +105,10 @@ CREATE FUNCTION _snowflake.kept_by(tbl regclass, is_drop boolean, OUT reason tex
     $$;
 
 -- Partitions that are older than rows are kept, in the order of their IDs, and what becomes of them. A partition may get rows for as long as
--- the clock may be behind, 600 s, after its end.
+-- the clock may be behind, 600 s, after its end. With `locks`, those that go are locked: until then, others can rename them, and write to
+-- them by their own names.
 CREATE FUNCTION _snowflake.old_partitions(
-    parent regclass, months bigint, days bigint, micros bigint, expired text, now bigint, l bigint[]
+    parent regclass, months bigint, days bigint, micros bigint, expired text, now bigint, l bigint[], locks boolean
 ) RETURNS TABLE (relname name, quoted text, lower numeric, upper numeric, action text, statement text, note text,
     is_obstructed boolean, is_carried_out boolean)
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
@@ -143,22 +144,27 @@ BEGIN
             RETURN NEXT;
             CONTINUE;
         END IF;
-        facts := _snowflake.kept_by(p.tbl, expired = 'drop');
-        IF facts.reason IS NOT NULL THEN
+        FOR pass IN 1..2 LOOP
+            facts := _snowflake.kept_by(p.tbl, expired = 'drop');
             note := facts.reason;
+            IF note IS NULL AND p.lower < floor THEN
+                EXECUTE format('SELECT EXISTS (SELECT FROM ONLY %s WHERE %I < %s)', p.whole, _snowflake.range_key(parent), floor)
+                    INTO has_earlier_keys;
+                note := CASE
+                    WHEN has_earlier_keys THEN
+                        'it has keys of the layout''s first hour, as tables have from before, which do not say how old rows are'
+                    WHEN current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+                        'it may have keys of the layout''s first hour that only a READ COMMITTED transaction sees'
+                END;
+            END IF;
+            is_carried_out := note IS NULL AND (expired <> 'detach concurrently' OR facts.is_pending);
+            EXIT WHEN pass = 2 OR NOT (locks AND is_carried_out);
+            PERFORM _snowflake.lock(p.tbl, p.whole, parent);
+        END LOOP;
+        IF note IS NOT NULL THEN
             is_obstructed := true;
             RETURN NEXT;
             CONTINUE;
-        END IF;
-        IF p.lower < floor THEN
-            EXECUTE format('SELECT EXISTS (SELECT FROM ONLY %s WHERE %I < %s)', p.whole, _snowflake.range_key(parent), floor)
-                INTO has_earlier_keys;
-            IF has_earlier_keys THEN
-                note := 'it has keys of the layout''s first hour, as tables have from before, which do not say how old rows are';
-                is_obstructed := true;
-                RETURN NEXT;
-                CONTINUE;
-            END IF;
         END IF;
         detach := format('ALTER TABLE %s DETACH PARTITION %s', (SELECT format('%I.%I', n.nspname, c.relname)
             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = parent), p.whole);
@@ -166,7 +172,6 @@ BEGIN
         statement := CASE WHEN expired = 'drop' THEN format('DROP TABLE %s', p.whole) WHEN facts.is_pending THEN detach || ' FINALIZE'
             WHEN action = 'detach' THEN detach ELSE detach || ' CONCURRENTLY' END;
         note := CASE action WHEN 'detach concurrently' THEN 'run the statement by itself' END;
-        is_carried_out := action <> 'detach concurrently';
         RETURN NEXT;
     END LOOP;
 END $$;
@@ -336,7 +341,7 @@ BEGIN
             EXIT WHEN dry_run OR pass = 2;
             -- Whether there is anything to do.
             EXIT WHEN names = '{}' AND NOT EXISTS (
-                SELECT FROM _snowflake.old_partitions(parent, months[3], days[3], micros[3], expired, now, l) AS o WHERE o.is_carried_out);
+                SELECT FROM _snowflake.old_partitions(parent, months[3], days[3], micros[3], expired, now, l, false) AS o WHERE o.is_carried_out);
             -- As strong as the locks that the statements take, so that no other session is in between.
             PERFORM _snowflake.lock(parent, t.quoted, parent);
         END LOOP;
@@ -359,7 +364,7 @@ BEGIN
         END LOOP;
         kept := '{}';
         kept_names := '{}';
-        FOR p IN SELECT * FROM _snowflake.old_partitions(parent, months[3], days[3], micros[3], expired, now, l) LOOP
+        FOR p IN SELECT * FROM _snowflake.old_partitions(parent, months[3], days[3], micros[3], expired, now, l, NOT dry_run) LOOP
             partition := p.quoted;
             action := p.action;
             since := CASE WHEN p.lower BETWEEN 0 AND l[5] THEN _snowflake.time_of(p.lower::bigint, l) END;

@@ -124,7 +124,8 @@ DECLARE
     -- Keys below are not taken for IDs: those that a table had before its IDs read as times of the layout's first hour.
     floor CONSTANT bigint := _snowflake.first_id_at(_snowflake.time_of_id(0) + interval '1 hour');
     id bigint;
-    highest bigint;
+    -- No partition holds this one: bounds are bigints, too.
+    highest CONSTANT bigint := 9223372036854775807;
     others boolean;
     at timestamp;
     start timestamp;
@@ -178,14 +179,15 @@ BEGIN
             RETURN;
         END IF;
         PERFORM _snowflake.check_default_partition(parent, d.tbl);
-        EXECUTE format('SELECT %1$I::bigint FROM %2$s WHERE %1$I >= $1 ORDER BY %1$I LIMIT 1', t.col, d.quoted) INTO id
-            USING greatest(since, floor);
+        EXECUTE format('SELECT %1$I::bigint FROM %2$s WHERE %1$I >= $1 AND %1$I < $2 ORDER BY %1$I LIMIT 1', t.col, d.quoted) INTO id
+            USING greatest(since, floor), highest;
         IF id IS NULL THEN
-            EXECUTE format('SELECT count(*) FROM %2$s WHERE %1$I::bigint < $1 OR %1$I IS NULL', t.col, d.quoted) INTO changed USING floor;
+            EXECUTE format('SELECT count(*) FROM %2$s WHERE %1$I::bigint < $1 OR %1$I::bigint >= $2 OR %1$I IS NULL', t.col, d.quoted) INTO changed
+                USING floor, highest;
             IF changed > 0 THEN
                 RAISE NOTICE 'rows that stay in the default partition: %', changed
-                    USING DETAIL = format('Their "%s" is NULL, negative, or of the layout''s first hour, as keys from before a table had IDs '
-                        'are. So it has no time.', t.col);
+                    USING DETAIL = format('Their "%s" is NULL, negative, the highest bigint, or of the layout''s first hour, as keys from before a '
+                        'table had IDs are. So it has no time.', t.col);
             END IF;
             RETURN;
         END IF;

@@ -18,7 +18,8 @@ pub struct AttemptError {
     pub detail: Option<String>,
 }
 
-/// Runs this in a subtransaction, which is rolled back whatever came of it. A cancel ends the statement, as it always does.
+/// Runs this in a subtransaction, which is rolled back whatever came of it. A cancel is no failure of what is tried: it goes on to the caller, once
+/// the subtransaction is rolled back, as he may catch it.
 pub fn undone<T>(work: impl FnOnce() -> T) -> Result<T, AttemptError> {
     // SAFETY: what a subtransaction changes in this process beside what its end puts back are these two, which are set back below.
     let (context, owner) = unsafe {
@@ -27,26 +28,28 @@ pub fn undone<T>(work: impl FnOnce() -> T) -> Result<T, AttemptError> {
         pg_sys::MemoryContextSwitchTo(kept.0);
         kept
     };
-    let ended = |caught: CaughtError| {
-        let failure = match &caught {
-            CaughtError::PostgresError(report) | CaughtError::ErrorReport(report) => AttemptError {
-                code: report.sql_error_code(),
-                message: report.message().to_owned(),
-                detail: report.detail().map(str::to_owned),
-            },
-            CaughtError::RustPanic { .. } => caught.rethrow(),
-        };
-        if failure.code == PgSqlErrorCode::ERRCODE_QUERY_CANCELED {
-            caught.rethrow();
-        }
-        Err(failure)
-    };
-    let result = PgTryBuilder::new(AssertUnwindSafe(|| Ok(work()))).catch_others(ended).execute();
+    let result = PgTryBuilder::new(AssertUnwindSafe(|| Ok(work()))).catch_others(Err).execute();
     // SAFETY: ends the subtransaction that was begun above, and no other: what `work` began, it has ended, or the error has.
     unsafe {
         pg_sys::RollbackAndReleaseCurrentSubTransaction();
         pg_sys::MemoryContextSwitchTo(context);
         pg_sys::CurrentResourceOwner = owner;
     }
-    result
+    result.map_err(|caught| match (failure(&caught), caught) {
+        (Some(failure), _) => failure,
+        // It has left PostgreSQL's stack of errors, and so is raised anew.
+        (None, CaughtError::PostgresError(report)) => CaughtError::ErrorReport(report).rethrow(),
+        (None, caught) => caught.rethrow(),
+    })
+}
+
+/// What an error says of what was tried; `None` where it is of something else.
+fn failure(caught: &CaughtError) -> Option<AttemptError> {
+    let (CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)) = caught else { return None };
+    let failure = AttemptError {
+        code: report.sql_error_code(),
+        message: report.message().to_owned(),
+        detail: report.detail().map(str::to_owned),
+    };
+    (failure.code != PgSqlErrorCode::ERRCODE_QUERY_CANCELED).then_some(failure)
 }

@@ -11,7 +11,7 @@ use crate::postgres::encoding::{self, Text};
 use crate::postgres::restricted::{self, Owner};
 use crate::postgres::time::{timestamptz, wait};
 use crate::postgres::wording::duration;
-use crate::postgres::{own, process, snapshot, wal};
+use crate::postgres::{catalog, own, process, snapshot, wal};
 use crate::server::believed;
 use crate::shared::{self, RegisterState};
 use crate::{record, settings};
@@ -21,20 +21,24 @@ use pgrx::spi::SpiClient;
 use snowflake_core::reservation::{DatabaseCopy, Reserved, whole_millis};
 use snowflake_core::{Layout, Micros, Tick, Ticks, UnixMicros};
 
-/// The tables of this database whose column gets its values from `snowflake_next()` ($1), with their partitions and heirs: each
-/// table alone, its column, and a query for the highest value above an ID.
+/// The columns of this database that get their values from `snowflake_next()` ($1), by a default of their own or of their domain, with those of
+/// partitions and heirs: each table alone, its column, a query for the highest value above an ID, and the column's type. What is in other
+/// sessions' temporary tables, nobody else can read.
 const COLUMNS: &str = "
     WITH RECURSIVE tree (relation, name) AS (
-        SELECT attrelid, attname FROM pg_depend JOIN pg_attrdef f ON classid = 'pg_attrdef'::regclass AND objid = f.oid
+        SELECT attrelid, attname FROM pg_depend JOIN pg_attrdef f ON f.oid = objid
         JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
-        WHERE refclassid = 'pg_proc'::regclass AND refobjid = $1
+        WHERE classid = 'pg_attrdef'::regclass AND refclassid = 'pg_proc'::regclass AND refobjid = $1
+        UNION ALL
+        SELECT attrelid, attname FROM pg_depend JOIN pg_attribute ON atttypid = objid AND NOT atthasdef
+        WHERE classid = 'pg_type'::regclass AND refclassid = 'pg_proc'::regclass AND refobjid = $1
         UNION
         SELECT inhrelid, name FROM tree JOIN pg_inherits ON inhparent = relation
     )
     SELECT c.oid, format('%s.%I', c.oid::regclass, name),
-           format('SELECT max(%2$I) FROM ONLY %1$s WHERE %2$I > $1', c.oid::regclass, name)
+           format('SELECT max(%2$I::int8) FROM ONLY %1$s WHERE %2$I::int8 > $1', c.oid::regclass, name), atttypid
     FROM tree JOIN pg_class c ON c.oid = relation JOIN pg_attribute a ON attrelid = c.oid AND attname = name
-    WHERE relkind IN ('r', 'f') AND atttypid = 'int8'::regtype AND NOT attisdropped ORDER BY c.oid, name";
+    WHERE relkind IN ('r', 'f') AND NOT attisdropped AND NOT pg_is_other_temp_schema(relnamespace) ORDER BY c.oid, name";
 
 /// Transactions that write to these tables ($1), and whose they are. This one is left out; so are those that are not in a list of earlier ones ($2), if
 /// there is such a list, unless they are prepared.
@@ -169,7 +173,10 @@ fn columns() -> Result<Vec<FilledColumn>, ReservationError> {
         let rows = restricted::with(&[restricted::SAFE_PATH], || client.select(COLUMNS, None, &[next.into()]))?;
         let mut columns = Vec::new();
         for row in rows {
-            if let (Some(table), Some(Text(name)), Some(Text(query))) = (row.get(1)?, row.get(2)?, row.get(3)?) {
+            let is_stored_as_bigint = row.get(4)?.is_some_and(catalog::is_stored_as_bigint);
+            if let (Some(table), Some(Text(name)), Some(Text(query)), true) =
+                (row.get(1)?, row.get(2)?, row.get(3)?, is_stored_as_bigint)
+            {
                 columns.push(FilledColumn { table, name, query });
             }
         }

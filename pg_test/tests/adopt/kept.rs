@@ -72,7 +72,8 @@ fn what_always_fails_stands_in_the_way() {
          CREATE TABLE of_domain (id little PRIMARY KEY);
          CREATE TABLE key_of_domain (id bigserial PRIMARY KEY); CREATE TABLE to_domain (key_id little REFERENCES key_of_domain);
          CREATE TABLE own (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
-         CREATE TABLE takes (id integer DEFAULT nextval('own_id_seq'))",
+         CREATE TABLE takes (id integer DEFAULT nextval('own_id_seq'));
+         CREATE TABLE ranges (id serial PRIMARY KEY); CREATE INDEX ON ranges USING brin (id int4_minmax_multi_ops)",
     );
     for (table, obstacle) in [
         (
@@ -86,6 +87,7 @@ fn what_always_fails_stands_in_the_way() {
         ("of_domain", "constraint of the domain public.little: CHECK ("),
         ("key_of_domain", "constraint of the domain public.little: CHECK ("),
         ("own", "sequence public.own_id_seq is used by default value for column id of table public.takes"),
+        ("ranges", "index public.ranges_id_idx, whose operator class int4_minmax_multi_ops is not for bigint"),
     ] {
         let found = notes(&mut client, "obstacle", &format!("'{table}', 'id', views => 'recreate'"));
         assert!(found.contains(obstacle), "{table}: {found}");
@@ -100,6 +102,46 @@ fn what_always_fails_stands_in_the_way() {
     run(&mut client, "ALTER TABLE refers ENABLE TRIGGER ALL; SELECT snowflake_adopt('referred')");
     run(&mut client, "ALTER DOMAIN little DROP CONSTRAINT little_check; SELECT snowflake_adopt('of_domain')");
     run(&mut client, "INSERT INTO of_domain DEFAULT VALUES");
+}
+
+/// LOCK TABLE refuses foreign tables: these are locked as they are changed.
+#[test]
+fn a_foreign_partition_is_in_nobodys_way() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    let has_fdw: bool =
+        value(&mut client, "SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'postgres_fdw')");
+    if !has_fdw {
+        // Some builds of PostgreSQL have no contrib modules.
+        return;
+    }
+    // What the server asks of itself, it sees once it is committed.
+    run(&mut client, "CREATE TABLE there (id bigint, k integer); CREATE TABLE nothing (id integer, k integer)");
+    run(
+        &mut client,
+        &format!(
+            "CREATE EXTENSION postgres_fdw; CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '{}', dbname 'postgres');
+             CREATE USER MAPPING FOR postgres SERVER loopback OPTIONS (user 'postgres');
+             CREATE TABLE t (id bigserial, k integer NOT NULL) PARTITION BY LIST (k); CREATE TABLE t1 PARTITION OF t FOR VALUES IN (1);
+             CREATE FOREIGN TABLE t2 PARTITION OF t FOR VALUES IN (2) SERVER loopback OPTIONS (table_name 'there'); INSERT INTO t (k) VALUES (1), (2)",
+            cluster.socket().display()
+        ),
+    );
+    for call in ["adopt", "release"] {
+        run(&mut client, &format!("SELECT snowflake_{call}('t', 'id'); INSERT INTO t (k) VALUES (1), (2)"));
+    }
+    assert_eq!(value::<i64>(&mut client, "SELECT count(DISTINCT id) FROM t"), 6);
+    // The table on the other server would not become wider.
+    run(
+        &mut client,
+        "CREATE TABLE narrow (id serial, k integer) PARTITION BY LIST (k);
+         CREATE FOREIGN TABLE narrow_1 PARTITION OF narrow FOR VALUES IN (1) SERVER loopback OPTIONS (table_name 'nothing')",
+    );
+    let found = notes(&mut client, "obstacle", "'narrow', 'id'");
+    assert!(
+        found.contains("foreign table public.narrow_1, as the table on the other server keeps its type"),
+        "{found}"
+    );
 }
 
 /// A foreign key into a partitioned table has a part on each partition.

@@ -200,3 +200,33 @@ fn what_breaks_every_insert_is_in_the_way_and_can_be_waived() {
          CREATE INDEX ON t ((\"Ord Id\" % 2), (\"Ord Id\"::text)); CREATE INDEX ON t (n) WHERE n::smallint > 0; SELECT snowflake_adopt('t'); INSERT INTO t DEFAULT VALUES",
     );
 }
+
+/// Whoever catches a cancel goes on in his own transaction, as himself, and what he commits is there.
+#[test]
+fn a_cancel_that_the_caller_catches_ends_the_attempt() {
+    let (cluster, mut client) = server(
+        "CREATE TABLE marks (who text DEFAULT current_user); CREATE ROLE hers; CREATE TABLE slow (id serial PRIMARY KEY);
+         CREATE FUNCTION waits() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$;
+         CREATE TRIGGER t BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION waits();
+         CREATE TABLE checked (id serial PRIMARY KEY, CHECK (pg_sleep(60) IS NOT NULL AND id < 1000000000)); ALTER TABLE checked OWNER TO hers",
+    );
+    for table in ["slow", "checked"] {
+        call(&mut client, "SET statement_timeout = '1s'");
+        let caught = format!(
+            "DO $$ BEGIN
+                 BEGIN PERFORM snowflake_adopt('{table}'); RAISE 'not canceled'; EXCEPTION WHEN query_canceled THEN INSERT INTO marks DEFAULT VALUES; END;
+             END $$"
+        );
+        call(&mut client, &caught);
+        call(&mut client, "RESET statement_timeout; INSERT INTO marks DEFAULT VALUES");
+        call(&mut client, "BEGIN; INSERT INTO marks DEFAULT VALUES; COMMIT");
+        let mut other = cluster.client();
+        let marks =
+            "SELECT count(*)::text || string_agg(DISTINCT who || current_setting('search_path'), ',') FROM marks";
+        assert_eq!(value::<String>(&mut other, marks), "3postgres\"$user\", public", "{table}");
+        let path: String = value(&mut client, "SELECT current_user || current_setting('search_path')");
+        assert_eq!(path, "postgres\"$user\", public", "{table}");
+        assert_eq!(value::<i64>(&mut other, "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock'"), 0);
+        call(&mut client, "TRUNCATE marks");
+    }
+}

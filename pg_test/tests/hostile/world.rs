@@ -58,7 +58,7 @@ fn careless_statements_run_code_of_others() {
 }
 
 /// Calls of the library's functions. What they name themselves is qualified; what they run is ours.
-const CALLS: [&str; 30] = [
+const CALLS: [&str; 33] = [
     "SELECT public.snowflake_next(), public.snowflake_next(3)",
     "SELECT public.snowflake_timestamp(5), public.snowflake_timestamp(5, 'discord')",
     "SELECT public.snowflake_datacenter(5), public.snowflake_datacenter(5, 'discord')",
@@ -86,11 +86,30 @@ const CALLS: [&str; 30] = [
     "CREATE TABLE public.events (id bigint PRIMARY KEY DEFAULT public.snowflake_next()) PARTITION BY RANGE (id)",
     "CREATE TABLE public.later PARTITION OF public.events DEFAULT",
     "INSERT INTO public.events VALUES (600000000000000000), (700000000000000000)",
+    "CALL public.snowflake_partition_default_rows('public.events', '1 day', true)",
+    "SELECT public.snowflake_maintain_partitions('public.events', '1 day', '1 day', '1 day', 'drop', dry_run => true, default_rows => 'move')",
     "CALL public.snowflake_partition_default_rows('public.events', '1 day')",
     "SELECT public.snowflake_create_partitions('public.events', '1 day', '2026-01-01', '2026-01-04')",
     "SELECT public.snowflake_maintain_partitions('public.events', '1 day', '1 day', '1 day', 'drop')",
+    "SELECT public.snowflake_maintain_partitions('public.events', '1 day', '1 day', '1 day', 'detach', dry_run => true)",
     "DROP TABLE public.orders, public.events CASCADE",
 ];
+
+/// Calls that end in an error, which is made of look-ups, too: a row is in the way of partitions that are to be made.
+const REFUSED: [&str; 7] = [
+    "SELECT public.snowflake_create_partitions('public.full_rest', '1 day', pg_catalog.now(), pg_catalog.now())",
+    "SELECT public.snowflake_maintain_partitions('public.full_rest', '1 day', '1 day')",
+    "SELECT public.snowflake_maintain_partitions('public.full_rest', '1 day', '1 day', dry_run => true)",
+    "SELECT public.snowflake_maintain_partitions('public.full_rest', '1 day', '1 day', '1 day', 'detach concurrently')",
+    "SELECT public.snowflake_maintain_partitions('public.by_name', '1 day', '1 day')",
+    "SELECT public.snowflake_adopt('public.by_name')",
+    "SELECT public.snowflake_release('public.by_name')",
+];
+
+const REFUSING: &str = "
+    CREATE TABLE public.full_rest (id bigint PRIMARY KEY DEFAULT public.snowflake_next()) PARTITION BY RANGE (id);
+    CREATE TABLE public.full_rest_0 PARTITION OF public.full_rest DEFAULT; INSERT INTO public.full_rest DEFAULT VALUES;
+    CREATE TABLE public.by_name (id integer, name pg_catalog.text) PARTITION BY LIST (name)";
 
 /// What our objects are made of that is neither ours nor PostgreSQL's own, as far as the catalog knows it; and functions whose body is a
 /// text that PostgreSQL reads at each call, by the path of whoever calls it. The text of the procedure, which cannot have a path of its own, is
@@ -120,6 +139,12 @@ fn call_all(cluster: &Cluster, database: &str, caller: &str) {
         client.batch_execute(call).unwrap_or_else(|error| panic!("{caller} in {database}: {call}: {error:?}"));
         assert_eq!(sprung(cluster), [""; 0], "{caller} in {database}: {call}");
     }
+    client.batch_execute(REFUSING).unwrap();
+    for call in REFUSED {
+        client.batch_execute(call).unwrap_err();
+        assert_eq!(sprung(cluster), [""; 0], "{caller} in {database}: {call}");
+    }
+    client.batch_execute("DROP TABLE public.full_rest, public.by_name").unwrap();
 }
 
 /// The scripts are run as PostgreSQL's superuser, whoever creates the extension, with the schema that it goes to on the path.

@@ -243,7 +243,8 @@ fn relations(client: &SpiClient, tables: Vec<pg_sys::Oid>) -> Result<Vec<Relatio
             heirs_of_others: texts(row, 10)?,
             is_partition: flag(row, 4)?,
             has_unlogged_sequences: cfg!(since_pg15) && flag(row, 11)?,
-            partitions: texts(row, 12)?,
+            is_foreign: flag(row, 12)?,
+            partitions: texts(row, 13)?,
             bytes: row.get(5)?.ok_or(Unread::Gone)?,
         })
     })

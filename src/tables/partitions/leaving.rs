@@ -3,9 +3,9 @@
 use super::key::RangeKey;
 use super::names::{c_string, quoted};
 use super::table::{Table, query_for_lowest};
-use crate::postgres::catalog;
 use crate::postgres::encoding::Text;
 use crate::postgres::restricted::Owner;
+use crate::postgres::{catalog, snapshot};
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::pieces::Edge;
@@ -103,7 +103,7 @@ const FACTS: &str = "
 /// What happens to a partition of a table; `None` where it is gone meanwhile. Below `first_with_age`, keys have no age.
 #[allow(clippy::too_many_arguments, reason = "each is one thing")]
 pub fn look(
-    client: &mut SpiClient,
+    client: &SpiClient,
     table: &Table,
     key: &RangeKey,
     first_with_age: i64,
@@ -122,11 +122,11 @@ pub fn look(
         return stays(schema, name, ids, "its bounds do not say how old its rows are".to_owned(), is_first);
     }
     let is_drop = leaving == Leaving::Drop;
-    let found = table.owner.run(|| {
+    let facts = || {
         let found = client.select(FACTS, Some(1), &[partition.into(), is_drop.into()])?;
         if found.is_empty() { Ok(None) } else { found.first().get_two::<Text, bool>().map(Some) }
-    });
-    let Some((reason, is_pending)) = found? else { return Ok(None) };
+    };
+    let Some((reason, is_pending)) = table.owner.run(|| snapshot::latest(facts))? else { return Ok(None) };
     if let Some(Text(reason)) = reason {
         return stays(schema, name, ids, reason, true);
     }
@@ -134,11 +134,16 @@ pub fn look(
     if ids.start < Edge::Id(first_with_age)
         && let Some(owner) = Owner::of(partition)
     {
-        let below = query_for_lowest(&(-i64::MAX..first_with_age), key.column(), &whole);
-        // `update` takes a new snapshot, after the lock was granted.
-        if !owner.run(|| client.update(&*below, Some(1), &[]))?.is_empty() {
-            let note =
-                "it has keys of the layout's first hour, as tables have from before, which do not say how old rows are";
+        let below = query_for_lowest(&(i64::MIN..first_with_age), key.column(), &whole);
+        let below = || Ok::<_, spi::Error>(!client.select(&*below, Some(1), &[])?.is_empty());
+        let note = if owner.run(|| snapshot::latest(below))? {
+            "it has keys of the layout's first hour, as tables have from before, which do not say how old rows are"
+        } else if snapshot::is_of_transaction() {
+            "it may have keys of the layout's first hour that only a READ COMMITTED transaction sees"
+        } else {
+            ""
+        };
+        if !note.is_empty() {
             return stays(schema, name, ids, note.to_owned(), true);
         }
     }

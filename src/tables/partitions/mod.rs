@@ -19,7 +19,7 @@ use self::names::shown;
 use self::table::{Table, check_owner};
 use crate::errors::partitions::PartitionError;
 use crate::postgres::time::timestamptz::Instant;
-use crate::postgres::{catalog, read_only};
+use crate::postgres::{catalog, read_only, restricted};
 use pgrx::datum::Interval;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
@@ -39,7 +39,8 @@ pub fn create(
     since: Option<i64>,
     until: Option<i64>,
 ) -> Result<Vec<pg_sys::Oid>, Failure> {
-    Spi::connect_mut(|client| create_by(client, layout, parent, every, since, until))
+    let create = || Spi::connect_mut(|client| create_by(client, layout, parent, every, since, until));
+    restricted::with(&[restricted::SAFE_PATH], create)
 }
 
 fn create_by(

@@ -5,9 +5,9 @@ use super::key::RangeKey;
 use super::names::{c_string, identifier, quoted, shown};
 use super::privileges::Heritage;
 use crate::errors::partitions::{DefaultRows, Partition, PartitionError};
-use crate::postgres::catalog;
 use crate::postgres::open_relation::OpenRelation;
 use crate::postgres::restricted::Owner;
+use crate::postgres::{catalog, snapshot};
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::pieces::{Edge, Overlap, Piece, missing};
@@ -169,7 +169,7 @@ impl Table {
     /// Where it has some.
     pub fn check_default(
         &self,
-        client: &mut SpiClient,
+        client: &SpiClient,
         key: &RangeKey,
         wanted: &[Piece],
         missing: &[usize],
@@ -233,13 +233,13 @@ fn partitions(key: &RangeKey, table: &OpenRelation) -> (Vec<Existing>, Option<pg
 }
 
 /// Whether the database has what moves rows out of a default partition, as a row: objects of 0.2.0 have it not.
-const PROCEDURE: &str =
-    "SELECT FROM pg_proc WHERE pronamespace = to_regnamespace('_snowflake') AND proname = 'partition_default_rows'";
+const PROCEDURE: &str = "SELECT FROM pg_catalog.pg_proc JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) pronamespace \
+     WHERE nspname OPERATOR(pg_catalog.=) '_snowflake' AND proname OPERATOR(pg_catalog.=) 'partition_default_rows'";
 
 /// The lowest of these IDs in a table and its partitions. Each is read by itself, as its owner: whoever read all of them at
 /// once would run code of all owners.
 fn lowest_in(
-    client: &mut SpiClient,
+    client: &SpiClient,
     table: &OpenRelation,
     ids: &Range<i64>,
     column: &CStr,
@@ -252,9 +252,12 @@ fn lowest_in(
             continue;
         };
         let query = query_for_lowest(ids, column, &quoted(&schema, &name));
-        // `update` takes a new snapshot, after the lock was granted.
-        let rows = owner.run(|| client.update(&*query, Some(1), &[]))?;
-        let found = if rows.is_empty() { None } else { rows.first().get_one::<i64>()? };
+        let lowest_of_it = || {
+            let rows = client.select(&*query, Some(1), &[])?;
+            if rows.is_empty() { Ok(None) } else { rows.first().get_one::<i64>() }
+        };
+        // What was committed before the lock was granted.
+        let found = owner.run(|| snapshot::latest(lowest_of_it))?;
         lowest = [lowest, found].into_iter().flatten().min();
     }
     Ok(lowest)
@@ -273,8 +276,8 @@ fn with_partitions(table: &OpenRelation) -> Vec<pg_sys::Oid> {
 /// A query for the lowest of these IDs in a table.
 pub fn query_for_lowest(ids: &Range<i64>, column: &CStr, table: &CStr) -> CString {
     let (column, table) = (column.to_bytes(), table.to_bytes());
-    let from = format!(" OPERATOR(pg_catalog.>=) {}::pg_catalog.int8 AND ", ids.start);
-    let to = format!(" OPERATOR(pg_catalog.<) {}::pg_catalog.int8 ORDER BY ", ids.end);
+    let from = format!(" OPERATOR(pg_catalog.>=) '{}'::pg_catalog.int8 AND ", ids.start);
+    let to = format!(" OPERATOR(pg_catalog.<) '{}'::pg_catalog.int8 ORDER BY ", ids.end);
     let parts = [
         &b"SELECT "[..],
         column,

@@ -13,8 +13,9 @@ use crate::errors::Error;
 use crate::errors::partitions::{Kept, PartitionError};
 use crate::postgres::encoding::{self, Text};
 use crate::postgres::given::Given;
+use crate::postgres::open_relation::OpenRelation;
 use crate::postgres::time::{clock, timestamptz};
-use crate::postgres::{catalog, read_only};
+use crate::postgres::{catalog, read_only, restricted};
 use crate::server::believed;
 use crate::{settings, shared};
 use pgrx::PgTryBuilder;
@@ -94,7 +95,7 @@ impl UpkeepPlan {
 /// # Errors
 /// Where an argument is NULL or means nothing, the caller may not, or something is in the way.
 pub fn maintain(layout: &Layout, wish: &Upkeep<'_>) -> Result<Vec<UpkeepStep>, Failure> {
-    Spi::connect_mut(|client| maintain_by(client, layout, wish))
+    restricted::with(&[restricted::SAFE_PATH], || Spi::connect_mut(|client| maintain_by(client, layout, wish)))
 }
 
 fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Result<Vec<UpkeepStep>, Failure> {
@@ -184,7 +185,7 @@ fn understood(wish: &Upkeep<'_>) -> Result<Schedule, PartitionError> {
 }
 
 /// The time from which on partitions are needed, the time before which IDs may have been made, and the time that has certainly passed.
-/// A clock that has leapt ahead takes nothing away.
+/// A clock that has leapt ahead takes nothing away, until it is believed.
 fn times() -> (UnixMicros, UnixMicros, UnixMicros) {
     let now = clock::now();
     if !shared::exists() {
@@ -197,7 +198,7 @@ fn times() -> (UnixMicros, UnixMicros, UnixMicros) {
 }
 
 fn draw(
-    client: &mut SpiClient,
+    client: &SpiClient,
     layout: &Layout,
     key: &RangeKey,
     terms: &Schedule,
@@ -226,8 +227,16 @@ fn draw(
         for (number, bounds) in bounds.iter().enumerate() {
             let found = age(layout, bounds, retention, slack, passed);
             if found != Age::Kept {
-                let (partition, ids) = (table.oid(number), bounds.clone());
-                old.extend(leaving::look(client, &table, key, first, partition, ids, found, terms.leaving)?);
+                let partition = table.oid(number);
+                let look =
+                    || leaving::look(client, &table, key, first, partition, bounds.clone(), found, terms.leaving);
+                let mut looked = look()?;
+                if lock == pg_sys::AccessExclusiveLock && looked.as_ref().is_some_and(leaving::Old::is_carried_out) {
+                    // Until it was locked, others could rename it, and write to it by its own name.
+                    OpenRelation::open_and_keep_locked(partition, lock);
+                    looked = look()?;
+                }
+                old.extend(looked);
             }
         }
     }
@@ -237,7 +246,7 @@ fn draw(
 /// How many partitions of a table one call makes: no more than three quarters of the server's locks are for, as each takes one lock for
 /// itself, two for its TOAST table, and one for each of its indexes.
 fn most(client: &SpiClient, table: pg_sys::Oid) -> Result<usize, spi::Error> {
-    let indexes = "SELECT count(*) FROM pg_catalog.pg_index WHERE indrelid OPERATOR(pg_catalog.=) $1";
+    let indexes = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_index WHERE indrelid OPERATOR(pg_catalog.=) $1";
     let indexes = client.select(indexes, Some(1), &[table.into()])?.first().get_one::<i64>()?.unwrap_or_default();
     // SAFETY: variables of this process, which do not change.
     let locks =
@@ -248,7 +257,7 @@ fn most(client: &SpiClient, table: pg_sys::Oid) -> Result<usize, spi::Error> {
 
 impl UpkeepPlan {
     /// For a dry run: the errors that the call itself would end with, as far as names and bounds do not show them.
-    fn check(&self, client: &mut SpiClient, key: &RangeKey) -> Result<(), Failure> {
+    fn check(&self, client: &SpiClient, key: &RangeKey) -> Result<(), Failure> {
         if self.pieces.is_empty() {
             return Ok(());
         }

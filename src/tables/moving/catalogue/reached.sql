@@ -56,6 +56,13 @@ SELECT relation, quote_ident(attname), :width, format_type(atttypid, atttypmod),
                     AND other.oprnamespace = one.oprnamespace AND other.oid <> one.oid
                     WHERE one.oid = used.refobjid))
         UNION ALL
+        -- One that is not the default is named where the index is made again.
+        SELECT concat(pg_describe_object('pg_class'::regclass, indexrelid, 0), ', whose operator class ', opcname, ' is not for bigint')
+        FROM pg_index, unnest(indkey::int2[], indclass::oid[]) AS keys (key, class) JOIN pg_opclass o ON o.oid = class
+        WHERE indrelid = relation AND key = number AND NOT opcdefault AND opcintype IN ('int2'::regtype, 'int4'::regtype)
+        UNION ALL
+        SELECT concat('foreign table ', c.oid::regclass, ', as the table on the other server keeps its type') WHERE c.relkind = 'f'
+        UNION ALL
         SELECT 'the partition key of table ' || relation::regclass FROM pg_depend
         WHERE classid = 'pg_class'::regclass AND objid = relation AND objsubid = number
             AND refclassid = 'pg_class'::regclass AND refobjid = relation AND refobjsubid = 0 AND deptype = 'i'

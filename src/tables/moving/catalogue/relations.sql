@@ -10,7 +10,7 @@ SELECT c.oid, quote_ident(nspname) || '.' || quote_ident(relname), pg_has_role(r
         )
         SELECT format('%s to %s', heir::regclass, h.relowner::regrole) FROM heirs JOIN pg_class h ON h.oid = heir
         WHERE h.relowner <> c.relowner ORDER BY 1),
-    relpersistence = 'u',
+    relpersistence = 'u', relkind = 'f',
     ARRAY(
         WITH RECURSIVE parts (part) AS (
             SELECT inhrelid FROM pg_inherits WHERE inhparent = c.oid AND c.relkind = 'p'

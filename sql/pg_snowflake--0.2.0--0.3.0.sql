@@ -571,13 +571,13 @@ CREATE CAST (snowflake_id AS json) WITH FUNCTION _snowflake.id_to_json(snowflake
 -- Which times a condition accepts that compares what is made of the time, as date_trunc() is. The way from the time to that is a text.
 
 CREATE FUNCTION _snowflake.earliest(way text, VARIADIC given "any") RETURNS timestamptz
-    LANGUAGE c STABLE PARALLEL SAFE COST 2
+    LANGUAGE c STABLE PARALLEL SAFE COST 20
     AS 'MODULE_PATHNAME', 'snowflake_earliest';
 COMMENT ON FUNCTION _snowflake.earliest(text, VARIADIC "any") IS
     'internal: no time before this one is accepted by a condition that compares what is made of the time; -infinity where none is known';
 
 CREATE FUNCTION _snowflake.latest(way text, VARIADIC given "any") RETURNS timestamptz
-    LANGUAGE c STABLE PARALLEL SAFE COST 2
+    LANGUAGE c STABLE PARALLEL SAFE COST 20
     AS 'MODULE_PATHNAME', 'snowflake_latest';
 COMMENT ON FUNCTION _snowflake.latest(text, VARIADIC "any") IS
     'internal: no time after this one is accepted by a condition that compares what is made of the time; infinity where none is known';

@@ -217,6 +217,13 @@ impl Value {
         Self::Between(kind, of(low, 1).map(|(_, value)| value), of(high, -1).map(|(_, value)| value))
     }
 
+    /// Whether it is a range whose bounds are values of their kind, where it has them: none stands for an infinite one.
+    pub fn is_finite(&self) -> bool {
+        let Self::Between(kind, low, high) = self else { return false };
+        let unit = if *kind == Kind::Date { DAY } else { 1 };
+        [low, high].into_iter().flatten().all(|value| (FIRST / unit + 1..LAST / unit).contains(value))
+    }
+
     /// A number, by its decimal digits.
     pub fn decimal(text: &str) -> Self {
         Self::millionths(text).map_or(Self::Unknown, |(low, high)| Self::Number(low, high))

@@ -159,6 +159,11 @@ impl<'p> Derived<'p> {
         self.steps.is_empty()
     }
 
+    /// Whether it may be infinite: an interval may be, from 17 on.
+    pub fn may_be_infinite(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Plus | Step::Minus))
+    }
+
     /// Whether it falls as the time rises.
     pub fn is_falling(&self) -> bool {
         self.steps.iter().filter(|step| step.is_falling()).count() % 2 == 1

@@ -5,16 +5,17 @@
 
 use super::comparisons::Rewriter;
 use super::gathered::WithLists;
-use super::nodes::{At, Expr};
+use super::nodes::{self, At, Expr, List};
+use super::operators::{self, Accepts};
 use super::state::{Planner, Rel, Restriction};
-use super::{bounds, rising, wholes};
-use pg_sys::{NodeTag, Path};
+use super::{bounds, functions, rising, wholes, written};
+use pg_sys::{Node, NodeTag, Path, RestrictInfo};
 use pgrx::prelude::*;
 
 /// Puts comparisons of the IDs of a table, whose paths are made, in the place of those of their times, unless only indexes are read. Others may add
 /// paths that read something else: batches of rows that are compressed, for example, by the lowest and the highest ID of each.
 pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>, others_add_paths: bool) {
-    let own = wholes::own_conditions(planner, table);
+    let own = without_calls(planner, table, wholes::own_conditions(planner, table));
     let gathered: Vec<Replaced> = own.iter().filter_map(Replaced::gathered).collect();
     if !gathered.is_empty() {
         rewrite_of_indexes(table, &gathered);
@@ -29,7 +30,12 @@ pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>, others_add_paths: bool)
         let condition = restriction.clause();
         let list = gathered.iter().find(|replaced| replaced.before == restriction);
         // Ranges of IDs, one after the other, take longer than to look up one of many times.
-        let implied = if list.is_some_and(|list| list.is_hashed) { Vec::new() } else { rewriter.implied(condition) };
+        let mut implied =
+            if list.is_some_and(|list| list.is_hashed) { Vec::new() } else { rewriter.implied(condition) };
+        // Nor is a bound to be computed for each row.
+        if !implied.iter().all(|&one| is_by_constants(one)) {
+            implied.clear();
+        }
         if implied.is_empty() {
             let restriction = list.map_or(restriction, |list| list.after);
             all.push((restriction, restriction.clause()));
@@ -45,6 +51,91 @@ pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>, others_add_paths: bool)
     let mut needed = needed.iter().peekable();
     all.retain(|(_, condition)| needed.next_if(|&one| one == condition).is_some());
     table.set_conditions(all.into_iter().map(|(like, condition)| instead(like, condition)).collect());
+}
+
+/// Whether a condition on the ID compares it with nothing but constants.
+fn is_by_constants(condition: Expr<'_>) -> bool {
+    match condition.cast::<pg_sys::BoolExpr>() {
+        Some(combination) => combination.args().iter().all(is_by_constants),
+        None => !right_of(condition).is_some_and(functions::may_be_ours),
+    }
+}
+
+fn right_of(comparison: Expr<'_>) -> Option<Expr<'_>> {
+    comparison.cast::<pg_sys::OpExpr>().and_then(|comparison| comparison.args().get(1))
+}
+
+/// The arguments of the call of `_snowflake.earliest()`, or `latest()`, that a comparison has as its bound.
+pub fn bound_that_is_called<'p>(comparison: Expr<'p>) -> Option<List<'p, Node>> {
+    functions::arguments_of_times(right_of(comparison)?)
+}
+
+/// The conditions of a table, whose paths are made, without those that follow from others by a bound that is computed for each row; so are the
+/// filters of its indexes.
+fn without_calls<'p>(planner: Planner<'p>, table: Rel<'p>, own: List<'p, RestrictInfo>) -> List<'p, RestrictInfo> {
+    let (by_calls, others): (Vec<_>, Vec<_>) = own.iter().partition(|one| bound_that_is_called(one.clause()).is_some());
+    if by_calls.is_empty() {
+        return own;
+    }
+    let of_table = |expression| rising::time_of(planner, expression, table.number());
+    let (exact, wide) = (Rewriter::exact(planner, &of_table), Rewriter::new(planner, &of_table));
+    let follows_from = |condition: Expr<'p>| {
+        let times = written::implied(planner, table, condition);
+        let of_ids: Vec<Expr<'p>> = times.iter().flat_map(|&one| exact.implied(one)).collect();
+        times.into_iter().chain(of_ids).chain(wide.implied(condition))
+    };
+    let implied: Vec<Expr<'p>> = others.iter().flat_map(|one| follows_from(one.clause())).collect();
+    let within = |one: Restriction<'p>| within_range(one, &by_calls).map(|condition| instead(one, condition));
+    let is_implied = |one: Restriction<'p>| implied.iter().any(|other| other.says(one.clause()));
+    let is_left_out = |one| by_calls.contains(&one) && (within(one).is_some() || is_implied(one));
+    let paths = || table.paths().iter().chain(table.partial_paths().iter()).filter_map(At::over_index);
+    let reads = |index, one| {
+        let mut clauses = paths().filter(|path| path.index() == index).flat_map(|path| path.clauses().iter());
+        clauses.any(|clause| clause.restriction() == one)
+    };
+    // Both bounds are within the same range, which is looked at once.
+    let with_ranges = |all: List<'p, RestrictInfo>, is_filter: &dyn Fn(Restriction<'p>) -> bool| {
+        let mut kept: Vec<Restriction<'p>> = Vec::new();
+        for one in all.iter() {
+            match within(one).filter(|_| by_calls.contains(&one) && is_filter(one)) {
+                Some(range) if kept.iter().any(|known| known.clause().says(range.clause())) => {}
+                Some(range) => kept.push(range),
+                None if is_left_out(one) && within(one).is_none() => {}
+                None => kept.push(one),
+            }
+        }
+        kept.into_iter().collect()
+    };
+    for index in table.indexes().iter() {
+        index.set_restrictions(with_ranges(index.restrictions(), &|one| !reads(index, one)));
+    }
+    let kept = with_ranges(own, &|_| true);
+    table.set_conditions(kept);
+    kept
+}
+
+/// `t <@ $1`, where this is one of both of its bounds.
+fn within_range<'p>(bound: Restriction<'p>, all: &[Restriction<'p>]) -> Option<Expr<'p>> {
+    let is_itself = |arguments: List<'p, Node>| {
+        let way = arguments.get(0)?.text()?;
+        let range = arguments.get(1).filter(|_| arguments.len() == 2)?;
+        (way == "=" && range.type_of() == pg_sys::TSTZRANGEOID).then_some(range)
+    };
+    let read = |one: Restriction<'p>| {
+        let comparison = one.clause().cast::<pg_sys::OpExpr>()?;
+        let range = is_itself(bound_that_is_called(one.clause())?)?;
+        let time = comparison.args().get(0).filter(|time| time.type_of() == pg_sys::TIMESTAMPTZOID)?;
+        Some((operators::compares(comparison.opno().to_u32())?, time, range))
+    };
+    let (accepts, time, range) = read(bound)?;
+    let is_other = |one: &Restriction<'p>| {
+        let is_it = |(other, of, within): (Accepts, Expr<'p>, Expr<'p>)| {
+            other == accepts.commuted() && of.says(time) && within.says(range)
+        };
+        read(*one).is_some_and(is_it)
+    };
+    let is_bound = matches!(accepts, Accepts::GreaterOrEqual | Accepts::LessOrEqual);
+    (is_bound && all.iter().any(is_other)).then(|| nodes::compared(operators::WITHIN, time.copy(), range.copy()))
 }
 
 /// A condition that is [a list again](super::gathered).

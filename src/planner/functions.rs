@@ -153,6 +153,18 @@ pub fn call_of_times<'p>(is_earliest: bool, arguments: List<'p, pg_sys::Node>) -
     Some(call(function, pg_sys::TIMESTAMPTZOID, arguments, pg_sys::DEFAULT_COLLATION_OID))
 }
 
+/// The arguments of a call of one of both, where an expression is one, or a bound of IDs by one.
+pub fn arguments_of_times<'p>(bound: Expr<'p>) -> Option<List<'p, pg_sys::Node>> {
+    let call = bound.cast::<pg_sys::FuncExpr>().filter(|_| may_be_ours(bound))?;
+    let is_of_times = |function| {
+        FOUND.with_borrow(|all| [true, false].iter().any(|which| all.of_times.get(which) == Some(&Some(function))))
+    };
+    match is_of_times(call.funcid()) {
+        true => Some(call.args()),
+        false => call.args().get(0).filter(|&argument| may_be_ours(argument)).and_then(arguments_of_times),
+    }
+}
+
 /// `_snowflake.sorted()`; `None` where there is no such function, or the user may not call it.
 pub fn sorted() -> Option<pg_sys::Oid> {
     let find = || {

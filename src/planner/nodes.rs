@@ -727,6 +727,7 @@ fields! { 'p;
         entries: List<'p, pg_sys::TargetEntry> = indextlist;
         restrictions / set_restrictions: List<'p, pg_sys::RestrictInfo> = indrestrictinfo;
         is_hypothetical: bool = hypothetical;
+        is_proven: bool = predOK;
     }
     IndexPath {
         index / set_index: At<'p, pg_sys::IndexOptInfo> = indexinfo;

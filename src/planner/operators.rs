@@ -203,5 +203,8 @@ pub fn in_family(operator: Oid, family: Oid, accepts: Accepts) -> Option<Oid> {
 /// Operators by which a range has a value, by their OIDs: where the value is, and whether the other side is a multirange.
 pub const CONTAIN: [(u32, usize, bool); 4] = [(3889, 1, false), (3891, 0, false), (2869, 1, true), (2872, 0, true)];
 
+/// `<@` of a value and a range, and its function.
+pub const WITHIN: (u32, u32) = (3891, 3860);
+
 /// `&&`: which of its sides are multiranges.
 pub const OVERLAP: [(u32, [bool; 2]); 3] = [(3888, [false, false]), (2866, [false, true]), (2867, [true, false])];

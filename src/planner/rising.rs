@@ -15,6 +15,9 @@ use std::cell::Cell;
 const DATE_BIN: u32 = 6178;
 const DATE_TRUNC: u32 = 1284;
 
+/// How many different expressions that are made of a table's times are of interest: an index has a twin for each. Further ones are filters only.
+const MOST_DERIVED: usize = 32;
+
 /// An expression that rises with an ID.
 #[derive(Clone, Copy)]
 pub struct Rising<'p> {
@@ -129,7 +132,9 @@ pub fn of_table<'p>(planner: Planner<'p>, table: Rel<'p>) -> Asked<'p> {
             if !asked.compared.iter().any(|known| known.call.says(expression)) {
                 asked.compared.extend(Some(time).filter(is_of_use));
             }
-        } else if !asked.derived.iter().any(|(known, _)| known.expression.says(expression)) {
+        } else if asked.derived.len() < MOST_DERIVED
+            && !asked.derived.iter().any(|(known, _)| known.expression.says(expression))
+        {
             asked.derived.extend(derived_of(planner, expression).filter(|(_, time)| is_of_use(time)));
         }
     }

@@ -243,7 +243,7 @@ impl<'p> Planner<'p> {
         let of_type = match of_type {
             pg_sys::TIMESTAMPTZOID => EightBytes::Time,
             pg_sys::TIMESTAMPOID => EightBytes::Local,
-            pg_sys::DATEOID => EightBytes::Date,
+            pg_sys::DATEOID if i32::try_from(value).is_ok() => EightBytes::Date,
             _ => return None,
         };
         Some(self.constant(of_type, value))

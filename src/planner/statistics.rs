@@ -131,13 +131,8 @@ pub fn is_prepared(table: Rel<'_>) -> bool {
 
 /// Makes known which expressions of a table there may be statistics of. Its twins are known.
 pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>, has_conditions: bool) {
-    let has_twin = |expression: Expr<'p>| {
-        table
-            .indexes()
-            .iter()
-            .filter_map(|index| Twin::of(planner, index))
-            .any(|twin| twin.column.expression().says(expression))
-    };
+    let twins: Vec<_> = table.indexes().iter().filter_map(|index| Twin::of(planner, index)).collect();
+    let has_twin = |expression: Expr<'p>| twins.iter().any(|twin| twin.column.expression().says(expression));
     let all = asked.compared.iter().map(|time| time.call).chain(derived_too(asked));
     let mut expressions: Vec<Expr> = all.filter(|&one| !has_twin(one)).collect();
     if groups(planner) && table.kind() == pg_sys::RelOptKind::RELOPT_BASEREL {

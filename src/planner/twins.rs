@@ -84,6 +84,13 @@ impl<'p> Twin<'p> {
         (clauses::is_of_table(self.index, clause) && self.reads_elements(planner, listed)).then_some(clause)
     }
 
+    /// Whether a path is one for all that the query wants of the table, and not for an alternative of an OR: that may say what others do not,
+    /// and prove the condition of a partial index.
+    fn serves_the_table(&self, path: At<'p, IndexPath>) -> bool {
+        (self.description.predicate().is_empty() || self.description.is_proven())
+            && path.clauses().iter().all(|clause| clauses::is_of_table(self.index, clause))
+    }
+
     /// Estimates what a path by elements of an array costs, as if the index were one on the time.
     pub fn estimate_by_elements(&self, planner: Planner<'p>, path: At<'p, IndexPath>) {
         self.is_estimated_by_elements.set(true);
@@ -172,7 +179,7 @@ fn can_have_twin(index: Index<'_>) -> bool {
 }
 
 /// Which key column of an index is this ID, an expression of its table.
-fn column_of<'p>(index: Index<'p>, id: Expr<'p>) -> Option<usize> {
+pub fn column_of<'p>(index: Index<'p>, id: Expr<'p>) -> Option<usize> {
     (0..index.key_count().unsigned_abs() as usize).find(|&at| {
         index.family(at).is_some_and(|family| derived::family(pg_sys::TIMESTAMPTZOID, family.to_u32()).is_some())
             && index.input_type(at) == Some(pg_sys::INT8OID)
@@ -370,7 +377,7 @@ unsafe extern "C-unwind" fn cost(
     });
     let is_endless = match by_elements {
         Some(clause) if !twin.is_estimated_by_elements.get() => {
-            if path.parameters().is_none() && twin.by_elements.get().is_none() {
+            if path.parameters().is_none() && twin.by_elements.get().is_none() && twin.serves_the_table(path) {
                 twin.by_elements.set(Some((planner.in_memory(|| path.duplicate()), clause)));
             }
             true

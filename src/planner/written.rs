@@ -10,11 +10,11 @@
 //! Conditions of a query accept a row where they are true; so NULL and false are the same here, and nowhere else.
 
 use super::derived::{Derived, made_of};
-use super::functions;
 use super::nodes::{self, At, Expr, List, list};
 use super::operators::{self, Accepts};
 use super::state::{Planner, Rel};
-use super::{join_tree, rising, versions};
+use super::{filters, functions};
+use super::{join_tree, rising, twins, versions};
 use pg_sys::{BoolExprType, BoolTestType, Node};
 use pgrx::prelude::*;
 use snowflake_core::inverse::{Kind, Value};
@@ -31,11 +31,16 @@ const RANGE_MERGE: u32 = 4228;
 
 /// Rewrites the conditions of a query whose expressions are preprocessed, and not distributed yet, that are on times of this table.
 pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>) {
-    let parts = join_tree::parts(planner);
-    let written = Written { planner, table, has_outer_joins: parts.iter().any(|part| part.is_outer_join()) };
-    for part in parts.into_iter().filter(|part| !part.is_full_join()) {
+    let written = Written::of(planner, table);
+    for part in join_tree::parts(planner).into_iter().filter(|part| !part.is_full_join()) {
         part.change(|conditions| written.conditions(conditions));
     }
+}
+
+/// Comparisons of a table's times that follow from a condition which stays as it is.
+pub fn implied<'p>(planner: Planner<'p>, table: Rel<'p>, condition: Expr<'p>) -> Vec<Expr<'p>> {
+    let of_range = condition.cast().and_then(|operation| Written::of(planner, table).of_range(operation));
+    of_range.unwrap_or_default()
 }
 
 struct Written<'p> {
@@ -45,6 +50,11 @@ struct Written<'p> {
 }
 
 impl<'p> Written<'p> {
+    fn of(planner: Planner<'p>, table: Rel<'p>) -> Self {
+        let has_outer_joins = join_tree::parts(planner).iter().any(|part| part.is_outer_join());
+        Self { planner, table, has_outer_joins }
+    }
+
     /// Conditions that are combined by AND; `None` where none changes.
     fn conditions(&self, conditions: List<'p, Node>) -> Option<List<'p, Node>> {
         // Mostly nothing changes, and no memory is taken.
@@ -159,10 +169,20 @@ impl<'p> Written<'p> {
                 return Some(same);
             }
             let range = self.range(&derived, sides.get(1 - at)?, is_multirange)?;
+            if !self.is_bounded_usefully(&derived, range) {
+                return None;
+            }
             let bounds = [true, false].map(|is_lowest| self.bound(&derived, range, is_lowest));
             let bounds: Vec<Expr<'p>> = bounds.into_iter().flatten().collect();
-            let is_same =
-                derived.is_itself() && range.type_of() == pg_sys::TSTZRANGEOID && !is_multirange && bounds.len() == 2;
+            // Of a range that is the same for all rows, the filters get it back. That of a join stays: it takes less time than its bounds. Where only
+            // conditions on IDs are evaluated first, it stays, too.
+            let is_same = derived.is_itself()
+                && range.type_of() == pg_sys::TSTZRANGEOID
+                && !is_multirange
+                && bounds.len() == 2
+                && (bounds.iter().all(|bound| filters::bound_that_is_called(*bound).is_none())
+                    || self.planner.tables_of(range).is_empty()
+                        && self.planner.entry(self.table.number()).is_some_and(|entry| entry.guards().is_empty()));
             let own = Some(operation.node()).filter(|_| !is_same);
             return (!bounds.is_empty()).then(|| own.into_iter().chain(bounds).collect());
         }
@@ -177,7 +197,12 @@ impl<'p> Written<'p> {
                 else {
                     continue;
                 };
-                let Some(range) = self.range(&derived, sides.get(1 - at)?, are_multiranges[1 - at]) else { continue };
+                let Some(range) = self
+                    .range(&derived, sides.get(1 - at)?, are_multiranges[1 - at])
+                    .filter(|&range| self.is_bounded_usefully(&derived, range))
+                else {
+                    continue;
+                };
                 all.extend(self.bound(&derived, range, is_lowest));
             }
         }
@@ -191,7 +216,12 @@ impl<'p> Written<'p> {
         if !RANGE_TYPES.into_iter().any(is_built_in) {
             return None;
         }
-        let [Value::Between(kind, low, high)] = range.values()?[..] else { return None };
+        let values = range.values()?;
+        let &[ref value @ Value::Between(kind, low, high)] = &values[..] else { return None };
+        // Without a bound, nothing is kept out that is infinite itself.
+        if !value.is_finite() || derived.may_be_infinite() && (low.is_none() || high.is_none()) {
+            return None;
+        }
         let side = derived.expression;
         // `>=` and `<=` of the type, and their functions.
         let (of_type, [at_least, at_most]) = match kind {
@@ -220,6 +250,17 @@ impl<'p> Written<'p> {
         }
         let &(_, of_type) = RANGE_TYPES.iter().find(|(own, _)| *own == range.type_of())?;
         Some(self.planner.folded(functions::call_of_one(RANGE_MERGE, range.copy(), of_type)))
+    }
+
+    /// Whether bounds by a range may be of use: to compare a row with those of a range that is not known takes longer than the range itself.
+    fn is_bounded_usefully(&self, derived: &Derived<'p>, range: Expr<'p>) -> bool {
+        let id =
+            || derived.time.cast::<pg_sys::FuncExpr>().and_then(|call| call.args().get(0)).map(Expr::without_labels);
+        let is_read_by = |id: Expr<'p>| self.table.indexes().iter().any(|index| twins::column_of(index, id).is_some());
+        let entry = self.planner.entry(self.table.number());
+        range.cast::<pg_sys::Const>().is_some()
+            || entry.is_some_and(|entry| entry.has_members())
+            || id().is_some_and(is_read_by)
     }
 
     /// A comparison of the time with the lowest or the highest that is within a range.

@@ -172,10 +172,14 @@ impl Zones for KnownZones {
         const SECOND: i64 = 1_000_000;
         const EPOCH: i64 = 946_684_800;
         const YEAR: i64 = 366 * 86_400;
-        // An abbreviation such as `EST` comes before a zone of the same name. None of them has a slash or a digit.
+        // An abbreviation such as `EST` comes before a zone of the same name. None of them has a slash, or a digit after a letter. From 18 on, those of
+        // the session's zone are known, too, such as `-03`.
+        let is_zone = |name: &str| {
+            name.starts_with(|first: char| first.is_ascii_alphabetic()) && (name.contains('/') || has_digit(name))
+        };
         let name = match zone {
             Zone::Named("UTC") => return Some((0, 0)),
-            Zone::Named(name) if name.contains('/') || has_digit(name) => Some(CString::new(name).ok()?),
+            Zone::Named(name) if is_zone(name) => Some(CString::new(name).ok()?),
             Zone::Named(_) => return None,
             Zone::Session => None,
         };

@@ -242,6 +242,152 @@ fn no_time_is_out_of_its_bounds() {
     assert!(checked > 1_000_000, "{checked}");
 }
 
+/// A bound of a range may be infinite, and so may what is made of a time, from 17 on.
+#[test]
+fn ranges_with_infinite_bounds_have_the_same_rows() {
+    let cluster = snowflake_test::Cluster::options().start();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE TABLE r (id bigint PRIMARY KEY);
+             INSERT INTO r SELECT snowflake_min_id('2026-01-01+00'::timestamptz + i * interval '1 min') FROM generate_series(1, 3000) AS i;
+             CREATE VIEW v AS SELECT id, snowflake_timestamp(id) AS t FROM r",
+        )
+        .unwrap();
+    let has_infinite = snowflake_test::Installation::under_test().major() >= 17;
+    let added = if has_infinite {
+        &["", " + interval 'infinity'", " - interval 'infinity'", " + interval '1 h'"][..]
+    } else {
+        &["", " + interval '1 h'"]
+    };
+    let ends = ["NULL", "'infinity'", "'-infinity'", "'2026-01-02'"];
+    let mut checked = 0;
+    for (made, range, of_type) in [
+        ("(t{})", "tstzrange", "timestamptz"),
+        ("(t{})::date", "daterange", "date"),
+        ("(t{})::timestamp", "tsrange", "timestamp"),
+        ("(t AT TIME ZONE 'UTC'{})", "tsrange", "timestamp"),
+    ] {
+        for more in added {
+            for (low, high) in ends.iter().flat_map(|low| ends.map(|high| (*low, high))) {
+                for bounds in ["[]", "[)", "(]", "()"] {
+                    let value = format!("{}", made.replace("{}", more));
+                    let range = format!("{range}({low}, {high}, '{bounds}')");
+                    for condition in [
+                        format!("{value} <@ {range}"),
+                        format!("{value} <@ {range}::text::{}", range.split('(').next().unwrap()),
+                    ] {
+                        let mut counted = |by_time| {
+                            client.batch_execute(&format!("SET pg_snowflake.plan_by_time = {by_time}")).unwrap();
+                            client
+                                .query_one(&format!("SELECT count(*) FROM v WHERE {condition}"), &[])
+                                .map(|row| row.get::<_, i64>(0))
+                                .map_err(|error| error.as_db_error().unwrap().message().to_owned())
+                        };
+                        assert_eq!(counted("on"), counted("off"), "{condition}, of {of_type}");
+                        checked += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(checked > 900, "{checked}");
+}
+
+/// A generated query may have hundreds of them. Beyond some, they are filters.
+#[test]
+fn any_number_of_expressions_can_be_compared() {
+    let cluster = snowflake_test::Cluster::options().start();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE TABLE r (id bigint PRIMARY KEY, tenant integer); CREATE INDEX ON r (tenant, id);
+             INSERT INTO r SELECT snowflake_min_id('2026-01-01+00'::timestamptz + i * interval '1 min'), i % 10 FROM generate_series(1, 3000) AS i; ANALYZE r",
+        )
+        .unwrap();
+    let all: Vec<String> =
+        (1..=800).map(|n| format!("snowflake_timestamp(id) + interval '{n} min' = '2026-01-02 00:00+00'")).collect();
+    // Each with another takes longer by the square.
+    client.batch_execute("SET statement_timeout = '20s'").unwrap();
+    for count in [20, 40, 800] {
+        let query = format!("SELECT count(*) FROM r WHERE {}", all[..count].join(" OR "));
+        assert_eq!(client.query_one(&query, &[]).unwrap().get::<_, i64>(0), count as i64);
+    }
+}
+
+/// What is not known when the query is planned is computed once, to read an index, and not for each row.
+#[test]
+fn no_bound_is_computed_for_each_row() {
+    let cluster = snowflake_test::Cluster::options().start();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE TABLE r (id bigint PRIMARY KEY, tenant integer); CREATE TABLE bare (id bigint, tenant integer);
+             INSERT INTO r SELECT snowflake_min_id('2026-01-01+00'::timestamptz + i * interval '1 min'), i % 10 FROM generate_series(1, 3000) AS i;
+             INSERT INTO bare SELECT * FROM r; CREATE INDEX ON r (tenant); CREATE TABLE p (during tstzrange, tenant integer);
+             INSERT INTO p SELECT tstzrange(snowflake_timestamp(id), snowflake_timestamp(id) + interval '1 h'), tenant FROM r WHERE id % 7 = 0;
+             CREATE TABLE guarded (LIKE r INCLUDING ALL); INSERT INTO guarded SELECT * FROM r; ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY p ON guarded USING (tenant < 9); CREATE ROLE reader; GRANT SELECT ON guarded, r, bare, p TO reader; ANALYZE",
+        )
+        .unwrap();
+    client
+        .batch_execute(
+            "SET ROLE reader; SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off",
+        )
+        .unwrap();
+    let mut checked = 0;
+    for table in ["r", "bare", "guarded"] {
+        for condition in [
+            "T <@ tstzrange(now() - interval '1 year', now())",
+            "tstzrange(now() - interval '1 year', now()) @> T AND tenant = 5",
+            "T::date <@ daterange(current_date - 365, current_date)",
+            "T::date >= '2020-01-01'",
+            "date_trunc('month', T) = '2026-01-01'",
+            "T <@ tstzmultirange(tstzrange(now() - interval '1 year', now()))",
+            "tstzrange(T, T + interval '1 h') && tstzrange(now() - interval '1 year', now())",
+            "T < now()",
+            "T >= now() - interval '100 years' AND T < now()",
+            "T = now() - interval '1 day'",
+        ] {
+            // Row-level security has comparisons of IDs alone evaluated first: with one call, in place of another.
+            if table == "guarded" && condition.contains("now()") && !condition.contains("range") {
+                continue;
+            }
+            let query = format!("FROM {table} WHERE {}", condition.replace('T', "snowflake_timestamp(id)"));
+            let plan: Vec<String> = client
+                .query(&format!("EXPLAIN (COSTS OFF) SELECT * {query}"), &[])
+                .unwrap()
+                .iter()
+                .map(|row| row.get(0))
+                .collect();
+            let plan = plan.join("\n");
+            assert!(plan.contains("Seq Scan"), "{query}\n{plan}");
+            assert!(
+                !["earliest", "latest", "min_id", "max_id"].iter().any(|call| plan.contains(call)),
+                "{query}\n{plan}"
+            );
+            let mut counted = |by_time| {
+                client.batch_execute(&format!("SET pg_snowflake.plan_by_time = {by_time}")).unwrap();
+                client.query_one(&format!("SELECT count(*) {query}"), &[]).unwrap().get::<_, i64>(0)
+            };
+            let off = counted("off");
+            assert_eq!(counted("on"), off, "{query}");
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, 27);
+    // Of a join, the range itself comes first.
+    for (table, has_bounds) in [("r", true), ("bare", false)] {
+        let query = format!(
+            "EXPLAIN (COSTS OFF) SELECT * FROM {table} x JOIN p ON x.tenant = p.tenant AND snowflake_timestamp(id) <@ during"
+        );
+        let plan: Vec<String> = client.query(&query, &[]).unwrap().iter().map(|row| row.get(0)).collect();
+        let filter = plan.iter().find_map(|line| line.split_once("Join Filter: ")).unwrap().1;
+        assert_eq!(filter.contains("earliest"), has_bounds, "{filter}");
+        assert!(filter.find("<@").unwrap() < filter.find("earliest").unwrap_or(usize::MAX), "{filter}");
+    }
+}
+
 /// Where a zone does not change, what is read is what is asked for.
 #[test]
 fn bounds_are_narrow() {

@@ -231,3 +231,50 @@ fn members_are_read_so() {
         client.batch_execute("RESET pg_snowflake.plan_by_time").unwrap();
     }
 }
+
+/// An alternative of an OR proves the condition of a partial index, which the query as a whole does not, or says what others do not.
+#[test]
+fn what_one_alternative_reads_is_not_read_for_all() {
+    let (_cluster, mut client) = cluster();
+    client
+        .batch_execute(
+            "CREATE TABLE o (id bigint PRIMARY KEY, open bool NOT NULL, vip bool NOT NULL, a integer NOT NULL, b integer NOT NULL);
+             INSERT INTO o SELECT snowflake_min_id('2026-01-01+00'::timestamptz + i * interval '1 s'), i % 100 = 0, i % 50 = 1, i % 7, i % 11
+                 FROM generate_series(1, 20000) AS i;
+             CREATE INDEX o_open ON o (id) WHERE open; CREATE INDEX o_late ON o (id) WHERE id >= 2000000000000000; CREATE INDEX ON o (a, id);
+             CREATE INDEX o_a ON o (id) WHERE a = 3",
+        )
+        .unwrap();
+    client.batch_execute("VACUUM ANALYZE o").unwrap();
+    let times = "'{2026-01-01 00:01:40+00, 2026-01-01 00:01:41+00, 2026-01-01 00:03:20+00, 2026-01-01 01:00:03+00, 2026-01-01 01:00:04+00}'";
+    let mut all = 0;
+    for one in [
+        "open",
+        "a = 3",
+        "a = 3 AND open",
+        "id >= 2000000000000000",
+        "snowflake_timestamp(id) = '2026-01-01 00:01:40+00'",
+    ] {
+        for other in ["vip", "b = 5", "open AND vip", "(id, b) > (5, 5)"] {
+            for kind in ["force_custom_plan", "force_generic_plan"] {
+                let query = format!(
+                    "SELECT concat(count(*), ' ', sum(id)) FROM o WHERE snowflake_timestamp(id) = ANY ($1) AND ({one} OR {other})"
+                );
+                let mut run = |by_time: &str| {
+                    client
+                        .batch_execute(&format!(
+                            "SET plan_cache_mode = {kind}; SET pg_snowflake.plan_by_time = {by_time}; PREPARE q (timestamptz[]) AS {query}"
+                        ))
+                        .unwrap();
+                    let rows: String = value(&mut client, &format!("EXECUTE q ({times})"));
+                    client.batch_execute("DEALLOCATE q").unwrap();
+                    rows
+                };
+                let on = run("on");
+                assert_eq!(on, run("off"), "{one} OR {other}, {kind}");
+                all += 1;
+            }
+        }
+    }
+    assert_eq!(all, 40);
+}

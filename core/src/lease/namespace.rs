@@ -110,26 +110,33 @@ pub fn may_have_forgotten(found: Option<&NamespaceRecord>, known: &Known) -> boo
 }
 
 fn has_forgotten(found: Option<&NamespaceRecord>, known: &Known) -> bool {
-    known.is_record_lost || known.life.is_some_and(|life| found.is_none_or(|found| found.life != life))
+    let is_other = |life| found.is_none_or(|found| found.life != life);
+    known.is_record_lost || known.life.is_some_and(is_other) || found.is_some_and(|found| has_gone_back(found, known))
+}
+
+/// Whether the mark is lower than the one that the server knows of the same life, or gone: nobody lowers it, so the record is an older one.
+fn has_gone_back(found: &NamespaceRecord, known: &Known) -> bool {
+    known.life == Some(found.life) && found.leases_from < known.noted
 }
 
 /// Whether what is on record covers the loss that a server knows of. A mark that is still to come does. One that is over may be older than
 /// the loss: a registry that was rolled back shows the mark of a life before the one that the server knows. In that life, it is of this loss
-/// where the server had not seen it before: a rollback that took the server's record would have taken an older mark, too.
+/// where the server had not seen it before: a rollback that took the server's record would have taken an older mark, too. One that has gone
+/// back never does: it is from before the loss.
 fn covers(found: &NamespaceRecord, known: &Known) -> bool {
     found.leases_from.is_some_and(|from| {
         let is_of_this_loss = from > known.now || known.life == Some(found.life) && known.noted != Some(from);
-        is_of_this_loss && known.granted_until.is_none_or(|until| until <= from)
+        is_of_this_loss && !has_gone_back(found, known) && known.granted_until.is_none_or(|until| until <= from)
     })
 }
 
 /// Compares a namespace's record with the layout of a server and with what it knows. Returns the record that is to be
 /// stored in its place; `None` where it can stay as it is.
 ///
-/// A server that knows the namespace, and finds no record of it, or one of another life, knows that the registry has
-/// forgotten what it had stored. Any server, also one that knows nothing, knows that it may have, where the record was
-/// confirmed of a registry with another identity. Then it puts on record from when on new leases are safe, unless somebody
-/// else has; and the identity that the registry has now.
+/// A server that knows the namespace, and finds no record of it, one of another life, or one from before a mark that it knows,
+/// knows that the registry has forgotten what it had stored. Any server, also one that knows nothing, knows that it may have,
+/// where the record was confirmed of a registry with another identity. Then it puts on record from when on new leases are
+/// safe, unless somebody else has; and the identity that the registry has now.
 ///
 /// # Errors
 /// Where the layouts differ: IDs of the two would repeat each other.
@@ -152,8 +159,9 @@ pub fn check_namespace(
         return Err(OtherLayout { theirs: found.layout.clone(), ours });
     }
     let is_news = found.is_elsewhere() || has_forgotten && !covers(found, known);
-    // What is on record already stays, where it is later.
-    let leases_from = if is_news { found.leases_from.max(over_at) } else { found.leases_from };
+    // What is on record already stays, where it is later, and so does what was.
+    let noted = known.noted.filter(|_| has_gone_back(found, known));
+    let leases_from = if is_news { found.leases_from.max(over_at).max(noted) } else { found.leases_from };
     let is_confirmed = parts(&found.here).all(|(name, here)| value(&found.registry, name) == Some(here));
     let registry = if is_confirmed { found.registry.clone() } else { found.confirmed() };
     let record = NamespaceRecord { leases_from, registry, ..found.clone() };

@@ -2,6 +2,11 @@
 
 use super::*;
 
+/// From when on leases are safe, as the registry has it.
+fn mark(registry: &Registry) -> Option<UnixMicros> {
+    registry.namespace.as_ref()?.leases_from
+}
+
 #[test]
 fn after_a_loss_nobody_gets_a_new_lease_before_all_that_was_granted_is_over() {
     for is_restarted in [false, true] {
@@ -254,6 +259,62 @@ fn an_old_mark_of_an_older_life_does_not_count_for_a_loss() {
     server.settle(&mut registry, later(660));
     assert!(server.claim().is_some());
     assert_eq!(registry.namespace.as_ref().unwrap().leases_from, Some(at(1660)), "once");
+}
+
+/// By a snapshot that shows nothing of itself, to the time before the mark under which the server waits: other servers hold what was leased since.
+#[test]
+fn a_mark_that_has_gone_back_within_a_life_shows_that_the_registry_was_rolled_back() {
+    for older in [None, Some(500)] {
+        let mut registry = Registry { namespace: Some(namespace(&narrow(), 99, Some(at(690)))), ..Registry::default() };
+        let mut server = Server::new(1);
+        server.clock = at(400);
+        server.settle(&mut registry, ZERO);
+        assert!(server.events.contains(&Event::NotBefore(at(690))), "{:?}", server.events);
+        registry.namespace = Some(namespace(&narrow(), 99, older.map(at)));
+        // Its first request for a worker finds that.
+        for (second, is_leased) in [(689, false), (690, false), (1349, false), (1350, true)] {
+            server.clock = at(second);
+            server.settle(&mut registry, later(100 * second));
+            assert_eq!(server.claim().is_some(), is_leased, "{older:?} at {second}");
+            let leases_from = if second < 690 { older } else { Some(1350) };
+            assert_eq!(mark(&registry), leases_from.map(at), "{older:?} at {second}");
+        }
+        assert!(server.events.contains(&Event::Forgotten(at(1350))), "{:?}", server.events);
+    }
+}
+
+/// A renewal finds that, and the lease goes on. What is put on record then is no lower than what was.
+#[test]
+fn who_has_a_lease_notices_that_a_mark_has_gone_back() {
+    for (before, after, expected) in
+        [(500, None, 680), (690, Some(685), 690), (500, Some(300), 680), (5000, None, 5000)]
+    {
+        let (mut registry, mut server) = (Registry::default(), Server::new(1));
+        server.settle(&mut registry, ZERO);
+        registry.namespace.as_mut().unwrap().leases_from = Some(at(before));
+        server.lessee.look();
+        server.settle(&mut registry, later(1));
+        registry.namespace.as_mut().unwrap().leases_from = after.map(at);
+        server.clock = at(20);
+        server.settle(&mut registry, later(20));
+        assert_eq!(mark(&registry), Some(at(expected)), "{before} {after:?}");
+        assert_eq!(server.lessee.held().unwrap().1.record.granted_until, at(80));
+    }
+}
+
+/// What an operator has said was said of the loss before.
+#[test]
+fn a_mark_that_was_overruled_counts_for_the_next_loss() {
+    let mut registry = Registry { namespace: Some(namespace(&narrow(), 99, Some(at(YEAR)))), ..Registry::default() };
+    let mut server = Server::new(1);
+    server.lessee.trust(true);
+    server.settle(&mut registry, ZERO);
+    assert!(server.claim().is_some());
+    registry = Registry { namespace: Some(namespace(&narrow(), 99, None)), ..Registry::default() };
+    server.clock = at(70);
+    server.settle(&mut registry, later(70));
+    assert_eq!(server.claim(), None);
+    assert!(server.events.contains(&Event::NotBefore(at(YEAR))), "{:?}", server.events);
 }
 
 /// As by a request that was under way when the registry was wiped, and expects that there is no record.

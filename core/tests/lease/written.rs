@@ -139,6 +139,16 @@ fn who_knows_the_namespace_notices_that_it_was_forgotten() {
     assert_eq!(check(Some(&found(Some(90))), Known { noted: Some(at(80)), ..later }), None);
     assert_eq!(check(Some(&found(Some(101))), Known { noted: Some(at(101)), ..later }), None);
     assert_eq!(check(Some(&found(Some(59))), later), marked(760), "its own grant is no older");
+    // A mark that is lower than one that the server knows, or gone, is from before, also where it is still to come. Both stay.
+    let back = |noted| Known { noted: Some(at(noted)), is_record_lost: false, ..same };
+    assert_eq!(check(Some(&found(None)), back(500)), marked(660));
+    assert_eq!(check(Some(&found(Some(499))), back(500)), marked(660));
+    assert_eq!(check(Some(&found(Some(499))), back(700)), marked(700));
+    assert_eq!(check(Some(&found(Some(699))), back(700)), marked(700));
+    assert_eq!(check(Some(&found(Some(500))), back(500)), None);
+    assert_eq!(check(Some(&found(Some(501))), back(500)), None);
+    let of_another_life = Known { life: Some(7), ..back(700) };
+    assert_eq!(check(Some(&found(Some(499))), of_another_life), None);
 }
 
 /// A record that was confirmed in one registry, found in another one or in the same.

@@ -21,7 +21,10 @@ impl Lessee {
         let is_to_survey =
             known != Known::NOTHING && self.knowledge.latest.is_none() && may_have_forgotten(found.as_ref(), &known);
         match (check_namespace(&self.layout, found.as_ref(), &known, moment.chance), found) {
-            (Ok(_), found) if is_to_survey => self.todo = Todo::Survey(found),
+            // An operator who overruled a mark has spoken of the loss before.
+            (Ok(_), found) if is_to_survey => {
+                (self.todo, self.knowledge.trust.overruled) = (Todo::Survey(found), None);
+            }
             (Ok(Some(record)), found) => self.todo = Todo::SetNamespace(found, record),
             (Ok(None), Some(found)) if self.knowledge.life != Some(found.life) => self.todo = Todo::Remember(found),
             (Ok(None), Some(found)) => self.use_namespace(found),

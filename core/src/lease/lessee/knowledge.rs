@@ -51,8 +51,9 @@ pub(super) struct Trust {
     pub is_given: bool,
     /// Whether the settings say so. One lease uses that up, as they may say so for ever.
     is_told: bool,
-    /// From when on new leases are safe by the namespace's record, where the registry was taken at its word in spite of that.
-    overruled: Option<UnixMicros>,
+    /// From when on new leases are safe by the namespace's record, where the registry was taken at its word in spite of that. Until it
+    /// forgets again.
+    pub overruled: Option<UnixMicros>,
 }
 
 impl Trust {

@@ -2,6 +2,11 @@
 
 use super::*;
 
+/// A registry that was made anew by a server which knew nothing.
+fn registry_after_loss() -> Registry {
+    Registry { namespace: Some(namespace(&narrow(), 99, None)), ..Registry::default() }
+}
+
 /// From when on leases are safe, as the registry has it.
 fn mark(registry: &Registry) -> Option<UnixMicros> {
     registry.namespace.as_ref()?.leases_from
@@ -315,6 +320,23 @@ fn a_mark_that_was_overruled_counts_for_the_next_loss() {
     server.settle(&mut registry, later(70));
     assert_eq!(server.claim(), None);
     assert!(server.events.contains(&Event::NotBefore(at(YEAR))), "{:?}", server.events);
+}
+
+/// Later, it may be on record that the registry has forgotten. That is by the time it is then.
+#[test]
+fn a_time_that_was_found_out_under_another_layout_is_not_kept() {
+    let mut registry = registry_after_loss();
+    let mut server = Server::knowing(narrow(), 1, Some(98));
+    let read = until(&mut server, &mut registry, ZERO, |request| *request == Next::ReadAll);
+    let answer = registry.answer(read);
+    server.answer(ZERO, answer, 0);
+    registry.namespace = Some(namespace(&layout(), 99, None));
+    server.settle(&mut registry, ZERO);
+    assert!(matches!(server.lessee.trouble(), Some(Trouble::OtherLayout(_))), "{:?}", server.lessee.trouble());
+    registry.namespace = Some(namespace(&narrow(), 99, None));
+    server.clock = at(5000);
+    server.settle(&mut registry, later(5000));
+    assert_eq!(registry.namespace.unwrap().leases_from, Some(at(5660)));
 }
 
 /// As by a request that was under way when the registry was wiped, and expects that there is no record.

@@ -30,7 +30,7 @@ impl Lessee {
             (Ok(None), Some(found)) => self.use_namespace(found),
             (Ok(None), None) => self.todo = Todo::Namespace,
             (Err(other), _) => {
-                self.todo = Todo::Namespace;
+                (self.todo, self.knowledge.latest) = (Todo::Namespace, None);
                 self.refused(moment, Trouble::OtherLayout(other));
             }
         }

@@ -78,6 +78,11 @@ pub fn log(event: &Event, error: &str) {
             clock_ahead(*by),
             "Where the clock is right, nothing needs to be done.",
         ),
+        Event::ClockBehind(by) => warn(
+            format!("the clock is {} behind what the registry shows", duration(*by)),
+            clock_behind(*by),
+            "Set the clock that is wrong right: this server's, the registry's, or that of a server that has a lease.",
+        ),
         Event::Shortened { worker: number, until } => {
             note(format!("worker ID {} is free again from {} on", worker(*number), instant(*until)));
         }
@@ -265,6 +270,13 @@ fn clock_ahead(by: Micros) -> String {
     )
 }
 
+fn clock_behind(by: Micros) -> String {
+    format!(
+        "The registry may have forgotten what it had stored, and the clock is {} behind what it shows. No worker ID is leased before that is set right, or has lasted.",
+        duration(by)
+    )
+}
+
 fn not_before(until: UnixMicros) -> String {
     format!(
         "The registry has forgotten what it had stored. No new lease is given before {}, when all that it may have granted is over.",
@@ -286,6 +298,7 @@ pub fn lease_trouble(trouble: &Trouble, error: &str) -> String {
         Trouble::OtherLayout(other) => other_layout(&other.theirs),
         Trouble::NotBefore(until) => not_before(*until),
         Trouble::ClockAhead(by) => clock_ahead(*by),
+        Trouble::ClockBehind(by) => clock_behind(*by),
         Trouble::NoSuchWorker(worker) => no_such_worker(*worker),
     }
 }

@@ -113,6 +113,9 @@ pub enum Event {
     /// The clock is so far ahead of what the registry knows. No lease is taken before it was set right, or a minute has
     /// passed. At most once a minute.
     ClockAhead(Micros),
+    /// The registry may have forgotten what it had stored, and the clock is so far behind what it shows. From when on new leases are safe is
+    /// put on record when that was set right, or has lasted a minute. At most once a minute.
+    ClockBehind(Micros),
     /// A grant that an older run has left far ahead of the clock was shortened.
     Shortened {
         /// The worker.

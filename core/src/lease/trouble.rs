@@ -21,6 +21,8 @@ pub enum Trouble {
     NotBefore(UnixMicros),
     /// The clock is so far ahead of what the registry knows.
     ClockAhead(Micros),
+    /// The clock is so far behind what the registry shows, which may have forgotten what it had stored.
+    ClockBehind(Micros),
     /// There is no worker to lease.
     NoWorker(NoWorker),
     /// The worker that was leased is none of the layout's.
@@ -35,6 +37,7 @@ impl Trouble {
             Self::OtherLayout(other) => Event::OtherLayout(other.clone()),
             Self::NotBefore(until) => Event::NotBefore(*until),
             Self::ClockAhead(by) => Event::ClockAhead(*by),
+            Self::ClockBehind(by) => Event::ClockBehind(*by),
             Self::NoWorker(none) => Event::NoWorker(none.clone()),
             Self::NoSuchWorker(worker) => Event::NoSuchWorker(*worker),
         })

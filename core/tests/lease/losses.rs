@@ -2,6 +2,8 @@
 
 use super::*;
 
+const HOUR: i64 = 3600;
+
 /// A registry that was made anew by a server which knew nothing.
 fn registry_after_loss() -> Registry {
     Registry { namespace: Some(namespace(&narrow(), 99, None)), ..Registry::default() }
@@ -135,17 +137,19 @@ fn a_record_of_who_took_the_worker_from_an_older_grant_shows_that_the_registry_w
             server.settle(&mut registry, later(40));
             let events = &server.events;
             assert_eq!(events.contains(&Event::Vanished(worker)), is_loss, "{context}: {events:?}");
-            assert_eq!(events.contains(&Event::Forgotten(at(700))), is_loss, "{context}: {events:?}");
+            // The other one's grant shows the latest time.
+            let over = 600 + from + 100;
+            assert_eq!(events.contains(&Event::Forgotten(at(over))), is_loss, "{context}: {events:?}");
             let is_lost = events.contains(&Event::Lost { worker, by: holder(2) });
             assert_eq!(is_lost, !is_new_process, "{context}: {events:?}");
             // The other one keeps it; and until new leases are safe, there is no other for this server.
             assert_eq!(registry.records[&worker], record(Some(2), 2, from, from + 100), "{context}");
             assert_eq!(server.lessee.held().is_none(), is_loss, "{context}");
-            server.clock = at(699);
-            server.settle(&mut registry, later(699));
+            server.clock = at(over - 1);
+            server.settle(&mut registry, later(over - 1));
             assert_eq!(server.lessee.held().is_none(), is_loss, "{context}");
-            server.clock = at(700);
-            server.settle(&mut registry, later(720));
+            server.clock = at(over);
+            server.settle(&mut registry, later(over + 20));
             assert!(server.lessee.held().is_some(), "{context}");
             assert_eq!(server.events.iter().filter(|event| **event == Event::Vanished(worker)).count(), is_loss.into());
         }
@@ -179,19 +183,38 @@ fn a_new_process_notices_that_the_registry_was_rolled_back() {
     }
 }
 
-/// Others' clocks may be right: theirs are the grants that were lost.
+/// Others' clocks may be right: theirs are the grants that were lost. A time that is shown far ahead is believed after a minute, as it may be
+/// the one that is wrong.
 #[test]
 fn a_server_whose_clock_is_slow_puts_no_time_on_record_that_is_over() {
-    const HOUR: i64 = 3600;
-    // By the registry's time; where it has none, by how far leases reach that it still has.
-    for time in [Some(at(HOUR)), None] {
-        let mut registry = Registry { time, ..Registry::default() };
-        registry.records.insert(WorkerNumber(3), record(Some(9), 9, 0, HOUR + 60));
-        registry.namespace = Some(namespace(&narrow(), 99, None));
+    // By the registry's time, and by how far leases are renewed, where it has none or is slow, too.
+    for (has_time, ahead) in [(Some(HOUR), 0), (Some(HOUR), HOUR), (Some(0), HOUR), (None, HOUR)] {
+        let mut registry = registry_after_loss();
         let mut slow = Server::knowing(narrow(), 1, Some(98));
-        slow.settle(&mut registry, ZERO);
-        assert_eq!(registry.namespace.as_ref().unwrap().leases_from, Some(at(HOUR + 660)), "{time:?}");
+        for second in [0, 20, 40, 59, 70] {
+            assert_eq!(mark(&registry), None, "{has_time:?} {ahead} at {second}");
+            slow.clock = at(second);
+            registry.time = has_time.map(|ahead| at(ahead + second));
+            let renewed = second / 20 * 20;
+            registry.records.insert(WorkerNumber(3), record(Some(9), 9, 0, ahead + renewed + 60));
+            slow.settle(&mut registry, later(second));
+        }
+        let shown = has_time.map_or(0, |ahead| ahead + 70).max(ahead + 60);
+        assert_eq!(mark(&registry), Some(at(shown + 660)), "{has_time:?} {ahead}");
     }
+    // At once by one that is no further ahead than an ID may be: that costs little.
+    let mut registry = registry_after_loss();
+    registry.time = Some(at(600));
+    Server::knowing(narrow(), 1, Some(98)).settle(&mut registry, ZERO);
+    assert_eq!(mark(&registry), Some(at(1260)));
+    // And by one that was as far ahead when the lease began.
+    let mut registry = Registry { time: Some(at(HOUR)), ..Registry::default() };
+    let mut slow = Server::new(1);
+    slow.settle(&mut registry, ZERO);
+    registry = Registry { time: Some(at(HOUR + 70)), ..Registry::default() };
+    slow.clock = at(70);
+    slow.settle(&mut registry, later(70));
+    assert_eq!(mark(&registry), Some(at(HOUR + 730)));
     // By its own grant, which begins where that of another server ended.
     let mut registry = Registry::default();
     for worker in 0..4 {
@@ -204,6 +227,71 @@ fn a_server_whose_clock_is_slow_puts_no_time_on_record_that_is_over() {
     registry = Registry::default();
     slow.settle(&mut registry, later(50));
     assert_eq!(registry.namespace.unwrap().leases_from, Some(at(HOUR + 160)));
+}
+
+/// A registry that was booted with a wrong clock, and is set right soon.
+#[test]
+fn a_time_that_is_shown_far_ahead_for_a_moment_is_not_put_on_record() {
+    for is_set_right in [false, true] {
+        let mut registry = registry_after_loss();
+        let mut server = Server::knowing(narrow(), 1, Some(98));
+        for second in [0, 20, 40, 59] {
+            assert_eq!(mark(&registry), None, "at {second}");
+            let ahead = if is_set_right && second == 59 { 0 } else { 5 * HOUR };
+            registry.time = Some(at(ahead + second));
+            server.clock = at(second);
+            server.settle(&mut registry, later(second));
+        }
+        assert_eq!(mark(&registry), is_set_right.then_some(at(719)));
+        if !is_set_right {
+            assert_eq!(server.lessee.trouble(), Some(Trouble::ClockBehind(Micros::from_secs(5 * HOUR))));
+            assert!(server.events.contains(&Event::ClockBehind(Micros::from_secs(5 * HOUR))), "{:?}", server.events);
+        }
+        // Another leap is looked at anew.
+        registry.time = Some(at(10 * HOUR));
+        server.clock = at(70);
+        server.settle(&mut registry, later(70));
+        assert_eq!(mark(&registry), is_set_right.then_some(at(719)));
+    }
+    // Who has a lease cannot wait.
+    let (mut registry, mut server) = (Registry { time: Some(at(0)), ..Registry::default() }, Server::new(1));
+    server.settle(&mut registry, ZERO);
+    for (second, leases_from) in [(20, 680), (40, 680), (60, 680), (80, 5 * HOUR + 740)] {
+        // Wiped, and again a minute later.
+        if [20, 80].contains(&second) {
+            registry = Registry { time: Some(at(5 * HOUR + second)), version: registry.version, ..Registry::default() };
+        }
+        server.clock = at(second);
+        server.settle(&mut registry, later(second));
+        assert_eq!(mark(&registry), Some(at(leases_from)), "at {second}");
+        assert!(server.claim().is_some());
+    }
+}
+
+/// Its server had a wrong clock, and is gone, or was set right: the end of its grant stays.
+#[test]
+fn a_lease_far_ahead_that_nobody_renews_puts_no_time_on_record() {
+    for (time, is_renewed) in [(Some(at(70)), false), (None, false), (None, true)] {
+        let mut registry = registry_after_loss();
+        let mut server = Server::knowing(narrow(), 1, Some(98));
+        for second in [0, 20, 40, 59, 70] {
+            assert_eq!(mark(&registry), None, "at {second}");
+            let seconds = if is_renewed { second.min(20) } else { 0 };
+            registry.records.insert(WorkerNumber(3), record(Some(9), 9, 0, YEAR + seconds));
+            registry.time = time;
+            server.clock = at(second);
+            server.settle(&mut registry, later(second));
+        }
+        assert_eq!(mark(&registry), Some(at(730)), "{time:?} {is_renewed}");
+    }
+    // At once, where somebody else's is the lease.
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    registry = registry_after_loss();
+    registry.records.insert(WorkerNumber(3), record(Some(9), 9, 0, YEAR));
+    server.clock = at(40);
+    server.settle(&mut registry, later(40));
+    assert_eq!(mark(&registry), Some(at(700)));
 }
 
 /// Nothing would lower it again, and nobody lease before.

@@ -257,6 +257,7 @@ impl World<'_> {
                 Event::Vanished(_)
                 | Event::Forgotten(_)
                 | Event::NotBefore(_)
+                | Event::ClockBehind(_)
                 | Event::OtherLayout(_)
                 | Event::NoSuchWorker(_) => {
                     unreachable!("no registry is wiped, and all servers have one layout")

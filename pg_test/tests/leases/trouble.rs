@@ -200,6 +200,24 @@ fn lease_clock_ahead() {
 }
 
 #[test]
+fn lease_clock_behind() {
+    let mut registry = registry(Kind::Redis);
+    let cluster = leasing(&registry.url()).set("pg_snowflake.max_wait = '200ms'").with_clock().create();
+    cluster.step_clock("-3600s");
+    cluster.start();
+    cluster.client().batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
+    wait_for_ids(&cluster);
+    cluster.stop(Stop::Fast);
+    registry.wipe();
+    cluster.start();
+    keeps_from_lease(&cluster, "behind what it shows");
+    cluster.stop(Stop::Fast);
+    cluster.step_clock("+0s");
+    cluster.start();
+    keeps_from_lease(&cluster, "The registry has forgotten what it had stored.");
+}
+
+#[test]
 fn lease_no_worker() {
     lease_no_worker_held();
 }

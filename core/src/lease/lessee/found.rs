@@ -11,6 +11,7 @@ use super::super::trouble::Trouble;
 use super::clock::latest;
 use super::state::Lessee;
 use super::todo::{Ask, Todo};
+use crate::time::UnixMicros;
 use std::collections::BTreeMap;
 
 impl Lessee {
@@ -41,34 +42,43 @@ impl Lessee {
         if self.knowledge.trust.is_given {
             return Known::NOTHING;
         }
-        let held = self.in_use.held.as_ref().map(|(_, stored)| stored.record.granted_until);
-        let granted_until = held.max(moment.seen.end);
-        let now = self.knowledge.latest;
-        let now = now.unwrap_or_else(|| latest(&self.layout, &self.terms, moment, (None, granted_until)));
+        let now = self.knowledge.latest.unwrap_or_else(|| self.latest(moment, None));
         Known {
             life: self.knowledge.life,
             noted: self.knowledge.worked_under,
             is_record_lost: self.knowledge.is_record_lost,
-            granted_until,
+            granted_until: self.granted_until(moment),
             now,
             over_at: now.saturating_add(self.terms.max_lead).saturating_add(self.terms.window),
         }
     }
 
+    /// The highest end of a grant that this server has.
+    fn granted_until(&self, moment: &Moment) -> Option<UnixMicros> {
+        let held = self.in_use.held.as_ref().map(|(_, stored)| stored.record.granted_until);
+        held.max(moment.seen.end)
+    }
+
+    /// The latest time that anything shows; of what the registry shows, this is believed.
+    fn latest(&self, moment: &Moment, shown: Option<UnixMicros>) -> UnixMicros {
+        latest(&self.layout, &self.terms, moment.now, (shown, self.granted_until(moment)))
+    }
+
     /// The registry may have forgotten what it had stored, and all records that it has were read. Before the first lease of a run, a clock that
-    /// is ahead is waited for, as in a search: what is put on record by it cannot be lowered again.
+    /// is ahead is waited for, as in a search, and so is a time that is shown far ahead of it: what is put on record cannot be lowered again.
     pub(super) fn surveyed(&mut self, moment: &Moment, namespace: Option<NamespaceRecord>, found: &Found) {
         let ahead = self.clock.ahead(moment, found, self.terms.max_jump);
-        let granted_until = self.known(moment).granted_until;
-        self.knowledge.latest = Some(latest(&self.layout, &self.terms, moment, (Some(found), granted_until)));
+        let (shown, behind) = self.times.look(moment, found, &self.terms);
+        self.knowledge.latest = Some(self.latest(moment, shown));
         let checked = check_namespace(&self.layout, namespace.as_ref(), &self.known(moment), moment.chance);
         let was = namespace.as_ref().and_then(|namespace| namespace.leases_from);
         let marks = checked.is_ok_and(|record| record.is_some_and(|record| record.leases_from != was));
-        match ahead.filter(|_| marks) {
-            Some(ahead) => {
+        let ahead = ahead.filter(|_| marks).map(Trouble::ClockAhead);
+        match ahead.or(behind.map(Trouble::ClockBehind)) {
+            Some(in_doubt) => {
                 self.succeed(moment);
                 (self.todo, self.knowledge.latest) = (Todo::Namespace, None);
-                self.refused(moment, Trouble::ClockAhead(ahead));
+                self.refused(moment, in_doubt);
             }
             None => self.found_namespace(moment, namespace),
         }
@@ -83,6 +93,7 @@ impl Lessee {
 
     pub(super) fn found_all(&mut self, moment: &Moment, found: &Found) {
         self.succeed(moment);
+        self.times.look(moment, found, &self.terms);
         let Found { records, gone, .. } = found;
         if let Some(worker) = self.lost_beside(moment, records) {
             self.record_is_lost(moment, worker);

@@ -8,7 +8,7 @@ use super::super::record::{Stored, WorkerNumber};
 use super::super::steps::{Event, Moment};
 use super::super::terms::Terms;
 use super::super::trouble::Trouble;
-use super::clock::ClockAtStart;
+use super::clock::{ClockAtStart, TimesShown};
 use super::giving::GivingBack;
 use super::in_use::InUse;
 use super::knowledge::Knowledge;
@@ -36,6 +36,7 @@ pub struct Lessee {
     pub(super) knowledge: Knowledge,
     pub(super) watch: Watch,
     pub(super) clock: ClockAtStart,
+    pub(super) times: TimesShown,
     /// How often in a row somebody else was faster.
     pub(super) conflicts: u32,
     pub(super) failures: Failures,
@@ -70,6 +71,7 @@ impl Lessee {
             knowledge: Knowledge { life: known_life, ..Knowledge::default() },
             watch: Watch::default(),
             clock: ClockAtStart::default(),
+            times: TimesShown::default(),
             conflicts: 0,
             failures: Failures::default(),
             refusals: Refusals::default(),

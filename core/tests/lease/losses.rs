@@ -427,6 +427,30 @@ fn a_time_that_was_found_out_under_another_layout_is_not_kept() {
     assert_eq!(registry.namespace.unwrap().leases_from, Some(at(5660)));
 }
 
+/// One record may be unreadable, or the registry too slow to read all in time.
+#[test]
+fn a_lease_is_renewed_after_a_loss_though_the_records_cannot_be_read() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    // Each time, the records are to be read before the lease is renewed.
+    registry = Registry::default();
+    for second in 0..200 {
+        server.clock = at(second);
+        if second == 100 {
+            registry.namespace = None;
+        }
+        while let Ok(request) = server.step(later(second), 0) {
+            let answer = if request == Next::ReadAll { Answer::Failed } else { registry.answer(request) };
+            server.answer(later(second), answer, 0);
+        }
+        server.events.extend(server.lessee.take_events());
+        assert!(server.claim().is_some(), "at {second} s");
+    }
+    let is_loss = |event: &&Event| matches!(event, Event::Forgotten(_));
+    assert_eq!(server.events.iter().filter(is_loss).count(), 2, "{:?}", server.events);
+    assert!(registry.namespace.unwrap().leases_from.is_some_and(|from| from >= at(760)));
+}
+
 /// As by a request that was under way when the registry was wiped, and expects that there is no record.
 #[test]
 fn nothing_is_written_under_another_record_of_the_namespace() {

@@ -26,6 +26,10 @@ impl Lessee {
             (Todo::Search | Todo::Shorten(_), Some(_)) => true,
             _ => false,
         };
+        // Once more is tried. Then the lease in use must be renewed, and what this server itself knows of the time has to do.
+        if matches!(todo, Todo::Survey(_)) && std::mem::replace(&mut self.knowledge.has_failed_to_survey, true) {
+            self.knowledge.latest = self.in_use.worker().map(|_| self.latest(moment, None));
+        }
         let mut pause = self.terms.retry_after(self.failures.count(), moment.chance);
         if self.in_use.left(&self.layout, moment).is_some_and(|left| self.terms.is_urgent(left)) {
             pause = pause.min(self.terms.retry_urgently());

@@ -60,7 +60,7 @@ impl Lessee {
     }
 
     /// The latest time that anything shows; of what the registry shows, this is believed.
-    fn latest(&self, moment: &Moment, shown: Option<UnixMicros>) -> UnixMicros {
+    pub(super) fn latest(&self, moment: &Moment, shown: Option<UnixMicros>) -> UnixMicros {
         latest(&self.layout, &self.terms, moment.now, (shown, self.granted_until(moment)))
     }
 
@@ -88,6 +88,7 @@ impl Lessee {
     pub(super) fn use_namespace(&mut self, record: NamespaceRecord) {
         (self.knowledge.worked_under, self.knowledge.record) = (record.leases_from, Some(record));
         (self.knowledge.is_checked, self.knowledge.is_record_lost, self.knowledge.latest) = (true, false, None);
+        self.knowledge.has_failed_to_survey = false;
         self.todo = if self.in_use.held.is_some() { Todo::Rest } else { Todo::Search };
     }
 

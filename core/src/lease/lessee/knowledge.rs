@@ -18,6 +18,8 @@ pub(super) struct Knowledge {
     pub is_record_lost: bool,
     /// The latest time that anything showed, where all records were read as the registry may have forgotten, until that is dealt with.
     pub latest: Option<UnixMicros>,
+    /// Whether they could not be read then.
+    pub has_failed_to_survey: bool,
     pub trust: Trust,
 }
 

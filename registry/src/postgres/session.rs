@@ -28,7 +28,7 @@ pub(super) struct PostgresLogin {
 /// A session that is authenticated.
 pub(super) struct PostgresSession {
     client: Client,
-    /// The last warning that the server sent.
+    /// The last warning that the server sent, of those that may be about the commit.
     warning: Arc<Mutex<Option<String>>>,
     /// Why the connection ended, if it has.
     end: Arc<Mutex<Option<Fault>>>,
@@ -104,7 +104,7 @@ impl PostgresSession {
         let driver = Driver::spawn(async move {
             while let Some(message) = poll_fn(|cx| connection.poll_message(cx)).await {
                 match message {
-                    Ok(AsyncMessage::Notice(notice)) if notice.parsed_severity() == Some(Severity::Warning) => {
+                    Ok(AsyncMessage::Notice(notice)) if casts_doubt(notice.parsed_severity(), notice.routine()) => {
                         *locked(&seen) = Some(notice.message().to_owned());
                     }
                     Ok(_) => {}
@@ -208,6 +208,13 @@ impl PostgresSession {
     }
 }
 
+/// Whether a notice may say that a commit is not what was asked for. Any warning may, such as that a wait for a synchronous standby was
+/// canceled, but for those that numbers of transactions run out: every transaction has one, long before none is left. Texts are in the
+/// server's language; the names of its functions are not.
+fn casts_doubt(severity: Option<Severity>, routine: Option<&str>) -> bool {
+    severity == Some(Severity::Warning) && !matches!(routine, Some("GetNewTransactionId" | "GetNewMultiXactId"))
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -270,5 +277,22 @@ fn of_answer(said: &DbError) -> Fault {
             Fault::Unexpected { place: "schema snowflake_registry".to_owned(), what: text }
         }
         _ => Fault::Refused(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_warnings_of_a_wraparound_leave_a_commit_certain() {
+        let warning = Some(Severity::Warning);
+        assert!(casts_doubt(warning, Some("SyncRepWaitForLSN")));
+        assert!(casts_doubt(warning, Some("exec_stmt_raise")));
+        assert!(casts_doubt(warning, None));
+        assert!(!casts_doubt(warning, Some("GetNewTransactionId")));
+        assert!(!casts_doubt(warning, Some("GetNewMultiXactId")));
+        assert!(!casts_doubt(Some(Severity::Notice), Some("SyncRepWaitForLSN")));
+        assert!(!casts_doubt(None, None));
     }
 }

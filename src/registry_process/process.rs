@@ -39,6 +39,8 @@ pub fn init() {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pg_snowflake_lease(_argument: pg_sys::Datum) {
     background::begin(on_exit);
+    // This process was started with the postmaster's configuration. If that has changed since, the signal was ignored.
+    background::read_configuration();
     wake::enter();
     bound_resolver();
     report::settings_at_odds();

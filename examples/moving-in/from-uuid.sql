@@ -59,8 +59,12 @@ CREATE FUNCTION from_uuid.writers(tbl regclass) RETURNS SETOF oid LANGUAGE sql S
         SELECT ev_class, CASE ev_type WHEN '2' THEN 'UPDATE' WHEN '4' THEN 'DELETE' ELSE 'INSERT' END
         FROM ways JOIN pg_depend ON refclassid = 'pg_class'::regclass AND refobjid = relation AND classid = 'pg_rewrite'::regclass
         JOIN pg_rewrite w ON w.oid = objid JOIN pg_class c ON c.oid = relation JOIN pg_namespace n ON n.oid = relnamespace
+        JOIN pg_class v ON v.oid = ev_class
         WHERE CASE ev_type WHEN '1' THEN pg_relation_is_updatable(ev_class, false) & 8 <> 0
-            ELSE strpos(pg_get_ruledef(w.oid), format('INSERT INTO %I.%I ', nspname, relname)) > 0 END
+            ELSE strpos(pg_get_ruledef(w.oid), format('INSERT INTO %I.%I ', nspname, c.relname)) > 0 END
+            -- It writes as its owner, and anybody can create one.
+            AND CASE privilege WHEN 'DELETE' THEN has_table_privilege(v.relowner, relation, privilege)
+                ELSE has_any_column_privilege(v.relowner, relation, privilege) END
     )
     SELECT grantee FROM ways JOIN pg_class c ON c.oid = relation, aclexplode(coalesce(relacl, acldefault('r', relowner)))
     WHERE privilege_type = privilege
@@ -162,6 +166,14 @@ BEGIN
         EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', f.of, f.conname);
     END LOOP;
     EXECUTE format('ALTER TABLE %s ADD COLUMN %I %s', tbl, keep_as, key.type);
+    -- Who may do something with the key may do it with the old one, too.
+    FOR f IN
+        SELECT format('GRANT %s (%I) ON %s TO %s%s', privilege_type, keep_as, tbl, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END,
+            CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END) AS privilege
+        FROM pg_attribute, aclexplode(attacl) WHERE attrelid = tbl AND attname = key.col
+    LOOP
+        EXECUTE f.privilege;
+    END LOOP;
     -- What stands in USING is what the row had before, so that no trigger runs, and no row is visited twice.
     FOR f IN SELECT of, string_agg(format('ALTER COLUMN %1$I DROP DEFAULT, ALTER COLUMN %1$I TYPE bigint USING from_uuid.id_of(%1$I::text)', col), ', ') AS changes
         FROM from_uuid_columns GROUP BY of ORDER BY of = tbl

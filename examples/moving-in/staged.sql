@@ -17,7 +17,7 @@
 -- writing. What keeps the columns equal, and what proves that they are, goes with this schema.
 --
 -- As the owner of the tables: what they carry, such as triggers, runs as whoever calls this. All names are looked up in pg_catalog alone,
--- whatever the session's search_path is; triggers that the backfill runs see the session's.
+-- whatever the session's search_path is; triggers and constraints see the session's.
 --
 -- For plain tables. Each column gets a new one beside it, of type bigint, that a trigger keeps equal to it. The new column takes the
 -- name of the old one in the swap, and with it the foreign keys, CHECK constraints and indexes.
@@ -42,8 +42,7 @@ CREATE TABLE moving.columns (
 CREATE TABLE moving.constraints (tbl regclass, name name, definition text NOT NULL, was_valid boolean NOT NULL, comment text,
     PRIMARY KEY (tbl, name));
 -- Extended statistics to be made again in the swap.
-CREATE TABLE moving.statistics (tbl regclass, name text PRIMARY KEY, definition text NOT NULL, owner regrole NOT NULL, target integer NOT NULL,
-    comment text);
+CREATE TABLE moving.statistics (tbl regclass, name text PRIMARY KEY, definition text NOT NULL, target integer NOT NULL, comment text);
 -- Identities to be made again in the swap.
 CREATE TABLE moving.identities (tbl regclass, col name, definition text NOT NULL, privileges aclitem[], comment text, last bigint,
     is_called boolean, PRIMARY KEY (tbl, col));
@@ -213,10 +212,18 @@ CREATE FUNCTION moving.hindrances(tbl regclass, col name, subscribers_are_ready 
         WITH RECURSIVE bases (type) AS (SELECT atttypid UNION ALL SELECT typbasetype FROM bases JOIN pg_type ON oid = type WHERE typtype = 'd')
         SELECT FROM bases WHERE type IN ('int8'::regtype, 'numeric'::regtype))
     UNION ALL
-    SELECT format('foreign key %I of %s, which is partitioned, cannot be made again without a look at all rows', conname, conrelid::regclass),
+    SELECT format(CASE relkind WHEN 'p' THEN 'foreign key %I of %s, which is partitioned, cannot be made again without a look at all rows'
+        ELSE 'foreign key %I of %s belongs to %s' END, conname, conrelid::regclass, relowner::regrole),
         'Drop such a foreign key, and make it again after the swap.'
-    FROM moved JOIN pg_constraint ON contype = 'f' AND conparentid = 0 JOIN pg_class c ON c.oid = conrelid AND relkind = 'p'
-    WHERE confrelid = tbl AND number = ANY (confkey) OR conindid IN (SELECT moving.indexes_of(tbl, number))
+    FROM moved JOIN pg_constraint ON contype = 'f' AND conparentid = 0 JOIN pg_class c ON c.oid = conrelid
+    WHERE (relkind = 'p' OR relowner <> quote_ident(current_user)::regrole)
+        AND (confrelid = tbl AND number = ANY (confkey) OR conindid IN (SELECT moving.indexes_of(tbl, number)))
+    UNION ALL
+    SELECT format('%s belongs to %s', pg_describe_object('pg_statistic_ext'::regclass, s.oid, 0), stxowner::regrole),
+        'ALTER STATISTICS ... OWNER TO the owner of the table.'
+    FROM moved JOIN pg_depend ON refclassid = 'pg_class'::regclass AND refobjid = tbl AND refobjsubid = number
+        AND classid = 'pg_statistic_ext'::regclass
+    JOIN pg_statistic_ext s ON s.oid = objid WHERE stxowner <> quote_ident(current_user)::regrole
     UNION ALL
     SELECT format('column %s.%I, which refers to it, is in a partition or an inheritance tree', conrelid::regclass, attname),
         'Change such a column to bigint first.'
@@ -231,11 +238,44 @@ CREATE FUNCTION moving.hindrances(tbl regclass, col name, subscribers_are_ready 
         AND (objoid = tbl AND objsubid = number OR objoid = moving.sequence_of(tbl, number))
 $$;
 
+-- Makes an index, a CHECK or statistics for the columns as they will be: of moving.copy, a table without rows. It is to call what the original
+-- calls, though another function or operator of the name may fit bigint better. PostgreSQL's own are not in pg_depend, and may differ.
+CREATE PROCEDURE moving.make_for_copy(tbl regclass, class regclass, object oid, statement text) LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    c moving.columns;
+    what text := pg_describe_object(class, object, 0);
+    called text;
+    calls text;
+BEGIN
+    EXECUTE format('CREATE TABLE moving.copy (LIKE %s)', tbl);
+    FOR c IN SELECT * FROM moving.columns m WHERE m.tbl = make_for_copy.tbl AND NOT is_swapped LOOP
+        EXECUTE format('ALTER TABLE moving.copy ALTER COLUMN %I TYPE bigint', c.col);
+    END LOOP;
+    BEGIN
+        EXECUTE statement;
+    EXCEPTION WHEN OTHERS THEN
+        RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = format('%s cannot be made for bigint', what), DETAIL = SQLERRM,
+            HINT = 'Drop it, and make it again after the swap.';
+    END;
+    SELECT string_agg(DISTINCT name, ', ') FILTER (WHERE objid = object), string_agg(DISTINCT name, ', ') FILTER (WHERE objid <> object)
+    INTO called, calls
+    FROM pg_depend d, pg_describe_object(refclassid, refobjid, 0) AS name
+    WHERE classid = class AND refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass) AND (objid = object OR EXISTS (SELECT FROM pg_depend
+        WHERE classid = class AND objid = d.objid AND refclassid = 'pg_class'::regclass AND refobjid = 'moving.copy'::regclass));
+    IF called IS DISTINCT FROM calls THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('%s would not mean the same for bigint', what),
+            DETAIL = format('It calls %s; then it would call %s.', coalesce(called, 'PostgreSQL''s own'), coalesce(calls, 'PostgreSQL''s own')),
+            HINT = 'Drop it, and make it again after the swap.';
+    END IF;
+END $$;
+
 -- Says so. Behind a lock, nothing comes to it.
 CREATE PROCEDURE moving.must_be_free(tbl regclass, col name, subscribers_are_ready boolean) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     hindrances text;
     advice text;
+    i record;
 BEGIN
     SELECT string_agg(DISTINCT h.what, '; '), string_agg(DISTINCT h.advice, ' ') INTO hindrances, advice
     FROM moving.hindrances(tbl, col, subscribers_are_ready) h;
@@ -243,6 +283,18 @@ BEGIN
         RAISE object_not_in_prerequisite_state USING MESSAGE = format('column %s.%I cannot be moved in stages as it is', tbl, col),
             DETAIL = hindrances, HINT = advice;
     END IF;
+    FOR i IN
+        SELECT classid, objid, CASE WHEN contype = 'c'
+            THEN 'ALTER TABLE moving.copy ADD ' || regexp_replace(pg_get_constraintdef(objid), '( NOT VALID)?$', ' NOT VALID')
+            ELSE format('CREATE STATISTICS moving.copied ON %s FROM moving.copy', pg_get_statisticsobjdef_columns(objid)) END AS statement
+        FROM (SELECT DISTINCT classid, objid FROM pg_depend JOIN pg_attribute ON attrelid = refobjid AND attnum = refobjsubid
+            WHERE refclassid = 'pg_class'::regclass AND refobjid = tbl AND attname = col) of_column
+        LEFT JOIN pg_constraint k ON classid = 'pg_constraint'::regclass AND k.oid = objid
+        WHERE contype = 'c' OR classid = 'pg_statistic_ext'::regclass
+    LOOP
+        CALL moving.make_for_copy(tbl, i.classid, i.objid, i.statement);
+        DROP TABLE moving.copy;
+    END LOOP;
 END $$;
 
 -- Adds the new column and its trigger. Locks the table for a moment.
@@ -274,7 +326,6 @@ BEGIN
     IF odd IS NOT NULL THEN
         RAISE EXCEPTION 'column %.% cannot be moved in stages', tbl, col USING DETAIL = odd;
     END IF;
-    CALL moving.must_be_free(tbl, col, subscribers_are_ready);
     EXECUTE format('ALTER TABLE %s ADD COLUMN %I bigint', tbl, new);
     EXECUTE format('CREATE FUNCTION moving.%I() RETURNS trigger LANGUAGE plpgsql AS %L', tbl::oid || '_' || trigger_name,
         format('BEGIN NEW.%I := NEW.%I; RETURN NEW; END', new, col));
@@ -288,6 +339,7 @@ BEGIN
         pg_relation_size(tbl) / current_setting('block_size')::bigint, 0, false, subscribers_are_ready;
     CALL moving.copy_privileges(tbl, col, new);
     -- What cannot be made is said now, and not after hours.
+    CALL moving.must_be_free(tbl, col, subscribers_are_ready);
     PERFORM moving.index_statements();
     SELECT string_agg(function::text, ', ') INTO odd FROM moving.functions() WHERE renewal IS NULL;
     IF odd IS NOT NULL THEN
@@ -371,8 +423,10 @@ BEGIN
 END $$;
 
 -- The statements that make the indexes of the new columns, to be run one by one, outside a transaction. PostgreSQL writes them: of a table
--- without rows, whose columns are renamed once it has the index.
-CREATE FUNCTION moving.index_statements() RETURNS SETOF text LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+-- without rows, whose columns are renamed once it has the index. With pg_catalog's names, that others may have on the session's search_path,
+-- too: so not with that, which is known where the default is evaluated.
+CREATE FUNCTION moving.index_statements(path text DEFAULT current_setting('search_path')) RETURNS SETOF text LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     i record;
     m moving.columns;
@@ -380,33 +434,29 @@ DECLARE
     has_any boolean := false;
 BEGIN
     FOR i IN
-        SELECT indexrelid AS index, indrelid::regclass AS tbl, indisexclusion, nspname, relnamespace AS namespace,
+        SELECT indexrelid AS index, indrelid::regclass AS tbl, indisexclusion, nspname,
             format('CREATE %sINDEX %I ON ', CASE WHEN indisunique THEN 'UNIQUE ' ELSE '' END, relname) AS beginning,
             CASE WHEN indisunique THEN 'UNIQUE ' ELSE '' END AS uniquely,
             coalesce((SELECT spcname::text FROM pg_tablespace s WHERE s.oid = reltablespace), '') AS space
         FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_namespace n ON n.oid = relnamespace
         WHERE indexrelid IN (SELECT moving.indexes()) ORDER BY indexrelid
     LOOP
-        IF EXISTS (SELECT FROM pg_class JOIN pg_index ON indexrelid = oid
-                WHERE relname = i.index || '_moving' AND relnamespace = i.namespace AND indisvalid) THEN
-            CONTINUE;
-        END IF;
+        CONTINUE WHEN moving.is_made(i.index);
         IF i.indisexclusion THEN
             RAISE EXCEPTION 'index % belongs to an exclusion constraint, which cannot be made while others write', i.index::regclass
                 USING HINT = 'Drop the constraint, and create it again after the swap.';
         END IF;
-        EXECUTE format('CREATE TABLE moving.copy (LIKE %s)', i.tbl);
+        definition := substr(pg_get_indexdef(i.index), length(i.beginning || i.tbl) + 1);
+        CALL moving.make_for_copy(i.tbl, 'pg_class', i.index, 'CREATE INDEX copied ON moving.copy' || definition);
         FOR m IN SELECT * FROM moving.columns WHERE tbl = i.tbl AND NOT is_swapped LOOP
             EXECUTE format('ALTER TABLE moving.copy DROP COLUMN %I', m.new);
-        END LOOP;
-        definition := substr(pg_get_indexdef(i.index), length(i.beginning || i.tbl) + 1);
-        EXECUTE 'CREATE INDEX copied ON moving.copy' || definition;
-        FOR m IN SELECT * FROM moving.columns WHERE tbl = i.tbl AND NOT is_swapped LOOP
-            EXECUTE format('ALTER TABLE moving.copy ALTER COLUMN %I TYPE bigint', m.col);
             EXECUTE format('ALTER TABLE moving.copy RENAME COLUMN %I TO %I', m.col, m.new);
         END LOOP;
         definition := substr(pg_get_indexdef('moving.copied'::regclass), length('CREATE INDEX copied ON moving.copy') + 1);
         DROP TABLE moving.copy;
+        IF NOT has_any THEN
+            RETURN NEXT 'SET search_path = pg_catalog, pg_temp';
+        END IF;
         -- What a crash has left half made is invalid.
         RETURN NEXT format('DROP INDEX CONCURRENTLY IF EXISTS %I.%I', i.nspname, i.index || '_moving');
         RETURN NEXT format('SET default_tablespace = %L', i.space);
@@ -415,13 +465,23 @@ BEGIN
     END LOOP;
     IF has_any THEN
         RETURN NEXT format('SET default_tablespace = %L', current_setting('default_tablespace'));
+        -- The path may be one that SET cannot read; or an error has stopped these statements before.
+        RETURN NEXT CASE path WHEN 'pg_catalog, pg_temp' THEN 'RESET search_path'
+            ELSE format('DO %L', format('BEGIN PERFORM pg_catalog.set_config(''search_path'', %L, false); END', path)) END;
     END IF;
 END $$;
 
--- The indexes with columns that are moved.
+-- The indexes with columns that are moved, but for those that were made for new ones.
 CREATE FUNCTION moving.indexes() RETURNS SETOF regclass LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
-    SELECT DISTINCT i FROM moving.columns m JOIN pg_attribute ON attrelid = tbl AND attname = col, LATERAL moving.indexes_of(tbl, attnum) i
-    WHERE NOT is_swapped $$;
+    SELECT i FROM moving.columns m JOIN pg_attribute ON attrelid = tbl AND attname IN (col, new), LATERAL moving.indexes_of(tbl, attnum) i
+    WHERE NOT is_swapped GROUP BY i HAVING bool_and(attname = col) $$;
+
+-- Whether what is to take the place of an index is there. It is not if one of its columns was prepared later.
+CREATE FUNCTION moving.is_made(index regclass) RETURNS boolean LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    SELECT EXISTS (SELECT FROM pg_class o JOIN pg_class p ON p.relnamespace = o.relnamespace AND p.relname = o.oid || '_moving'
+        JOIN pg_index ON indexrelid = p.oid AND indisvalid
+        WHERE o.oid = index AND NOT EXISTS (SELECT FROM moving.columns JOIN pg_attribute ON attrelid = tbl AND attname = col
+            WHERE NOT is_swapped AND p.oid IN (SELECT moving.indexes_of(tbl, attnum)))) $$;
 
 -- Proves that the columns are equal, by constraints that the swap uses.
 CREATE PROCEDURE moving.check() LANGUAGE plpgsql AS $$
@@ -528,6 +588,7 @@ DECLARE
 BEGIN
     -- The proofs spare PostgreSQL a look at all rows.
     FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
+        CALL moving.must_be_free(c.tbl, c.col, c.subscribers_are_ready);
         IF (SELECT attnotnull FROM pg_attribute WHERE attrelid = c.tbl AND attname = c.col) THEN
             EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', c.tbl, c.new);
         END IF;
@@ -549,7 +610,7 @@ BEGIN
     END LOOP;
     -- So are extended statistics.
     INSERT INTO moving.statistics
-    SELECT stxrelid, format('%I.%I', nspname, stxname), pg_get_statisticsobjdef(s.oid), stxowner, coalesce(stxstattarget, -1),
+    SELECT stxrelid, format('%I.%I', nspname, stxname), pg_get_statisticsobjdef(s.oid), coalesce(stxstattarget, -1),
         obj_description(s.oid, 'pg_statistic_ext')
     FROM pg_statistic_ext s JOIN pg_namespace n ON n.oid = stxnamespace WHERE EXISTS (
         SELECT FROM moving.columns m JOIN pg_attribute ON attrelid = m.tbl AND attname = m.col
@@ -652,9 +713,6 @@ BEGIN
     END LOOP;
     FOR i IN SELECT * FROM moving.statistics LOOP
         EXECUTE i.definition;
-        IF i.owner <> quote_ident(current_user)::regrole THEN
-            EXECUTE format('ALTER STATISTICS %s OWNER TO %s', i.name, i.owner);
-        END IF;
         IF i.target >= 0 THEN
             EXECUTE format('ALTER STATISTICS %s SET STATISTICS %s', i.name, i.target);
         END IF;
@@ -707,9 +765,7 @@ BEGIN
         SELECT format('CALL moving.validate() has not validated constraint %I of %s', k.name, k.tbl) FROM moving.constraints k
         WHERE EXISTS (SELECT FROM moving.columns WHERE NOT is_swapped)
         UNION ALL
-        SELECT format('the index for %s is missing or invalid', o) FROM moving.indexes() o
-        WHERE NOT EXISTS (SELECT FROM pg_class p JOIN pg_index ON indexrelid = p.oid AND indisvalid
-            JOIN pg_class q ON q.oid = o AND q.relnamespace = p.relnamespace WHERE p.relname = o::oid || '_moving')
+        SELECT format('the index for %s is missing or invalid', o) FROM moving.indexes() o WHERE NOT moving.is_made(o)
         UNION ALL
         SELECT h.what FROM moving.columns m, moving.hindrances(m.tbl, m.col, m.subscribers_are_ready) h WHERE NOT is_swapped
         UNION ALL

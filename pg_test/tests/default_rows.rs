@@ -104,6 +104,57 @@ fn keys_from_before_are_of_no_age() {
     }
 }
 
+/// Where row security hides rows from the owner of their table, the extension in SQL cannot see whether they are young. The library can.
+#[test]
+fn rows_that_are_hidden_from_their_owner() {
+    const HIDE: &str = "ALTER TABLE events_first ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+        ALTER TABLE events_rest ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY";
+    const SHOW: &str =
+        "ALTER TABLE events_first NO FORCE ROW LEVEL SECURITY; ALTER TABLE events_rest NO FORCE ROW LEVEL SECURITY";
+    for (cluster, is_library) in servers().into_iter().zip([true, false]) {
+        let mut client = owner(&cluster);
+        client
+            .batch_execute(&format!(
+                "CREATE TABLE events (id bigint PRIMARY KEY, what text) PARTITION BY RANGE (id);
+                 CREATE TABLE events_first PARTITION OF events FOR VALUES FROM (MINVALUE)
+                    TO (snowflake_min_id(date_trunc('day', now() - interval '90 days', 'UTC')));
+                 CREATE TABLE events_rest PARTITION OF events DEFAULT; INSERT INTO events VALUES (5, 'young'); {HIDE}"
+            ))
+            .unwrap();
+        let maintain = |expired: &str, more: &str| {
+            format!(
+                "SELECT note FROM snowflake_maintain_partitions('events', '1 day', '1 day', retention => '30 days', expired => '{expired}'{more})"
+            )
+        };
+        let expected = if is_library {
+            "it has keys of the layout's first hour"
+        } else {
+            "row security hides its rows from its owner, so it may have keys of the layout's first hour"
+        };
+        for (expired, more) in [("drop", ", dry_run => true"), ("drop", ""), ("detach", "")] {
+            let kept = format!("{} WHERE action = 'keep'", maintain(expired, more));
+            let note: String = value(&mut client, &kept);
+            assert!(note.starts_with(expected), "{note}");
+        }
+        client.batch_execute(SHOW).unwrap();
+        assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM events"), 1);
+        // Those of the default partition are in the way, seen or not.
+        client
+            .batch_execute(&format!("INSERT INTO events SELECT snowflake_min_id(now() + interval '10 days'); {HIDE}"))
+            .unwrap();
+        let further = maintain("drop", "").replace("'1 day', '1 day'", "'1 day', '20 days'");
+        refused(&mut client, &further, "23514");
+        if !is_library {
+            let dry = further.replace("'drop')", "'drop', dry_run => true) WHERE action = 'create' LIMIT 1");
+            let note: String = value(&mut client, &dry);
+            assert!(note.starts_with("it fails if the default partition has rows of it"), "{note}");
+        }
+        client.batch_execute(&format!("{SHOW}; DELETE FROM events")).unwrap();
+        client.batch_execute(&maintain("drop", "")).unwrap();
+        assert!(value::<bool>(&mut client, "SELECT to_regclass('events_first') IS NULL"));
+    }
+}
+
 /// With objects of a release that lacks the procedure, the hint begins with the update.
 #[test]
 fn the_hint_names_the_update_where_the_procedure_is_missing() {

@@ -1,25 +1,36 @@
--- Columns that have the default snowflake_next(), of tables and their partitions. A partition has code of all tables above it, in indexes.
-CREATE FUNCTION _snowflake.id_columns() RETURNS TABLE (relation oid, tbl text, col name, is_own boolean, is_hidden boolean)
+-- Columns of numbers or text that get their values from snowflake_next(), by a default of their own or of their domain, with those of
+-- partitions and heirs. A partition has code of all tables above it, in indexes. Those of text and of foreign tables are not read.
+CREATE FUNCTION _snowflake.id_columns() RETURNS TABLE (relation oid, tbl text, col name, is_own boolean, is_hidden boolean, is_read boolean)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
     AS $$
-    SELECT DISTINCT t.oid, format('%I.%I', n.nspname, t.relname), a.attname, NOT EXISTS (SELECT FROM pg_class AS c
-            WHERE c.oid IN (SELECT t.oid UNION SELECT relid FROM pg_partition_ancestors(t.oid)) AND pg_get_userbyid(c.relowner) <> current_user),
-        row_security_active(t.oid)
-    FROM pg_proc AS p JOIN pg_depend AS d ON d.refclassid = 'pg_proc'::regclass AND d.refobjid = p.oid AND d.classid = 'pg_attrdef'::regclass
-        JOIN pg_attrdef AS f ON f.oid = d.objid
-        JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-        JOIN pg_type AS y ON y.oid = a.atttypid,
-        LATERAL (SELECT f.adrelid AS oid UNION SELECT relid FROM pg_partition_tree(f.adrelid)) AS part
-        JOIN pg_class AS t ON t.oid = part.oid JOIN pg_namespace AS n ON n.oid = t.relnamespace
-    WHERE p.proname = 'snowflake_next' AND p.pronargs = 0 AND t.relkind = 'r' AND 'bigint'::regtype IN (y.oid, y.typbasetype)
-        AND p.proowner = (SELECT nspowner FROM pg_namespace WHERE nspname = '_snowflake')
-        AND (t.relpersistence <> 't' OR t.relnamespace = pg_my_temp_schema())
+    WITH RECURSIVE filled (classid, objid) AS (
+        SELECT d.classid, d.objid FROM pg_proc AS p JOIN pg_depend AS d ON d.refclassid = 'pg_proc'::regclass AND d.refobjid = p.oid
+        WHERE p.proname = 'snowflake_next' AND p.pronargs = 0
+            AND p.proowner = (SELECT nspowner FROM pg_namespace WHERE nspname = '_snowflake')
+    ), tree (relation, name) AS (
+        SELECT a.attrelid, a.attname FROM filled AS d JOIN pg_attrdef AS f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
+            JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+        UNION ALL
+        SELECT a.attrelid, a.attname FROM filled AS d JOIN pg_attribute AS a
+            ON d.classid = 'pg_type'::regclass AND a.atttypid = d.objid AND NOT a.atthasdef
+        UNION
+        SELECT i.inhrelid, t.name FROM tree AS t JOIN pg_inherits AS i ON i.inhparent = t.relation
+    ), numbers (type) AS (
+        SELECT unnest('{bigint, numeric}'::regtype[])::oid UNION ALL SELECT y.oid FROM numbers AS b JOIN pg_type AS y ON y.typbasetype = b.type
+    )
+    SELECT c.oid, format('%I.%I', n.nspname, c.relname), a.attname, NOT EXISTS (SELECT FROM pg_class AS o
+            WHERE o.oid IN (SELECT c.oid UNION SELECT relid FROM pg_partition_ancestors(c.oid)) AND pg_get_userbyid(o.relowner) <> current_user),
+        row_security_active(c.oid), c.relkind = 'r' AND y.oid IN (SELECT type FROM numbers)
+    FROM tree AS t JOIN pg_class AS c ON c.oid = t.relation JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = t.name AND NOT a.attisdropped
+        JOIN pg_type AS y ON y.oid = a.atttypid
+    WHERE c.relkind IN ('r', 'f') AND NOT pg_is_other_temp_schema(c.relnamespace) AND (y.typcategory = 'S' OR y.oid IN (SELECT type FROM numbers))
     ORDER BY 2, 3
 $$;
 
 -- The highest ID of a worker in rows of the caller's tables, and where it is. Tables of other roles are named: whoever reads a table runs
--- code of its owner, as of indexes. And so are those whose row security is for their owner, too.
-CREATE FUNCTION _snowflake.highest_id(worker bigint, l bigint[], OUT id bigint, OUT tbl text, OUT others text, OUT hidden text)
+-- code of its owner, as of indexes. And so are those whose row security is for their owner, too, and columns that are not read.
+CREATE FUNCTION _snowflake.highest_id(worker bigint, l bigint[], OUT id bigint, OUT tbl text, OUT others text, OUT hidden text, OUT unread text)
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET row_security = off
     AS $$
 DECLARE
@@ -27,15 +38,19 @@ DECLARE
     found bigint;
 BEGIN
     FOR c IN SELECT * FROM _snowflake.id_columns() LOOP
-        IF NOT c.is_own THEN
+        IF NOT c.is_read THEN
+            unread := concat_ws(', ', unread, format('%s.%I', c.tbl, c.col));
+            CONTINUE;
+        ELSIF NOT c.is_own THEN
             others := concat_ws(', ', others, c.tbl);
             CONTINUE;
         ELSIF c.is_hidden THEN
             hidden := concat_ws(', ', hidden, c.tbl);
             CONTINUE;
         END IF;
-        EXECUTE format('SELECT %1$I::bigint FROM ONLY %2$s WHERE %1$I >= 0 AND %1$I <= $1 AND %1$I::bigint & $2 = $3 ORDER BY %1$I DESC LIMIT 1',
-            c.col, c.tbl) INTO found
+        -- Of a numeric, only what is in the range can become a bigint.
+        EXECUTE format('SELECT %1$I::bigint FROM ONLY %2$s WHERE %1$I >= 0 AND %1$I <= $1 '
+            'AND CASE WHEN %1$I >= 0 AND %1$I <= $1 THEN %1$I::bigint END & $2 = $3 ORDER BY %1$I DESC LIMIT 1', c.col, c.tbl) INTO found
             USING l[5], (l[7] << l[6]::integer) | (l[9] << l[8]::integer), _snowflake.id(0, worker, l);
         IF found > id OR id IS NULL AND found IS NOT NULL THEN
             id := found;
@@ -153,6 +168,8 @@ CREATE FUNCTION snowflake_configure(worker_id integer, datacenter_id integer DEF
     AS $$
 DECLARE
     given CONSTANT bigint[] := _snowflake.layout(layout);
+    go_above CONSTANT text := 'If the clock is right, nothing needs to be done. If not, with the highest ID of their rows: SELECT '
+        'setval(''_snowflake.end'', 0), setval(''_snowflake.reservation'', (extract(epoch FROM snowflake_timestamp(...)) * 1000)::bigint + 1);';
     r record;
     l bigint[];
     wanted bigint[];
@@ -203,9 +220,11 @@ BEGIN
             HINT = 'In one transaction, ALTER TABLE ... NO FORCE ROW LEVEL SECURITY, call this again, and force it again.';
     ELSIF highest.others IS NOT NULL AND is_set_back THEN
         RAISE WARNING USING MESSAGE = 'tables of other roles were not looked at for IDs above the record',
-            DETAIL = format('They are %s. Reading them would run code of theirs.', highest.others),
-            HINT = 'If the clock is right, nothing needs to be done. If not, with the highest ID of their rows: SELECT '
-                'setval(''_snowflake.end'', 0), setval(''_snowflake.reservation'', (extract(epoch FROM snowflake_timestamp(...)) * 1000)::bigint + 1);';
+            DETAIL = format('They are %s. Reading them would run code of theirs.', highest.others), HINT = go_above;
+    END IF;
+    IF highest.unread IS NOT NULL AND is_set_back THEN
+        RAISE WARNING USING MESSAGE = 'columns were not looked at for IDs above the record',
+            DETAIL = format('They are %s. Columns of text and of foreign tables are not read.', highest.unread), HINT = go_above;
     END IF;
     -- The rest of the tick is given up, so that IDs rise, even if the new worker is the lower number. No rollback undoes this, so all
     -- that can fail comes before it.

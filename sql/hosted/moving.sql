@@ -15,14 +15,25 @@ CREATE FUNCTION _snowflake.sequence_clauses(sequence regclass) RETURNS text
     WHERE seqrelid = sequence
     $$;
 
--- Statements that give a sequence which is made again its privileges.
+-- Statements that give a sequence that is made again its privileges, and no others, whatever ALTER DEFAULT PRIVILEGES gives.
 CREATE FUNCTION _snowflake.sequence_grants(sequence regclass, quoted text) RETURNS SETOF text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
     AS $$
-    SELECT format('GRANT %s ON SEQUENCE %s TO %s%s', string_agg(g.privilege_type, ', ' ORDER BY g.privilege_type), quoted,
-        CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' END)
-    FROM pg_class AS c, aclexplode(c.relacl) AS g WHERE c.oid = sequence AND g.grantee <> c.relowner
-    GROUP BY g.grantee, g.is_grantable ORDER BY 1
+    WITH given AS (
+        SELECT DISTINCT g.grantee FROM pg_class AS c JOIN pg_default_acl AS a ON a.defaclrole = c.relowner AND a.defaclobjtype = 'S'
+            AND a.defaclnamespace IN (0, c.relnamespace), aclexplode(a.defaclacl) AS g
+        WHERE c.oid = sequence
+    )
+    SELECT s.statement FROM (
+        SELECT 1 AS step, g.grantee::bigint AS place, format('REVOKE ALL ON SEQUENCE %s FROM %s', quoted,
+            CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END) AS statement
+        FROM given AS g, pg_class AS c WHERE c.oid = sequence AND g.grantee <> c.relowner
+        UNION ALL
+        SELECT 2, min(g.place), format('GRANT %s ON SEQUENCE %s TO %s%s', string_agg(g.privilege_type, ', ' ORDER BY g.privilege_type), quoted,
+            CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' END)
+        FROM pg_class AS c, aclexplode(c.relacl) WITH ORDINALITY AS g (grantor, grantee, privilege_type, is_grantable, place)
+        WHERE c.oid = sequence AND g.grantee <> c.relowner GROUP BY g.grantee, g.is_grantable
+    ) AS s ORDER BY s.step, s.place
     $$;
 
 -- A name that no relation of a schema has.
@@ -423,9 +434,11 @@ BEGIN
         IF s.oid IS NOT NULL AND is_new THEN
             statements := statements || format('DROP SEQUENCE %s', s.quoted);
         END IF;
-        SELECT string_agg(DISTINCT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, ', ') INTO writers
-            FROM pg_class AS c, aclexplode(c.relacl) AS g WHERE c.oid = k.tbl AND g.privilege_type = 'INSERT' AND g.grantee <> c.relowner
-                AND (is_new OR g.grantee = 0 OR NOT has_sequence_privilege(g.grantee, s.oid, 'USAGE'));
+        SELECT string_agg(w.name, ', ' ORDER BY w.name) INTO writers FROM (
+            SELECT CASE writer WHEN 0 THEN 'PUBLIC' ELSE writer::regrole::text END AS name FROM _snowflake.writers(k.tbl) AS writer
+            WHERE writer <> k.relowner AND (is_new OR NOT CASE writer WHEN 0 THEN has_sequence_privilege('public', s.oid, 'USAGE, UPDATE')
+                ELSE has_sequence_privilege(writer, s.oid, 'USAGE, UPDATE') END)
+        ) AS w;
         IF writers IS NOT NULL THEN
             statements := statements || format('GRANT USAGE ON SEQUENCE %s TO %s', fresh, writers);
         END IF;

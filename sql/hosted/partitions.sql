@@ -173,7 +173,8 @@ BEGIN
     END IF;
 END $$;
 
--- Ends the call if the default partition has rows of new partitions. It is locked, if that is asked for.
+-- Ends the call if the default partition has rows of new partitions. It is locked, if that is asked for. Where row security hides its rows
+-- from their owner, PostgreSQL still looks at all of them before it makes a partition, and ends the call.
 CREATE FUNCTION _snowflake.check_default(
     parent regclass, t record, col name, names text[], lower bigint[], upper bigint[], l bigint[], locks boolean
 ) RETURNS void

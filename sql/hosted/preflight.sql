@@ -414,16 +414,40 @@ BEGIN
     problem := made.problem;
 END $$;
 
--- Roles that may insert rows of a table, and may not call snowflake_next(), as a sentence; NULL where there are none.
+-- The roles (0 for PUBLIC) that may insert rows of a table, its partitions and heirs; of views that PostgreSQL writes through; or of what has
+-- a rule that inserts, where its owner may do that: anybody can make a view. A default is evaluated as whoever inserts.
+CREATE FUNCTION _snowflake.writers(tbl regclass) RETURNS SETOF oid
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+    WITH RECURSIVE ways (relation, privilege) AS (
+        SELECT f::oid, 'INSERT' FROM _snowflake.family_of(tbl) AS f
+        UNION
+        SELECT w.ev_class, CASE w.ev_type WHEN '2' THEN 'UPDATE' WHEN '4' THEN 'DELETE' ELSE 'INSERT' END
+        FROM ways JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = relation AND d.classid = 'pg_rewrite'::regclass
+            JOIN pg_rewrite AS w ON w.oid = d.objid JOIN pg_class AS v ON v.oid = w.ev_class
+            JOIN pg_class AS c ON c.oid = relation JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE CASE w.ev_type WHEN '1' THEN pg_relation_is_updatable(w.ev_class, false) & 8 <> 0
+                ELSE strpos(pg_get_ruledef(w.oid), format('INSERT INTO %I.%I ', n.nspname, c.relname)) > 0 END
+            AND CASE privilege WHEN 'DELETE' THEN has_table_privilege(v.relowner, relation, privilege)
+                ELSE has_any_column_privilege(v.relowner, relation, privilege) END
+    )
+    SELECT g.grantee FROM ways JOIN pg_class AS c ON c.oid = relation, aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) AS g
+    WHERE g.privilege_type = privilege
+    UNION
+    SELECT g.grantee FROM ways JOIN pg_attribute AS a ON a.attrelid = relation, aclexplode(a.attacl) AS g
+    WHERE g.privilege_type = privilege AND NOT a.attisdropped
+    UNION
+    SELECT oid FROM pg_roles WHERE rolcanlogin AND NOT rolsuper AND pg_has_role(oid, 'pg_write_all_data', 'USAGE')
+    $$;
+
+-- Those of them that may not call snowflake_next(), as a sentence; NULL where there are none.
 CREATE FUNCTION _snowflake.shut_out(tbl regclass, quoted text) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
     AS $$
     SELECT CASE WHEN count(*) > 0 THEN format('%s may insert rows of %s, and may not execute snowflake_next()',
-        string_agg(DISTINCT r.name, ', ' ORDER BY r.name), quoted) END
-    FROM pg_class AS c, aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) AS g,
-        LATERAL (SELECT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE format('role %I', pg_get_userbyid(g.grantee)) END AS name) AS r
-    WHERE c.oid = tbl AND g.privilege_type = 'INSERT' AND NOT EXISTS (
-        SELECT FROM pg_proc AS p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS x
-        WHERE p.oid = _snowflake.next_function() AND x.grantee = 0 AND x.privilege_type = 'EXECUTE')
-    AND (g.grantee = 0 OR NOT has_function_privilege(g.grantee, _snowflake.next_function(), 'EXECUTE'))
+        string_agg(r.name, ', ' ORDER BY r.name), quoted) END
+    FROM _snowflake.writers(tbl) AS writer,
+        LATERAL (SELECT CASE writer WHEN 0 THEN 'PUBLIC' ELSE format('role %I', pg_get_userbyid(writer)) END AS name) AS r
+    WHERE NOT CASE writer WHEN 0 THEN has_function_privilege('public', _snowflake.next_function(), 'EXECUTE')
+        ELSE has_function_privilege(writer, _snowflake.next_function(), 'EXECUTE') END
     $$;

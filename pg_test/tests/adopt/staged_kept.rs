@@ -240,6 +240,152 @@ fn in_the_way(client: &mut Client, make: &str, prepare: &str, detail: &str, hint
 const TRIGGER: &str =
     "CREATE FUNCTION higher() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.id := NEW.id + 100; RETURN NEW; END'";
 
+/// What the swap makes again is made for `bigint` by the first step, and is to call what it called before.
+#[test]
+fn what_would_call_something_else_is_in_the_way() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    call(
+        &mut client,
+        "CREATE TABLE t (id serial PRIMARY KEY, n integer, CHECK (id > -5 AND abs(id) % 2 < 3)); INSERT INTO t (n) VALUES (1);
+         CREATE FUNCTION narrow(integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT $1';
+         CREATE FUNCTION two(integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT $1';
+         CREATE FUNCTION two(bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT -$1';
+         CREATE FUNCTION wide(bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT $1';
+         CREATE OPERATOR @@@ (LEFTARG = integer, RIGHTARG = integer, FUNCTION = int4mul);
+         CREATE OPERATOR @@@ (LEFTARG = bigint, RIGHTARG = integer, FUNCTION = int84mul);
+         ALTER TABLE t ADD CHECK (wide(id) > 0 AND narrow(n) > 0); CREATE INDEX ON t (wide(id))",
+    );
+    load_staged(&cluster);
+    let of_function = "It calls function public.two(integer); then it would call function public.two(bigint).";
+    let of_operator =
+        "It calls operator public.@@@(integer,integer); then it would call operator public.@@@(bigint,integer).";
+    for (make, detail) in [
+        ("ALTER TABLE t ADD CHECK (two(id) > 0)", of_function),
+        ("ALTER TABLE t ADD CHECK (id @@@ 2 > 0) NOT VALID", of_operator),
+        ("CREATE STATISTICS s ON (two(id)), n FROM t", of_function),
+        ("CREATE INDEX ON t (two(id), n)", of_function),
+        ("CREATE INDEX ON t (n) WHERE id @@@ 3 > 5", of_operator),
+    ] {
+        in_the_way(&mut client, make, "prepare('t', 'id')", detail, "after the swap");
+    }
+    let mut cannot_be_made = |make: &str, step: &str, what: &str| {
+        call(&mut client, &format!("BEGIN; {make}"));
+        let error = refused(&mut client, &format!("CALL moving.{step}"), "42883");
+        assert_eq!(error.message(), format!("{what} cannot be made for bigint"));
+        assert_eq!(error.detail(), Some("function public.narrow(bigint) does not exist"));
+        call(&mut client, "ROLLBACK");
+    };
+    let check = "ALTER TABLE t ADD CONSTRAINT c CHECK (narrow(id) > 0)";
+    cannot_be_made(check, "prepare('t', 'id')", "constraint c on table public.t");
+    cannot_be_made("CREATE STATISTICS s ON (narrow(id)), n FROM t", "prepare('t', 'id')", "statistics object public.s");
+    cannot_be_made("CREATE INDEX i ON t (narrow(id))", "prepare('t', 'id')", "index public.i");
+    steps(&cluster, &mut cluster.client(), &["prepare('t', 'id')", "backfill()", "indexes", "check()"]);
+    // Behind the locks.
+    cannot_be_made(check, "swap('t', 'id')", "constraint c on table public.t");
+    steps(&cluster, &mut client, &["swap('t', 'id')", "validate()", "finish()", "remove()"]);
+}
+
+/// Only their owners make foreign keys and statistics again.
+#[test]
+fn what_belongs_to_others_is_in_the_way() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    call(&mut client, "CREATE ROLE other; CREATE TABLE t (id serial PRIMARY KEY, n bigint, UNIQUE (n) INCLUDE (id))");
+    load_staged(&cluster);
+    for column in ["t_id integer REFERENCES t", "t_id bigint REFERENCES t", "t_id bigint REFERENCES t (n)"] {
+        in_the_way(
+            &mut client,
+            &format!("CREATE TABLE w ({column}); ALTER TABLE w OWNER TO other"),
+            "prepare('t', 'id')",
+            "foreign key w_t_id_fkey of public.w belongs to other",
+            "Drop such a foreign key",
+        );
+    }
+    in_the_way(
+        &mut client,
+        "CREATE STATISTICS s ON id, n FROM t; ALTER STATISTICS s OWNER TO other",
+        "prepare('t', 'id')",
+        "statistics object public.s belongs to other",
+        "OWNER TO the owner of the table",
+    );
+    call(&mut client, "CALL moving.prepare('t', 'id')");
+}
+
+/// Indexes with a column that is prepared later are made once more, with both.
+#[test]
+fn a_column_is_prepared_after_the_indexes() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    call(
+        &mut client,
+        "CREATE TABLE emp (id serial PRIMARY KEY, boss_id integer REFERENCES emp, n integer, UNIQUE (n, id));
+         CREATE UNIQUE INDEX pair ON emp (boss_id, id); CREATE INDEX few ON emp (boss_id) WHERE id > 5;
+         INSERT INTO emp (boss_id, n) SELECT nullif(n / 2, 0), n FROM generate_series(1, 100) n",
+    );
+    let before = schema(&cluster, "postgres");
+    load_staged(&cluster);
+    steps(&cluster, &mut client, &["prepare('emp', 'id')", "backfill()"]);
+    let early = client.query("SELECT moving.index_statements()", &[]).unwrap();
+    steps(&cluster, &mut client, &["indexes", "check()", "prepare('emp', 'boss_id')", "backfill()", "check()"]);
+    // Also where statements from before run late.
+    for run_late in [false, true] {
+        for row in early.iter().filter(|_| run_late) {
+            call(&mut client, row.get(0));
+        }
+        let error = refused(&mut client, "CALL moving.swap('emp', 'id')", "P0001");
+        let missing = "the index for public.few is missing or invalid; the index for public.pair is missing or invalid";
+        assert_eq!(error.detail(), Some(missing));
+    }
+    make_indexes(&cluster);
+    assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM moving.index_statements()"), 0);
+    steps(&cluster, &mut client, &["swap('emp', 'id')", "validate()", "finish()", "remove()"]);
+    let (gone, new) = difference(&comparable(&before), &comparable(&schema(&cluster, "postgres")));
+    let of_column = |line: &String| line.starts_with("id bigint") || line.contains("DEFAULT");
+    assert!(gone.iter().chain(&new).all(of_column), "{gone:#?} {new:#?}");
+}
+
+/// Names in the statements that make indexes are PostgreSQL's own, though others match exactly on the session's `search_path`; and that is the
+/// same afterwards.
+#[test]
+fn statements_of_indexes_call_nothing_of_others() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    call(
+        &mut client,
+        "CREATE ROLE mallory; GRANT CREATE ON SCHEMA public TO mallory;
+         CREATE TABLE t (id serial PRIMARY KEY, list text[], word text); INSERT INTO t (list, word) VALUES ('{a}', 'b');
+         CREATE INDEX ON t (cardinality(list), id); CREATE INDEX ON t ((id::bigint || word));
+         SET ROLE mallory;
+         CREATE FUNCTION public.cardinality(text[]) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RAISE ''sprung''; END';
+         CREATE FUNCTION public.glue(bigint, text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RAISE ''sprung''; END';
+         CREATE OPERATOR public.|| (LEFTARG = bigint, RIGHTARG = text, FUNCTION = public.glue);
+         RESET ROLE",
+    );
+    load_staged(&cluster);
+    steps(&cluster, &mut client, &["prepare('t', 'id')", "backfill()"]);
+    let statements = "SELECT moving.index_statements()";
+    // Some of them, as where one fails; and all.
+    let path = "\"$user\", public, \"The 'other'\"";
+    for (count, kept) in [(2, "pg_catalog, pg_temp"), (usize::MAX, "\"$user\", public")] {
+        for row in client.query(statements, &[]).unwrap().iter().take(count) {
+            call(&mut client, row.get(0));
+        }
+        assert_eq!(value::<String>(&mut client, "SHOW search_path"), kept);
+    }
+    let key: u32 = value(&mut client, "SELECT 't_pkey'::regclass::oid");
+    call(&mut client, &format!("DROP INDEX \"{key}_moving\""));
+    call(&mut client, &format!("SET search_path = {path}"));
+    for row in client.query(statements, &[]).unwrap() {
+        call(&mut client, row.get(0));
+    }
+    assert_eq!(value::<String>(&mut client, "SHOW search_path"), path);
+    steps(&cluster, &mut client, &["check()", "swap('t', 'id')", "validate()", "finish()", "remove()"]);
+    let of_others = "SELECT count(*) FROM pg_depend JOIN pg_index ON classid = 'pg_class'::regclass AND objid = indexrelid \
+                     WHERE indrelid = 't'::regclass AND refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)";
+    assert_eq!(value::<i64>(&mut client, of_others), 0);
+}
+
 /// What keeps the columns equal is to be the last of all that change a row.
 #[test]
 fn nothing_changes_a_row_after_the_trigger_that_copies() {

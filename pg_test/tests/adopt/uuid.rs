@@ -162,6 +162,30 @@ fn refusal_of_a_lost_row(client: &mut Client) {
     assert_eq!(value::<String>(client, kind), "uuid");
 }
 
+/// Whoever may read or write the key may do so with the old one.
+#[test]
+fn privileges_of_the_key_hold_for_the_old_one() {
+    let cluster = server(TABLES);
+    let mut client = cluster.client();
+    call(
+        &mut client,
+        "CREATE ROLE \"The Clerk\"; CREATE ROLE reader; GRANT SELECT (id), INSERT (id, name, created_at) ON users TO \"The Clerk\";
+         GRANT SELECT (id) ON users TO reader WITH GRANT OPTION; GRANT REFERENCES (id) ON users TO PUBLIC",
+    );
+    let privileges = |client: &mut Client, column: &str| -> String {
+        let query = "SELECT string_agg(item::text, ' ' ORDER BY item::text) FROM pg_attribute, unnest(attacl) AS item \
+                     WHERE attrelid = 'users'::regclass AND attname = ";
+        value(client, &format!("{query}'{column}'"))
+    };
+    let before = privileges(&mut client, "id");
+    call(&mut client, "CALL from_uuid.move('users', keep_as => 'uuid')");
+    assert_eq!(privileges(&mut client, "uuid"), before);
+    assert_eq!(privileges(&mut client, "id"), before);
+    let insert = "INSERT INTO users (uuid, name, created_at) VALUES (gen_random_uuid(), 'new', now())";
+    call(&mut client, &format!("SET ROLE \"The Clerk\"; {insert}"));
+    assert_eq!(value::<i64>(&mut client, "SELECT count(uuid) FROM users"), 51);
+}
+
 /// A function of the name that another role has made is not called, and becomes no default.
 #[test]
 fn it_calls_no_function_of_others() {

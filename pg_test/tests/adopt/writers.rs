@@ -28,6 +28,7 @@ fn who_may_insert_and_not_execute_is_in_the_way() {
          GRANT INSERT ON orders TO \"By Grant\", gathers, gathers_trusted, of_trusted, boss; GRANT INSERT (id) ON orders TO by_column;
          GRANT INSERT ON orders_2026 TO by_partition; GRANT INSERT ON open_orders TO by_view; GRANT ALL ON counted TO reader;
          GRANT SELECT, UPDATE, DELETE ON orders TO reader; RESET ROLE;
+         CREATE ROLE spy LOGIN; GRANT CREATE ON SCHEMA public TO spy; SET ROLE spy; CREATE VIEW spied AS SELECT * FROM orders; RESET ROLE;
          GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO PUBLIC",
     );
     let obstacles = "SELECT string_agg(note, ' / ') FROM snowflake_adopt_plan('orders') WHERE kind = 'obstacle'";

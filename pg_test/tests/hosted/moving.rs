@@ -180,6 +180,68 @@ fn tables_of_somebody_else() {
     mallory.batch_execute("SELECT snowflake_adopt('evil.keys'); SELECT snowflake_release('evil.keys')").unwrap();
 }
 
+/// Roles that insert by a privilege on a column, by a view or a rule, or into a partition, are named where they could not any more, and
+/// may use the sequence afterwards.
+#[test]
+fn all_who_insert() {
+    let cluster = server();
+    cluster.client().batch_execute("CREATE ROLE clerk LOGIN; CREATE ROLE mallory LOGIN").unwrap();
+    let mut owner = cluster.client_of("owner", DATABASE);
+    owner
+        .batch_execute(
+            "CREATE TABLE t (id bigserial PRIMARY KEY, name text); GRANT INSERT (name) ON t TO clerk;
+             CREATE TABLE below (id bigserial PRIMARY KEY, name text); CREATE VIEW lower AS SELECT id, name FROM below;
+             CREATE VIEW upper AS SELECT name FROM lower; GRANT INSERT (name) ON upper TO clerk;
+             CREATE TABLE ruled (id bigserial PRIMARY KEY, name text); CREATE TABLE leads (name text);
+             CREATE RULE r AS ON INSERT TO leads DO INSTEAD INSERT INTO ruled (name) VALUES (NEW.name); GRANT INSERT ON leads TO clerk;
+             CREATE TABLE parted (id bigserial PRIMARY KEY, name text) PARTITION BY RANGE (id);
+             CREATE TABLE part PARTITION OF parted DEFAULT; GRANT INSERT ON part TO clerk;
+             CREATE SCHEMA evil; GRANT ALL ON SCHEMA evil TO mallory",
+        )
+        .unwrap();
+    // Nobody can insert by this view.
+    let view = "CREATE VIEW evil.seen AS SELECT id, name FROM public.t";
+    cluster.client_of("mallory", DATABASE).batch_execute(view).unwrap();
+    let mut clerk = cluster.client_of("clerk", DATABASE);
+    for (table, insert_into) in [("t", "t"), ("below", "upper"), ("ruled", "leads"), ("parted", "part")] {
+        let insert = format!("INSERT INTO {insert_into} (name) VALUES ('a')");
+        owner.batch_execute("REVOKE EXECUTE ON FUNCTION snowflake_next() FROM PUBLIC").unwrap();
+        let error = refused(&mut owner, &format!("SELECT snowflake_adopt('{table}')"), "55000");
+        let finding = format!("role clerk may insert rows of public.{table}, and may not execute snowflake_next()");
+        assert_eq!(error.detail(), Some(&*format!("{finding}.")));
+        let preflight =
+            format!("SELECT finding FROM snowflake_preflight(keys => '{{{table}}}') WHERE finding ~ '^role'");
+        assert_eq!(value::<String>(&mut owner, &preflight), finding);
+        owner.batch_execute("GRANT EXECUTE ON FUNCTION snowflake_next() TO PUBLIC").unwrap();
+        owner.batch_execute(&format!("SELECT snowflake_adopt('{table}')")).unwrap();
+        clerk.batch_execute(&insert).unwrap();
+        owner.batch_execute(&format!("DELETE FROM {table}; SELECT snowflake_release('{table}')")).unwrap();
+        clerk.batch_execute(&insert).unwrap_or_else(|error| panic!("{insert}: {error:?}"));
+    }
+    let may = "SELECT has_sequence_privilege('mallory', 't_id_seq', 'USAGE')";
+    assert!(!value::<bool>(&mut owner, may));
+}
+
+/// The sequence of an identity is made again with the privileges that it had.
+#[test]
+fn default_privileges_open_no_sequence() {
+    let cluster = server();
+    cluster.client().batch_execute("CREATE ROLE clerk LOGIN; CREATE ROLE other LOGIN").unwrap();
+    let mut owner = cluster.client_of("owner", DATABASE);
+    owner
+        .batch_execute(
+            "CREATE TABLE keys (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY); GRANT SELECT ON SEQUENCE keys_id_seq TO other;
+             ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO clerk; ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON SEQUENCES TO other",
+        )
+        .unwrap();
+    let privileges = "SELECT string_agg(concat_ws(' ', grantee::regrole, privilege_type), ', ' ORDER BY grantee::regrole::text, privilege_type)
+        FROM pg_class, aclexplode(relacl) WHERE oid = 'keys_id_seq'::regclass AND grantee <> relowner";
+    for call in ["snowflake_adopt", "snowflake_release"] {
+        owner.batch_execute(&format!("SELECT {call}('keys')")).unwrap();
+        assert_eq!(value::<String>(&mut owner, privileges), "other SELECT", "{call}");
+    }
+}
+
 /// `examples/moving-in/staged.sql` with the extension in SQL.
 #[test]
 fn in_stages_without_the_library() {

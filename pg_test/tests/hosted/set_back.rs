@@ -378,6 +378,49 @@ fn tables_of_somebody_else_are_named() {
     assert!(next(&mut client) > theirs);
 }
 
+/// Rows say how far the IDs have come, whatever type their column has.
+#[test]
+fn ids_in_domains_and_numerics() {
+    let cluster = with_table();
+    let mut client = owner(&cluster);
+    client
+        .batch_execute(
+            "CREATE DOMAIN nested AS snowflake_id; CREATE DOMAIN filled AS bigint DEFAULT snowflake_next(); CREATE DOMAIN again AS filled;
+             CREATE DOMAIN other AS again DEFAULT 7; CREATE DOMAIN number AS numeric DEFAULT snowflake_next();
+             CREATE TABLE of_id (id snowflake_id DEFAULT snowflake_next()); CREATE TABLE of_nested (id nested DEFAULT snowflake_next());
+             CREATE TABLE of_filled (id filled); CREATE TABLE of_again (id again); CREATE TABLE of_number (id number);
+             CREATE TABLE of_numeric (id numeric DEFAULT snowflake_next()); INSERT INTO of_numeric VALUES ('NaN'), (1e30), (-1);
+             CREATE TABLE heir () INHERITS (of_numeric); ALTER TABLE heir ALTER id DROP DEFAULT;
+             CREATE TABLE parts (id filled) PARTITION BY RANGE (id); CREATE TABLE part PARTITION OF parts DEFAULT;
+             CREATE TABLE of_other (id other); CREATE TABLE own_default (id filled DEFAULT 7); CREATE TABLE plain (id bigint)",
+        )
+        .unwrap();
+    for table in ["of_id", "of_nested", "of_filled", "of_again", "of_number", "of_numeric", "heir", "parts"] {
+        cluster.step_clock("+0s");
+        let made = format!("INSERT INTO {table} SELECT snowflake_next() FROM generate_series(1, 100)");
+        client.batch_execute(&made).unwrap();
+        let highest = format!("SELECT max(id)::bigint FROM {table} WHERE id < 9223372036854775807");
+        let highest: i64 = value(&mut client, &highest);
+        client.batch_execute("SELECT setval('_snowflake.base', 5)").unwrap();
+        cluster.step_clock("-20s");
+        client.batch_execute("SELECT snowflake_configure(1)").unwrap();
+        assert!(next(&mut owner(&cluster)) > highest, "{table}");
+    }
+    let looked_at: String =
+        value(&mut client, "SELECT string_agg(tbl, ' ' ORDER BY tbl) FROM _snowflake.id_columns() WHERE is_read");
+    assert_eq!(
+        looked_at,
+        "public.heir public.of_again public.of_filled public.of_id public.of_nested public.of_number public.of_numeric public.part public.stored"
+    );
+    // What is not looked at is named.
+    client.batch_execute("CREATE TABLE of_text (id text DEFAULT snowflake_next())").unwrap();
+    let statements = "SELECT setval('_snowflake.base', 5); SELECT snowflake_configure(1)";
+    let said =
+        output(psql(&cluster, "owner", DATABASE).args(["--set=ON_ERROR_STOP=1", "--command", statements])).errors;
+    assert!(said.contains("WARNING:  columns were not looked at for IDs above the record"), "{said}");
+    assert!(said.contains("They are public.of_text.id."), "{said}");
+}
+
 /// A number that no clock explains is no reason to make no IDs for years, and none to repeat it.
 #[test]
 fn rows_far_ahead_of_the_clock() {

@@ -9,11 +9,16 @@ tree (relation) AS (
     FROM ways
     JOIN pg_depend ON refclassid = 'pg_class'::regclass AND refobjid = relation AND classid = 'pg_rewrite'::regclass
     JOIN pg_rewrite w ON w.oid = objid JOIN pg_class c ON c.oid = relation JOIN pg_namespace n ON n.oid = relnamespace
+    JOIN pg_class v ON v.oid = ev_class
     WHERE CASE ev_type WHEN '1' THEN pg_relation_is_updatable(ev_class, false) & 8 <> 0
-        ELSE strpos(pg_get_ruledef(w.oid), format('INSERT INTO %I.%I ', nspname, relname)) > 0 END
+        ELSE strpos(pg_get_ruledef(w.oid), format('INSERT INTO %I.%I ', nspname, c.relname)) > 0 END
+        -- It writes as its owner, and anybody can create one.
+        AND CASE privilege WHEN 'DELETE' THEN has_table_privilege(v.relowner, relation, privilege)
+            ELSE has_any_column_privilege(v.relowner, relation, privilege) END
 ), grantees (role) AS (
     SELECT grantee FROM ways JOIN pg_class c ON c.oid = relation,
         aclexplode(coalesce(relacl, acldefault('r', relowner))) WHERE privilege_type = privilege
     UNION
-    SELECT grantee FROM ways JOIN pg_attribute ON attrelid = relation, aclexplode(attacl) WHERE privilege_type = privilege
+    SELECT grantee FROM ways JOIN pg_attribute ON attrelid = relation, aclexplode(attacl)
+    WHERE privilege_type = privilege AND NOT attisdropped
 )

@@ -5,8 +5,8 @@
 //! A number that is no ID has no time, and `snowflake_timestamp()` ends the query with an error. No such number may pass a
 //! comparison: so the ID is compared with the lowest and the highest of the layout, too, where the bound alone does not do that.
 
-use super::functions::{Bound, IdTime};
-use super::nodes::Expr;
+use super::functions::{self, Bound, IdTime};
+use super::nodes::{Expr, List};
 use super::operators::{ABOVE, AT_LEAST, AT_MOST, Accepts};
 use super::state::Planner;
 use super::versions;
@@ -137,6 +137,16 @@ fn with_highest<'p>(
         i64::MAX => Some(vec![comparison]),
         highest => Some(vec![comparison, AT_MOST.of(id.copy(), planner.id(highest))?]),
     }
+}
+
+/// What a comparison has on its right side.
+pub fn right_of(comparison: Expr<'_>) -> Option<Expr<'_>> {
+    comparison.cast::<pg_sys::OpExpr>().and_then(|comparison| comparison.args().get(1))
+}
+
+/// The arguments of the call of `_snowflake.earliest()`, or `latest()`, that a comparison has as its bound.
+pub fn called(comparison: Expr<'_>) -> Option<List<'_, pg_sys::Node>> {
+    functions::arguments_of_times(right_of(comparison)?)
 }
 
 /// Conditions that are combined by AND, without what follows from the rest: where an ID is above a bound, it need not be compared with

@@ -57,23 +57,14 @@ pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>, others_add_paths: bool)
 fn is_by_constants(condition: Expr<'_>) -> bool {
     match condition.cast::<pg_sys::BoolExpr>() {
         Some(combination) => combination.args().iter().all(is_by_constants),
-        None => !right_of(condition).is_some_and(functions::may_be_ours),
+        None => !bounds::right_of(condition).is_some_and(functions::may_be_ours),
     }
-}
-
-fn right_of(comparison: Expr<'_>) -> Option<Expr<'_>> {
-    comparison.cast::<pg_sys::OpExpr>().and_then(|comparison| comparison.args().get(1))
-}
-
-/// The arguments of the call of `_snowflake.earliest()`, or `latest()`, that a comparison has as its bound.
-pub fn bound_that_is_called<'p>(comparison: Expr<'p>) -> Option<List<'p, Node>> {
-    functions::arguments_of_times(right_of(comparison)?)
 }
 
 /// The conditions of a table, whose paths are made, without those that follow from others by a bound that is computed for each row; so are the
 /// filters of its indexes.
 fn without_calls<'p>(planner: Planner<'p>, table: Rel<'p>, own: List<'p, RestrictInfo>) -> List<'p, RestrictInfo> {
-    let (by_calls, others): (Vec<_>, Vec<_>) = own.iter().partition(|one| bound_that_is_called(one.clause()).is_some());
+    let (by_calls, others): (Vec<_>, Vec<_>) = own.iter().partition(|one| bounds::called(one.clause()).is_some());
     if by_calls.is_empty() {
         return own;
     }
@@ -123,7 +114,7 @@ fn within_range<'p>(bound: Restriction<'p>, all: &[Restriction<'p>]) -> Option<E
     };
     let read = |one: Restriction<'p>| {
         let comparison = one.clause().cast::<pg_sys::OpExpr>()?;
-        let range = is_itself(bound_that_is_called(one.clause())?)?;
+        let range = is_itself(bounds::called(one.clause())?)?;
         let time = comparison.args().get(0).filter(|time| time.type_of() == pg_sys::TIMESTAMPTZOID)?;
         Some((operators::compares(comparison.opno().to_u32())?, time, range))
     };

@@ -13,8 +13,7 @@ use super::derived::{Derived, made_of};
 use super::nodes::{self, At, Expr, List, list};
 use super::operators::{self, Accepts};
 use super::state::{Planner, Rel};
-use super::{filters, functions};
-use super::{join_tree, rising, twins, versions};
+use super::{bounds, functions, join_tree, rising, twins, versions};
 use pg_sys::{BoolExprType, BoolTestType, Node};
 use pgrx::prelude::*;
 use snowflake_core::inverse::{Kind, Value};
@@ -180,7 +179,7 @@ impl<'p> Written<'p> {
                 && range.type_of() == pg_sys::TSTZRANGEOID
                 && !is_multirange
                 && bounds.len() == 2
-                && (bounds.iter().all(|bound| filters::bound_that_is_called(*bound).is_none())
+                && (bounds.iter().all(|bound| bounds::called(*bound).is_none())
                     || self.planner.tables_of(range).is_empty()
                         && self.planner.entry(self.table.number()).is_some_and(|entry| entry.guards().is_empty()));
             let own = Some(operation.node()).filter(|_| !is_same);

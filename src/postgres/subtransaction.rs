@@ -28,14 +28,15 @@ pub fn undone<T>(work: impl FnOnce() -> T) -> Result<T, AttemptError> {
         pg_sys::MemoryContextSwitchTo(kept.0);
         kept
     };
-    let result = PgTryBuilder::new(AssertUnwindSafe(|| Ok(work()))).catch_others(Err).execute();
+    let caught = |caught| Err(Box::new(caught));
+    let result = PgTryBuilder::new(AssertUnwindSafe(|| Ok(work()))).catch_others(caught).execute();
     // SAFETY: ends the subtransaction that was begun above, and no other: what `work` began, it has ended, or the error has.
     unsafe {
         pg_sys::RollbackAndReleaseCurrentSubTransaction();
         pg_sys::MemoryContextSwitchTo(context);
         pg_sys::CurrentResourceOwner = owner;
     }
-    result.map_err(|caught| match (failure(&caught), caught) {
+    result.map_err(|caught| match (failure(&caught), *caught) {
         (Some(failure), _) => failure,
         // It has left PostgreSQL's stack of errors, and so is raised anew.
         (None, CaughtError::PostgresError(report)) => CaughtError::ErrorReport(report).rethrow(),

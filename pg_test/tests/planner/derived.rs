@@ -271,7 +271,7 @@ fn ranges_with_infinite_bounds_have_the_same_rows() {
         for more in added {
             for (low, high) in ends.iter().flat_map(|low| ends.map(|high| (*low, high))) {
                 for bounds in ["[]", "[)", "(]", "()"] {
-                    let value = format!("{}", made.replace("{}", more));
+                    let value = made.replace("{}", more);
                     let range = format!("{range}({low}, {high}, '{bounds}')");
                     for condition in [
                         format!("{value} <@ {range}"),

@@ -103,7 +103,7 @@ pub const fn table(
     Definition { name, layout, rows, id, after }
 }
 
-const TABLES: [Definition; 31] = [
+const TABLES: [Definition; 32] = [
     table("plain", &DEFAULT, 1200, "bigint PRIMARY KEY", ""),
     table("descending", &DEFAULT, 300, "bigint NOT NULL", "CREATE INDEX ON {t} (id DESC)"),
     table("by_tenant", &DEFAULT, 400, "bigint NOT NULL", "CREATE INDEX ON {t} (tenant, id)"),
@@ -111,6 +111,7 @@ const TABLES: [Definition; 31] = [
     table("by_n", &DEFAULT, 300, "bigint NOT NULL", "CREATE UNIQUE INDEX ON {t} (id, n)"),
     table("covered", &DEFAULT, 400, "bigint NOT NULL", "CREATE UNIQUE INDEX ON {t} (id) INCLUDE (tenant, n, due)"),
     table("partial", &DEFAULT, 400, "bigint NOT NULL", "CREATE INDEX ON {t} (id) WHERE n > 3"),
+    table("partly", &DEFAULT, 400, "bigint PRIMARY KEY", PARTLY),
     table("bare", &DEFAULT, 300, "bigint", ""),
     table("typed", &DEFAULT, 300, "event_id PRIMARY KEY", ""),
     table("of_type", &DEFAULT, 400, "snowflake_id PRIMARY KEY", ""),
@@ -136,6 +137,9 @@ const TABLES: [Definition; 31] = [
     table("heirs", &DEFAULT, 400, "bigint NOT NULL", HEIRS),
     table("estimated", &DEFAULT, 400, "bigint PRIMARY KEY", STATISTICS),
 ];
+
+/// Partial indexes beside a full one.
+const PARTLY: &str = "CREATE INDEX ON {t} (id) WHERE n > 3; CREATE INDEX ON {t} (id, n) WHERE tenant = 2";
 
 /// Partial indexes over the time, or of a part of it.
 const TIMED_PARTS: &str = "

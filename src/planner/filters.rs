@@ -15,7 +15,7 @@ use pgrx::prelude::*;
 /// Puts comparisons of the IDs of a table, whose paths are made, in the place of those of their times, unless only indexes are read. Others may add
 /// paths that read something else: batches of rows that are compressed, for example, by the lowest and the highest ID of each.
 pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>, others_add_paths: bool) {
-    let own = without_calls(planner, table, wholes::own_conditions(planner, table));
+    let own = without_calls(planner, table, wholes::own_conditions(planner, table), others_add_paths);
     let gathered: Vec<Replaced> = own.iter().filter_map(Replaced::gathered).collect();
     if !gathered.is_empty() {
         rewrite_of_indexes(table, &gathered);
@@ -32,8 +32,8 @@ pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>, others_add_paths: bool)
         // Ranges of IDs, one after the other, take longer than to look up one of many times.
         let mut implied =
             if list.is_some_and(|list| list.is_hashed) { Vec::new() } else { rewriter.implied(condition) };
-        // Nor is a bound to be computed for each row.
-        if !implied.iter().all(|&one| is_by_constants(one)) {
+        // Nor is a bound to be computed for each row, where it is not for a batch of them.
+        if !others_add_paths && !implied.iter().all(|&one| is_by_constants(one)) {
             implied.clear();
         }
         if implied.is_empty() {
@@ -63,7 +63,12 @@ fn is_by_constants(condition: Expr<'_>) -> bool {
 
 /// The conditions of a table, whose paths are made, without those that follow from others by a bound that is computed for each row; so are the
 /// filters of its indexes.
-fn without_calls<'p>(planner: Planner<'p>, table: Rel<'p>, own: List<'p, RestrictInfo>) -> List<'p, RestrictInfo> {
+fn without_calls<'p>(
+    planner: Planner<'p>,
+    table: Rel<'p>,
+    own: List<'p, RestrictInfo>,
+    others_add_paths: bool,
+) -> List<'p, RestrictInfo> {
     let (by_calls, others): (Vec<_>, Vec<_>) = own.iter().partition(|one| bounds::called(one.clause()).is_some());
     if by_calls.is_empty() {
         return own;
@@ -76,7 +81,10 @@ fn without_calls<'p>(planner: Planner<'p>, table: Rel<'p>, own: List<'p, Restric
         times.into_iter().chain(of_ids).chain(wide.implied(condition))
     };
     let implied: Vec<Expr<'p>> = others.iter().flat_map(|one| follows_from(one.clause())).collect();
-    let within = |one: Restriction<'p>| within_range(one, &by_calls).map(|condition| instead(one, condition));
+    let within = |one: Restriction<'p>| {
+        let range = if others_add_paths { None } else { within_range(one, &by_calls) };
+        range.map(|condition| instead(one, condition))
+    };
     let is_implied = |one: Restriction<'p>| implied.iter().any(|other| other.says(one.clause()));
     let is_left_out = |one| by_calls.contains(&one) && (within(one).is_some() || is_implied(one));
     let paths = || table.paths().iter().chain(table.partial_paths().iter()).filter_map(At::over_index);

@@ -17,6 +17,7 @@ use super::{bounds, functions, join_tree, rising, twins, versions};
 use pg_sys::{BoolExprType, BoolTestType, Node};
 use pgrx::prelude::*;
 use snowflake_core::inverse::{Kind, Value};
+use std::cell::Cell;
 
 /// PostgreSQL's own types of many ranges, and of one.
 const RANGE_TYPES: [(pg_sys::Oid, pg_sys::Oid); 3] = [
@@ -32,6 +33,7 @@ const RANGE_MERGE: u32 = 4228;
 pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>) {
     let written = Written::of(planner, table);
     for part in join_tree::parts(planner).into_iter().filter(|part| !part.is_full_join()) {
+        written.is_filter.set(!part.is_outer_join());
         part.change(|conditions| written.conditions(conditions));
     }
 }
@@ -46,12 +48,14 @@ struct Written<'p> {
     planner: Planner<'p>,
     table: Rel<'p>,
     has_outer_joins: bool,
+    /// Whether what is looked at becomes a condition of the table by itself, and no alternative of an OR, or a condition of an outer join.
+    is_filter: Cell<bool>,
 }
 
 impl<'p> Written<'p> {
     fn of(planner: Planner<'p>, table: Rel<'p>) -> Self {
         let has_outer_joins = join_tree::parts(planner).iter().any(|part| part.is_outer_join());
-        Self { planner, table, has_outer_joins }
+        Self { planner, table, has_outer_joins, is_filter: Cell::new(true) }
     }
 
     /// Conditions that are combined by AND; `None` where none changes.
@@ -90,6 +94,7 @@ impl<'p> Written<'p> {
                 }
             }
             BoolExprType::OR_EXPR => {
+                let is_filter = self.is_filter.replace(false);
                 let alternatives = combination.args().iter().flat_map(|alternative| {
                     let Some(instead) = self.condition(alternative) else { return vec![alternative] };
                     match instead[..] {
@@ -104,6 +109,7 @@ impl<'p> Written<'p> {
                     }
                 });
                 combination.set_args(alternatives.collect());
+                self.is_filter.set(is_filter);
             }
             _ => {}
         }
@@ -180,7 +186,8 @@ impl<'p> Written<'p> {
                 && !is_multirange
                 && bounds.len() == 2
                 && (bounds.iter().all(|bound| bounds::called(*bound).is_none())
-                    || self.planner.tables_of(range).is_empty()
+                    || self.is_filter.get()
+                        && self.planner.tables_of(range).is_empty()
                         && self.planner.entry(self.table.number()).is_some_and(|entry| entry.guards().is_empty()));
             let own = Some(operation.node()).filter(|_| !is_same);
             return (!bounds.is_empty()).then(|| own.into_iter().chain(bounds).collect());

@@ -36,7 +36,7 @@
 //!     namespace, and finds that the registry has forgotten it, a record of its own or such a mark, puts on record from
 //!     when on new leases are safe ([`check_namespace`]): none is given before, and none begins before. That is by the
 //!     latest time that anything shows, as its own clock may be slow. A clock that is far ahead, its own or another, is
-//!     looked at for a minute first, unless there is a lease to be renewed. Whose grant is not over by the clock goes on,
+//!     looked at for a minute first, or until a lease has to be renewed. Whose grant is not over by the clock goes on,
 //!     and stores its record again. The record says in which registry it was confirmed, too: any server, also one that
 //!     knows nothing, does the same where it finds it in another one.
 //!

@@ -253,18 +253,23 @@ fn a_time_that_is_shown_far_ahead_for_a_moment_is_not_put_on_record() {
         server.settle(&mut registry, later(70));
         assert_eq!(mark(&registry), is_set_right.then_some(at(719)));
     }
-    // Who has a lease cannot wait.
-    let (mut registry, mut server) = (Registry { time: Some(at(0)), ..Registry::default() }, Server::new(1));
-    server.settle(&mut registry, ZERO);
-    for (second, leases_from) in [(20, 680), (40, 680), (60, 680), (80, 5 * HOUR + 740)] {
-        // Wiped, and again a minute later.
-        if [20, 80].contains(&second) {
-            registry = Registry { time: Some(at(5 * HOUR + second)), version: registry.version, ..Registry::default() };
+    // Who has a lease waits until it has to be renewed, and takes the later time then.
+    for is_set_right in [false, true] {
+        let (mut registry, mut server) = (Registry { time: Some(at(0)), ..Registry::default() }, Server::new(1));
+        server.settle(&mut registry, ZERO);
+        registry = Registry { time: Some(at(5 * HOUR + 20)), version: registry.version, ..Registry::default() };
+        for (second, leases_from) in
+            [(20, None), (40, is_set_right.then_some(700)), (50, Some(if is_set_right { 700 } else { 5 * HOUR + 710 }))]
+        {
+            registry.time = Some(at(if is_set_right && second >= 40 { second } else { 5 * HOUR + second }));
+            server.clock = at(second);
+            server.settle(&mut registry, later(second));
+            assert_eq!(mark(&registry), leases_from.map(at), "at {second}");
+            assert!(server.claim().is_some());
         }
-        server.clock = at(second);
-        server.settle(&mut registry, later(second));
-        assert_eq!(mark(&registry), Some(at(leases_from)), "at {second}");
-        assert!(server.claim().is_some());
+        server.clock = at(65);
+        server.settle(&mut registry, later(65));
+        assert!(server.claim().is_some(), "it was renewed");
     }
 }
 
@@ -284,14 +289,20 @@ fn a_lease_far_ahead_that_nobody_renews_puts_no_time_on_record() {
         }
         assert_eq!(mark(&registry), Some(at(730)), "{time:?} {is_renewed}");
     }
-    // At once, where somebody else's is the lease.
-    let (mut registry, mut server) = (Registry::default(), Server::new(1));
-    server.settle(&mut registry, ZERO);
-    registry = registry_after_loss();
-    registry.records.insert(WorkerNumber(3), record(Some(9), 9, 0, YEAR));
-    server.clock = at(40);
-    server.settle(&mut registry, later(40));
-    assert_eq!(mark(&registry), Some(at(700)));
+    // Who has to renew a lease cannot wait for a minute.
+    for (is_renewed, expected) in [(false, 710), (true, YEAR - 60 + 5 + 660)] {
+        let (mut registry, mut server) = (Registry::default(), Server::new(1));
+        server.settle(&mut registry, ZERO);
+        registry = registry_after_loss();
+        for second in [30, 40, 50] {
+            assert_eq!(mark(&registry), None, "at {second}");
+            let seconds = if is_renewed && second > 30 { 5 } else { 0 };
+            registry.records.insert(WorkerNumber(3), record(Some(9), 9, 0, YEAR + seconds));
+            server.clock = at(second);
+            server.settle(&mut registry, later(second));
+        }
+        assert_eq!(mark(&registry), Some(at(expected)), "{is_renewed}");
+    }
 }
 
 /// Nothing would lower it again, and nobody lease before.

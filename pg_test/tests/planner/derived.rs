@@ -376,7 +376,10 @@ fn no_bound_is_computed_for_each_row() {
         }
     }
     assert_eq!(checked, 27);
-    // Of a join, the range itself comes first.
+    // Of an alternative, and of a join, the range itself comes first.
+    let alternative = "EXPLAIN (COSTS OFF) SELECT * FROM r WHERE tenant = 1 OR snowflake_timestamp(id) <@ tstzrange(now() - interval '1 year', now())";
+    let plan: Vec<String> = client.query(alternative, &[]).unwrap().iter().map(|row| row.get(0)).collect();
+    assert!(plan.iter().any(|line| line.contains("Filter: ") && line.contains("<@")), "{plan:#?}");
     for (table, has_bounds) in [("r", true), ("bare", false)] {
         let query = format!(
             "EXPLAIN (COSTS OFF) SELECT * FROM {table} x JOIN p ON x.tenant = p.tenant AND snowflake_timestamp(id) <@ during"

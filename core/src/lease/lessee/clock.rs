@@ -50,8 +50,16 @@ struct Sight {
 }
 
 impl TimesShown {
-    /// The latest one that is believed; and by how much one is ahead that is to be looked at again. Who has a lease cannot wait for that.
-    pub fn look(&mut self, moment: &Moment, found: &Found, terms: &Terms) -> (Option<UnixMicros>, Option<Micros>) {
+    /// The latest one that is believed; and by how much one is ahead that is to be looked at again. With `must_know`, there is no time for that.
+    /// Then it is believed, but for that of a lease which was not renewed: a mark that is too late makes others wait, and one that is too early
+    /// lets them repeat IDs.
+    pub fn look(
+        &mut self,
+        moment: &Moment,
+        found: &Found,
+        terms: &Terms,
+        must_know: bool,
+    ) -> (Option<UnixMicros>, Option<Micros>) {
         let leased = found.records.iter().filter(|(_, stored)| stored.record.owner.is_some());
         let leases = leased.map(|(worker, stored)| (Some(*worker), granted_at(terms, stored.record.granted_until)));
         let before = std::mem::take(&mut self.far);
@@ -67,11 +75,14 @@ impl TimesShown {
             self.far.insert(source, first);
             match first.goes_on_to(&now, terms) {
                 Some(true) => believed = believed.max(Some(shown)),
-                Some(false) => {}
-                None => in_doubt = in_doubt.max(Some(ahead)),
+                None if must_know && (source.is_none() || first.until(&now).1 > Micros(0)) => {
+                    believed = believed.max(Some(shown));
+                }
+                None if !must_know => in_doubt = in_doubt.max(Some(ahead)),
+                Some(false) | None => {}
             }
         }
-        (believed, in_doubt.filter(|_| moment.seen.end.is_none()))
+        (believed, in_doubt)
     }
 }
 

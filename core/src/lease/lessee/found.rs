@@ -65,10 +65,12 @@ impl Lessee {
     }
 
     /// The registry may have forgotten what it had stored, and all records that it has were read. Before the first lease of a run, a clock that
-    /// is ahead is waited for, as in a search, and so is a time that is shown far ahead of it: what is put on record cannot be lowered again.
+    /// is ahead is waited for, as in a search. So is a time that is shown far ahead of it, until a lease has to be renewed: what is put on record
+    /// cannot be lowered again.
     pub(super) fn surveyed(&mut self, moment: &Moment, namespace: Option<NamespaceRecord>, found: &Found) {
         let ahead = self.clock.ahead(moment, found, self.terms.max_jump);
-        let (shown, behind) = self.times.look(moment, found, &self.terms);
+        let must_renew = self.in_use.left(&self.layout, moment).is_some_and(|left| self.terms.is_urgent(left));
+        let (shown, behind) = self.times.look(moment, found, &self.terms, must_renew);
         self.knowledge.latest = Some(self.latest(moment, shown));
         let checked = check_namespace(&self.layout, namespace.as_ref(), &self.known(moment), moment.chance);
         let was = namespace.as_ref().and_then(|namespace| namespace.leases_from);
@@ -94,7 +96,7 @@ impl Lessee {
 
     pub(super) fn found_all(&mut self, moment: &Moment, found: &Found) {
         self.succeed(moment);
-        self.times.look(moment, found, &self.terms);
+        self.times.look(moment, found, &self.terms, false);
         let Found { records, gone, .. } = found;
         if let Some(worker) = self.lost_beside(moment, records) {
             self.record_is_lost(moment, worker);

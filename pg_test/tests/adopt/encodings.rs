@@ -89,14 +89,18 @@ fn tables_and_indexes_stay_in_their_tablespaces() {
         String::new()
     } else {
         let location = cluster.data().join("../elsewhere");
-        client.batch_execute(&format!("COPY (SELECT WHERE false) TO PROGRAM 'mkdir -m 700 {}'", location.display())).unwrap();
+        client
+            .batch_execute(&format!("COPY (SELECT WHERE false) TO PROGRAM 'mkdir -m 700 {}'", location.display()))
+            .unwrap();
         location.canonicalize().unwrap().display().to_string()
     };
     for name in ["\"of tables\"", "indexes"] {
         let location =
             if location.is_empty() { String::new() } else { format!("{location}/{}", name.trim_matches('"')) };
         if !location.is_empty() {
-            client.batch_execute(&format!("COPY (SELECT WHERE false) TO PROGRAM 'mkdir -m 700 \"{location}\"'")).unwrap();
+            client
+                .batch_execute(&format!("COPY (SELECT WHERE false) TO PROGRAM 'mkdir -m 700 \"{location}\"'"))
+                .unwrap();
         }
         client.batch_execute(&format!("CREATE TABLESPACE {name} LOCATION '{location}'")).unwrap();
     }

@@ -423,8 +423,8 @@ BEGIN
 END $$;
 
 -- The statements that make the indexes of the new columns, to be run one by one, outside a transaction. PostgreSQL writes them: of a table
--- without rows, whose columns are renamed once it has the index. With pg_catalog's names, that others may have on the session's search_path,
--- too: so not with that, which is known where the default is evaluated.
+-- without rows, whose columns are renamed once it has the index. Names of pg_catalog have no schema in them, and others may have such names on
+-- the session's search_path. So they are run with a safe one; `path` is the session's own, which the last statement sets again.
 CREATE FUNCTION moving.index_statements(path text DEFAULT current_setting('search_path')) RETURNS SETOF text LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -465,7 +465,7 @@ BEGIN
     END LOOP;
     IF has_any THEN
         RETURN NEXT format('SET default_tablespace = %L', current_setting('default_tablespace'));
-        -- The path may be one that SET cannot read; or an error has stopped these statements before.
+        -- Not by SET, which cannot read every path. Where an error stopped these statements before, the session still has the safe one.
         RETURN NEXT CASE path WHEN 'pg_catalog, pg_temp' THEN 'RESET search_path'
             ELSE format('DO %L', format('BEGIN PERFORM pg_catalog.set_config(''search_path'', %L, false); END', path)) END;
     END IF;

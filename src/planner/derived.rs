@@ -159,6 +159,11 @@ impl<'p> Derived<'p> {
         self.steps.is_empty()
     }
 
+    /// The ID whose time it is made of.
+    pub fn id(&self) -> Option<Expr<'p>> {
+        self.time.cast::<pg_sys::FuncExpr>().and_then(|call| call.args().get(0)).map(Expr::without_labels)
+    }
+
     /// Whether it may be infinite: an interval may be, from 17 on.
     pub fn may_be_infinite(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Plus | Step::Minus))

@@ -9,7 +9,7 @@ use super::nodes::{self, At, Expr, List};
 use super::operators::{self, Accepts};
 use super::state::{Planner, Rel, Restriction};
 use super::{bounds, functions, rising, wholes, written};
-use pg_sys::{Node, NodeTag, Path, RestrictInfo};
+use pg_sys::{IndexPath, Node, NodeTag, Path, RestrictInfo};
 use pgrx::prelude::*;
 
 /// Puts comparisons of the IDs of a table, whose paths are made, in the place of those of their times, unless only indexes are read. Others may add
@@ -69,10 +69,12 @@ fn without_calls<'p>(
     own: List<'p, RestrictInfo>,
     others_add_paths: bool,
 ) -> List<'p, RestrictInfo> {
-    let (by_calls, others): (Vec<_>, Vec<_>) = own.iter().partition(|one| bounds::called(one.clause()).is_some());
-    if by_calls.is_empty() {
+    let is_by_call = |one: &Restriction<'p>| bounds::called(one.clause()).is_some();
+    // Of most tables.
+    if !own.iter().any(|one| is_by_call(&one)) {
         return own;
     }
+    let (by_calls, others): (Vec<_>, Vec<_>) = own.iter().partition(is_by_call);
     let of_table = |expression| rising::time_of(planner, expression, table.number());
     let (exact, wide) = (Rewriter::exact(planner, &of_table), Rewriter::new(planner, &of_table));
     let follows_from = |condition: Expr<'p>| {
@@ -86,27 +88,24 @@ fn without_calls<'p>(
         range.map(|condition| instead(one, condition))
     };
     let is_implied = |one: Restriction<'p>| implied.iter().any(|other| other.says(one.clause()));
-    let is_left_out = |one| by_calls.contains(&one) && (within(one).is_some() || is_implied(one));
-    let paths = || table.paths().iter().chain(table.partial_paths().iter()).filter_map(At::over_index);
-    let reads = |index, one| {
-        let mut clauses = paths().filter(|path| path.index() == index).flat_map(|path| path.clauses().iter());
-        clauses.any(|clause| clause.restriction() == one)
-    };
-    // Both bounds are within the same range, which is looked at once.
+    // Both bounds are those of the same range, which is looked at once.
     let with_ranges = |all: List<'p, RestrictInfo>, is_filter: &dyn Fn(Restriction<'p>) -> bool| {
         let mut kept: Vec<Restriction<'p>> = Vec::new();
         for one in all.iter() {
-            match within(one).filter(|_| by_calls.contains(&one) && is_filter(one)) {
+            let is_by_call = by_calls.contains(&one);
+            match within(one).filter(|_| is_by_call) {
+                Some(_) if !is_filter(one) => kept.push(one),
                 Some(range) if kept.iter().any(|known| known.clause().says(range.clause())) => {}
                 Some(range) => kept.push(range),
-                None if is_left_out(one) && within(one).is_none() => {}
+                None if is_by_call && is_implied(one) => {}
                 None => kept.push(one),
             }
         }
         kept.into_iter().collect()
     };
     for index in table.indexes().iter() {
-        index.set_restrictions(with_ranges(index.restrictions(), &|one| !reads(index, one)));
+        let is_read_by = |one| is_read_by(one, paths_over_indexes(table).filter(|path| path.index() == index));
+        index.set_restrictions(with_ranges(index.restrictions(), &|one| !is_read_by(one)));
     }
     let kept = with_ranges(own, &|_| true);
     table.set_conditions(kept);
@@ -153,17 +152,23 @@ impl<'p> Replaced<'p> {
 
 /// The same for the filters of scans of a table's indexes. From 18 on, an index may be read by such a condition, which is no filter then.
 fn rewrite_of_indexes<'p>(table: Rel<'p>, replaced: &[Replaced<'p>]) {
-    let paths = || table.paths().iter().chain(table.partial_paths().iter()).filter_map(At::over_index);
-    let is_read_by = |restriction: Restriction<'p>| {
-        paths().any(|path| path.clauses().iter().any(|clause| clause.restriction() == restriction))
-    };
-    let filters: Vec<_> = replaced.iter().filter(|replaced| !is_read_by(replaced.before)).collect();
+    let is_filter = |replaced: &&Replaced<'p>| !is_read_by(replaced.before, paths_over_indexes(table));
+    let filters: Vec<_> = replaced.iter().filter(is_filter).collect();
     let after = |restriction: Restriction<'p>| {
         filters.iter().find(|replaced| replaced.before == restriction).map_or(restriction, |replaced| replaced.after)
     };
     for index in table.indexes().iter() {
         index.set_restrictions(index.restrictions().iter().map(after).collect());
     }
+}
+
+fn paths_over_indexes<'p>(table: Rel<'p>) -> impl Iterator<Item = At<'p, IndexPath>> {
+    table.paths().iter().chain(table.partial_paths().iter()).filter_map(At::over_index)
+}
+
+/// Whether one of these paths reads its index by a condition.
+fn is_read_by<'p>(condition: Restriction<'p>, mut paths: impl Iterator<Item = At<'p, IndexPath>>) -> bool {
+    paths.any(|path| path.clauses().iter().any(|clause| clause.restriction() == condition))
 }
 
 /// How many times as much as by an index all rows may cost, for that to be chosen still.

@@ -31,8 +31,9 @@ const RANGE_MERGE: u32 = 4228;
 
 /// Rewrites the conditions of a query whose expressions are preprocessed, and not distributed yet, that are on times of this table.
 pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>) {
-    let written = Written::of(planner, table);
-    for part in join_tree::parts(planner).into_iter().filter(|part| !part.is_full_join()) {
+    let parts = join_tree::parts(planner);
+    let written = Written::of(planner, table, &parts);
+    for part in parts.into_iter().filter(|part| !part.is_full_join()) {
         written.is_filter.set(!part.is_outer_join());
         part.change(|conditions| written.conditions(conditions));
     }
@@ -40,8 +41,8 @@ pub fn rewrite<'p>(planner: Planner<'p>, table: Rel<'p>) {
 
 /// Comparisons of a table's times that follow from a condition which stays as it is.
 pub fn implied<'p>(planner: Planner<'p>, table: Rel<'p>, condition: Expr<'p>) -> Vec<Expr<'p>> {
-    let of_range = condition.cast().and_then(|operation| Written::of(planner, table).of_range(operation));
-    of_range.unwrap_or_default()
+    let written = Written::of(planner, table, &join_tree::parts(planner));
+    condition.cast().and_then(|operation| written.of_range(operation)).unwrap_or_default()
 }
 
 struct Written<'p> {
@@ -53,8 +54,8 @@ struct Written<'p> {
 }
 
 impl<'p> Written<'p> {
-    fn of(planner: Planner<'p>, table: Rel<'p>) -> Self {
-        let has_outer_joins = join_tree::parts(planner).iter().any(|part| part.is_outer_join());
+    fn of(planner: Planner<'p>, table: Rel<'p>, parts: &[join_tree::JoinNode<'p>]) -> Self {
+        let has_outer_joins = parts.iter().any(|part| part.is_outer_join());
         Self { planner, table, has_outer_joins, is_filter: Cell::new(true) }
     }
 
@@ -157,8 +158,7 @@ impl<'p> Written<'p> {
             return constant.constisnull();
         }
         let Some(derived) = self.read(side).filter(|_| !self.has_outer_joins) else { return true };
-        let id = derived.time.cast::<pg_sys::FuncExpr>().and_then(|call| call.args().get(0)).map(Expr::without_labels);
-        derived.may_be_null() || !id.is_some_and(|id| versions::is_not_null(self.planner, self.table, id))
+        derived.may_be_null() || !derived.id().is_some_and(|id| versions::is_not_null(self.planner, self.table, id))
     }
 
     /// Comparisons of the time that follow from an operator of ranges, or say the same.
@@ -174,21 +174,19 @@ impl<'p> Written<'p> {
                 return Some(same);
             }
             let range = self.range(&derived, sides.get(1 - at)?, is_multirange)?;
-            if !self.is_bounded_usefully(&derived, range) {
-                return None;
-            }
             let bounds = [true, false].map(|is_lowest| self.bound(&derived, range, is_lowest));
             let bounds: Vec<Expr<'p>> = bounds.into_iter().flatten().collect();
             // Of a range that is the same for all rows, the filters get it back. That of a join stays: it takes less time than its bounds. Where only
             // conditions on IDs are evaluated first, it stays, too.
+            let is_known = bounds.iter().all(|&bound| bounds::called(bound).is_none());
+            let is_put_back = self.is_filter.get()
+                && self.planner.tables_of(range).is_empty()
+                && self.planner.entry(self.table.number()).is_some_and(|entry| entry.guards().is_empty());
             let is_same = derived.is_itself()
                 && range.type_of() == pg_sys::TSTZRANGEOID
                 && !is_multirange
                 && bounds.len() == 2
-                && (bounds.iter().all(|bound| bounds::called(*bound).is_none())
-                    || self.is_filter.get()
-                        && self.planner.tables_of(range).is_empty()
-                        && self.planner.entry(self.table.number()).is_some_and(|entry| entry.guards().is_empty()));
+                && (is_known || is_put_back);
             let own = Some(operation.node()).filter(|_| !is_same);
             return (!bounds.is_empty()).then(|| own.into_iter().chain(bounds).collect());
         }
@@ -203,12 +201,7 @@ impl<'p> Written<'p> {
                 else {
                     continue;
                 };
-                let Some(range) = self
-                    .range(&derived, sides.get(1 - at)?, are_multiranges[1 - at])
-                    .filter(|&range| self.is_bounded_usefully(&derived, range))
-                else {
-                    continue;
-                };
+                let Some(range) = self.range(&derived, sides.get(1 - at)?, are_multiranges[1 - at]) else { continue };
                 all.extend(self.bound(&derived, range, is_lowest));
             }
         }
@@ -243,7 +236,7 @@ impl<'p> Written<'p> {
         is_same.then(|| [compared(low, at_least), compared(high, at_most)].into_iter().flatten().collect())
     }
 
-    /// A range that values of the table are compared with.
+    /// A range that values of the table are compared with, and whose bounds may be of use.
     fn range(&self, derived: &Derived<'p>, range: Expr<'p>, is_multirange: bool) -> Option<Expr<'p>> {
         if range.is_volatile()
             || range.has_subplan()
@@ -251,22 +244,22 @@ impl<'p> Written<'p> {
         {
             return None;
         }
-        if !is_multirange {
-            return RANGE_TYPES.iter().any(|(_, own)| *own == range.type_of()).then(|| range.copy());
-        }
-        let &(_, of_type) = RANGE_TYPES.iter().find(|(own, _)| *own == range.type_of())?;
-        Some(self.planner.folded(functions::call_of_one(RANGE_MERGE, range.copy(), of_type)))
+        let range = if is_multirange {
+            let &(_, of_type) = RANGE_TYPES.iter().find(|(own, _)| *own == range.type_of())?;
+            self.planner.folded(functions::call_of_one(RANGE_MERGE, range.copy(), of_type))
+        } else {
+            RANGE_TYPES.iter().any(|(_, own)| *own == range.type_of()).then(|| range.copy())?
+        };
+        self.is_bounded_usefully(derived, range).then_some(range)
     }
 
     /// Whether bounds by a range may be of use: to compare a row with those of a range that is not known takes longer than the range itself.
     fn is_bounded_usefully(&self, derived: &Derived<'p>, range: Expr<'p>) -> bool {
-        let id =
-            || derived.time.cast::<pg_sys::FuncExpr>().and_then(|call| call.args().get(0)).map(Expr::without_labels);
         let is_read_by = |id: Expr<'p>| self.table.indexes().iter().any(|index| twins::column_of(index, id).is_some());
         let entry = self.planner.entry(self.table.number());
         range.cast::<pg_sys::Const>().is_some()
             || entry.is_some_and(|entry| entry.has_members())
-            || id().is_some_and(is_read_by)
+            || derived.id().is_some_and(is_read_by)
     }
 
     /// A comparison of the time with the lowest or the highest that is within a range.

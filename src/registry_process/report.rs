@@ -272,7 +272,7 @@ fn clock_ahead(by: Micros) -> String {
 
 fn clock_behind(by: Micros) -> String {
     format!(
-        "The registry may have forgotten what it had stored, and the clock is {} behind what it shows. No worker ID is leased before that is set right, or has lasted.",
+        "The registry may have forgotten what it had stored, and the clock is {} behind what the registry shows. No worker ID is leased until that is set right, or has lasted for a minute.",
         duration(by)
     )
 }

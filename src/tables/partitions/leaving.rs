@@ -137,13 +137,15 @@ pub fn look(
         let below = query_for_lowest(&(i64::MIN..first_with_age), key.column(), &whole);
         let below = || Ok::<_, spi::Error>(!client.select(&*below, Some(1), &[])?.is_empty());
         let note = if owner.run(|| snapshot::latest(below))? {
-            "it has keys of the layout's first hour, as tables have from before, which do not say how old rows are"
+            Some(
+                "it has keys of the layout's first hour, as tables have from before, which do not say how old rows are",
+            )
         } else if snapshot::is_of_transaction() {
-            "it may have keys of the layout's first hour that only a READ COMMITTED transaction sees"
+            Some("it may have keys of the layout's first hour that only a READ COMMITTED transaction sees")
         } else {
-            ""
+            None
         };
-        if !note.is_empty() {
+        if let Some(note) = note {
             return stays(schema, name, ids, note.to_owned(), true);
         }
     }

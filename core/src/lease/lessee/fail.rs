@@ -31,7 +31,7 @@ impl Lessee {
             self.knowledge.latest = self.in_use.worker().map(|_| self.latest(moment, None));
         }
         let mut pause = self.terms.retry_after(self.failures.count(), moment.chance);
-        if self.in_use.left(&self.layout, moment).is_some_and(|left| self.terms.is_urgent(left)) {
+        if self.must_renew(moment) {
             pause = pause.min(self.terms.retry_urgently());
         }
         if asks_for_another {

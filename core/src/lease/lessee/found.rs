@@ -69,8 +69,7 @@ impl Lessee {
     /// cannot be lowered again.
     pub(super) fn surveyed(&mut self, moment: &Moment, namespace: Option<NamespaceRecord>, found: &Found) {
         let ahead = self.clock.ahead(moment, found, self.terms.max_jump);
-        let must_renew = self.in_use.left(&self.layout, moment).is_some_and(|left| self.terms.is_urgent(left));
-        let (shown, behind) = self.times.look(moment, found, &self.terms, must_renew);
+        let (shown, behind) = self.times.look(moment, found, &self.terms, self.must_renew(moment));
         self.knowledge.latest = Some(self.latest(moment, shown));
         let checked = check_namespace(&self.layout, namespace.as_ref(), &self.known(moment), moment.chance);
         let was = namespace.as_ref().and_then(|namespace| namespace.leases_from);

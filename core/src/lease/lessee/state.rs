@@ -187,6 +187,11 @@ impl Lessee {
         self.not_before = moment.monotonic.saturating_add(length);
     }
 
+    /// Whether the lease in use ends so soon that no time may be lost.
+    pub(super) fn must_renew(&self, moment: &Moment) -> bool {
+        self.in_use.left(&self.layout, moment).is_some_and(|left| self.terms.is_urgent(left))
+    }
+
     pub(super) const fn end_pause(&mut self) {
         self.not_before = MonotonicMicros(i64::MIN);
     }

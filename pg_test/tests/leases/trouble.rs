@@ -210,7 +210,7 @@ fn lease_clock_behind() {
     cluster.stop(Stop::Fast);
     registry.wipe();
     cluster.start();
-    keeps_from_lease(&cluster, "behind what it shows");
+    keeps_from_lease(&cluster, "behind what the registry shows");
     cluster.stop(Stop::Fast);
     cluster.step_clock("+0s");
     cluster.start();

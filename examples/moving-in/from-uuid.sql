@@ -105,8 +105,24 @@ CREATE FUNCTION from_uuid.obstacles(tbl regclass) RETURNS SETOF text LANGUAGE sq
         THEN (SELECT pg_describe_object('pg_class'::regclass, ev_class, 0) FROM pg_rewrite w WHERE w.oid = objid)
         ELSE pg_describe_object(classid, objid, objsubid) END, of, col)
     FROM from_uuid.columns(tbl) JOIN pg_depend ON refclassid = 'pg_class'::regclass AND refobjid = of AND refobjsubid = number
-    WHERE classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_proc'::regclass,
-        'pg_publication_rel'::regclass) AND deptype <> 'i'
+    WHERE classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_proc'::regclass) AND deptype <> 'i'
+    UNION ALL
+    -- The new keys are not replicated.
+    SELECT DISTINCT format('publication %I has %s, and its subscribers would keep the old keys: take it out, and copy it to them anew after the move',
+        pubname, of)
+    FROM from_uuid.columns(tbl) JOIN pg_class c ON c.oid = of JOIN pg_namespace n ON n.oid = relnamespace
+    JOIN pg_publication_tables ON schemaname = nspname AND tablename = relname
+    UNION ALL
+    SELECT DISTINCT format('foreign key %I of %s has triggers that are disabled, and would be made again with all of them enabled',
+        conname, conrelid::regclass)
+    FROM from_uuid.columns(tbl) JOIN pg_constraint k
+        ON contype = 'f' AND (conrelid = of AND number = ANY (conkey) OR confrelid = of AND number = ANY (confkey))
+    WHERE EXISTS (SELECT FROM pg_trigger WHERE tgconstraint = k.oid AND tgenabled <> 'O')
+    UNION ALL
+    SELECT DISTINCT format('%s belongs to %s: ALTER STATISTICS ... OWNER TO %s', pg_describe_object('pg_statistic_ext'::regclass, s.oid, 0),
+        stxowner::regrole, quote_ident(current_user))
+    FROM from_uuid.columns(tbl) JOIN pg_statistic_ext s ON stxrelid = of
+    WHERE stxowner <> quote_ident(current_user)::regrole AND coalesce(stxstattarget, -1) >= 0
     UNION ALL
     SELECT format('CHECK constraint %I of %s depends on %I', conname, of, col) FROM from_uuid.columns(tbl)
     JOIN pg_constraint ON contype = 'c' AND conrelid = of AND number = ANY (conkey)
@@ -122,6 +138,7 @@ DECLARE
     f record;
     problems text;
     tables text;
+    left_out text[];
     next text := from_uuid.next();
 BEGIN
     IF next IS NULL THEN
@@ -174,6 +191,15 @@ BEGIN
     LOOP
         EXECUTE f.privilege;
     END LOOP;
+    -- PostgreSQL makes indexes and statistics again without these.
+    left_out := ARRAY(
+        SELECT format('ALTER INDEX %s ALTER COLUMN %s SET STATISTICS %s', indexrelid::regclass, attnum, attstattarget)
+        FROM (SELECT DISTINCT of FROM from_uuid_columns) t JOIN pg_index ON indrelid = of
+        JOIN pg_attribute ON attrelid = indexrelid AND coalesce(attstattarget, -1) >= 0
+        UNION ALL
+        SELECT format('ALTER STATISTICS %I.%I SET STATISTICS %s', nspname, stxname, stxstattarget)
+        FROM (SELECT DISTINCT of FROM from_uuid_columns) t JOIN pg_statistic_ext ON stxrelid = of
+        JOIN pg_namespace n ON n.oid = stxnamespace WHERE coalesce(stxstattarget, -1) >= 0);
     -- What stands in USING is what the row had before, so that no trigger runs, and no row is visited twice.
     FOR f IN SELECT of, string_agg(format('ALTER COLUMN %1$I DROP DEFAULT, ALTER COLUMN %1$I TYPE bigint USING from_uuid.id_of(%1$I::text)', col), ', ') AS changes
         FROM from_uuid_columns GROUP BY of ORDER BY of = tbl
@@ -189,6 +215,9 @@ BEGIN
     FOR f IN SELECT * FROM from_uuid_keys LOOP
         EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I %s', f.of, f.conname, f.definition);
         EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', f.conname, f.of, f.comment);
+    END LOOP;
+    FOR f IN SELECT unnest(left_out) AS statement LOOP
+        EXECUTE f.statement;
     END LOOP;
     DROP TABLE from_uuid_columns, from_uuid_ids, from_uuid_keys;
 END $$;

@@ -219,6 +219,12 @@ CREATE FUNCTION moving.hindrances(tbl regclass, col name, subscribers_are_ready 
     WHERE (relkind = 'p' OR relowner <> quote_ident(current_user)::regrole)
         AND (confrelid = tbl AND number = ANY (confkey) OR conindid IN (SELECT moving.indexes_of(tbl, number)))
     UNION ALL
+    SELECT DISTINCT format('foreign key %I of %s has triggers that are disabled, and would be made again with all of them enabled', conname,
+        conrelid::regclass), 'Enable such triggers, and disable them again after the swap.'
+    FROM moved JOIN pg_constraint k ON contype = 'f' AND (conrelid = tbl AND number = ANY (conkey) OR confrelid = tbl AND number = ANY (confkey)
+        OR conindid IN (SELECT moving.indexes_of(tbl, number)))
+    WHERE EXISTS (SELECT FROM pg_trigger WHERE tgconstraint = k.oid AND tgenabled <> 'O')
+    UNION ALL
     SELECT format('%s belongs to %s', pg_describe_object('pg_statistic_ext'::regclass, s.oid, 0), stxowner::regrole),
         'ALTER STATISTICS ... OWNER TO the owner of the table.'
     FROM moved JOIN pg_depend ON refclassid = 'pg_class'::regclass AND refobjid = tbl AND refobjsubid = number

@@ -242,6 +242,12 @@ fn find_obstacles(plan: &mut MovePlan, facts: &Facts, widened: &[&Column], wish:
             "In one transaction, enable such triggers by ALTER TABLE ... ENABLE TRIGGER ALL, call this, and disable them again.",
         );
     }
+    for statistics in facts.statistics_of_others.iter().filter(|_| !widened.is_empty()) {
+        plan.hinder(
+            format!("{statistics}, and PostgreSQL makes them again without their target"),
+            "Give statistics on a column that changes to the owner of the table: ALTER STATISTICS ... OWNER TO.",
+        );
+    }
     for constraint in &facts.refused_by {
         plan.hinder(
             format!("no new ID passes the constraint of the domain {constraint}"),

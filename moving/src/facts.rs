@@ -177,6 +177,8 @@ pub struct Facts {
     pub refused_by_checks: Vec<String>,
     /// Statements that give what PostgreSQL makes again by itself, when a column's type changes, what it then leaves out.
     pub left_out: Vec<String>,
+    /// Statistics for which that would take another role than the owner of the table: `statistics public.s belong to role r`.
+    pub statistics_of_others: Vec<String>,
     /// Publications that one of the tables is in.
     pub publications: Vec<String>,
     /// How many other sessions are open in the database.
@@ -219,6 +221,7 @@ impl Facts {
                 (&mut all.casts, &key.casts),
                 (&mut all.refused_by_checks, &key.refused_by_checks),
                 (&mut all.left_out, &key.left_out),
+                (&mut all.statistics_of_others, &key.statistics_of_others),
                 (&mut all.publications, &key.publications),
             ] {
                 add(texts, more, String::clone);

@@ -111,6 +111,7 @@ pub fn serial(width: Width, other: Width) -> Facts {
         casts: Vec::new(),
         refused_by_checks: Vec::new(),
         left_out: Vec::new(),
+        statistics_of_others: Vec::new(),
         publications: Vec::new(),
         views: Vec::new(),
     }
@@ -376,13 +377,20 @@ fn what_would_be_lost_or_never_work_is_an_obstacle() {
     let mut facts = serial(Width::Four, Width::Four);
     facts.foreign_keys[0].is_disabled = true;
     facts.refused_by = vec!["public.d: CHECK (VALUE < 9)".to_owned()];
+    facts.statistics_of_others = vec!["statistics public.s belong to role r".to_owned()];
+    let statistics = "statistics public.s belong to role r, and PostgreSQL makes them again without their target";
     let disabled =
         "foreign key u_t_id_fkey of u has triggers that are disabled, and would be made again with all of them enabled";
     let domain = "no new ID passes the constraint of the domain public.d: CHECK (VALUE < 9)";
-    assert_eq!(adopt(&facts, FIRST).obstacles, [disabled, domain]);
+    assert_eq!(adopt(&facts, FIRST).obstacles, [disabled, statistics, domain]);
     // The foreign key is not made again where nothing becomes wider.
     let wide = serial(Width::Eight, Width::Eight);
-    let facts = Facts { foreign_keys: facts.foreign_keys, refused_by: facts.refused_by, ..wide };
+    let facts = Facts {
+        foreign_keys: facts.foreign_keys,
+        refused_by: facts.refused_by,
+        statistics_of_others: facts.statistics_of_others,
+        ..wide
+    };
     assert_eq!(adopt(&facts, FIRST).obstacles, [domain]);
 }
 

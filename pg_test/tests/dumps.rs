@@ -7,7 +7,7 @@ use snowflake_test::check::{no_errors, refused};
 use snowflake_test::dump::{self, pg_restore, psql};
 use snowflake_test::programs::{Output, output};
 use snowflake_test::query::{ORDERS, batch, next};
-use snowflake_test::{Cluster, Options, Stop, check, ids};
+use snowflake_test::{Cluster, Installation, Options, Stop, check, ids};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -279,6 +279,23 @@ fn the_schema_and_the_data_are_dumped_one_after_the_other() {
 }
 
 // Publications.
+
+/// From 19 on, sequences can be published, too: those of the record with them.
+#[test]
+fn a_publication_of_all_sequences_has_the_record() {
+    if Installation::under_test().major() < 19 {
+        return;
+    }
+    let publisher = Cluster::options().set("wal_level = logical").start();
+    let mut client = publisher.client();
+    client
+        .batch_execute("CREATE EXTENSION IF NOT EXISTS pg_snowflake; CREATE PUBLICATION p FOR ALL SEQUENCES")
+        .unwrap();
+    let sequences =
+        "SELECT string_agg(schemaname || '.' || sequencename, ' ' ORDER BY sequencename) FROM pg_publication_sequences";
+    let record = "_snowflake.epoch _snowflake.layout _snowflake.reservation";
+    assert_eq!(client.query_one(sequences, &[]).unwrap().get::<_, String>(0), record);
+}
 
 /// Publishes all tables to a subscriber with this table, and returns both.
 fn replicate(subscriber: Cluster, table: &str) -> (Cluster, Cluster) {

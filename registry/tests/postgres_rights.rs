@@ -656,6 +656,13 @@ fn what_changes_under_a_client_is_looked_at_again() {
     let trigger = "CREATE TRIGGER trap BEFORE UPDATE ON snowflake_registry.workers EXECUTE FUNCTION public.trap()";
     of(&server, "mallory").batch_execute(trigger).unwrap();
     untrusted(&mut *registry, "table workers has a trigger");
+    // Again and again: PostgreSQL notes for good that the table has had one.
+    for _ in 0..2 {
+        of(&server, "ids").batch_execute("DROP TRIGGER trap ON snowflake_registry.workers").unwrap();
+        assert_eq!(registry.record(WORKER).unwrap().unwrap().record, record(1));
+        of(&server, "mallory").batch_execute(trigger).unwrap();
+        untrusted(&mut *registry, "table workers has a trigger");
+    }
     of(&server, "ids").batch_execute("DROP TRIGGER trap ON snowflake_registry.workers").unwrap();
     assert_eq!(registry.record(WORKER).unwrap().unwrap().record, record(1));
 

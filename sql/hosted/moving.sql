@@ -149,9 +149,8 @@ BEGIN
     RETURN depth = 0 AND source ~ '[^[:space:]]';
 END $$;
 
--- The columns that hold the values of a key and are narrower than bigint: itself, and those that refer to it, also by way of others,
--- partitions and tables that inherit. Of these, the one at the top is named.
-CREATE FUNCTION _snowflake.narrow_columns(tbl regclass, key smallint) RETURNS TABLE (relation oid, number smallint, whole text, type_name text)
+-- The columns that hold the values of a key: itself, and those that refer to it, also by way of others, partitions and tables that inherit.
+CREATE FUNCTION _snowflake.reached_columns(tbl regclass, key smallint) RETURNS TABLE (relation oid, number smallint)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
     AS $$
     WITH RECURSIVE reached (relation, number) AS (
@@ -170,9 +169,16 @@ CREATE FUNCTION _snowflake.narrow_columns(tbl regclass, key smallint) RETURNS TA
             WHERE own.attrelid = r.relation AND own.attnum = r.number AND NOT parent.attisdropped
         ) AS next
     )
+    SELECT * FROM reached
+    $$;
+
+-- Those that are narrower than bigint. Of partitions and tables that inherit, the one at the top is named.
+CREATE FUNCTION _snowflake.narrow_columns(tbl regclass, key smallint) RETURNS TABLE (relation oid, number smallint, whole text, type_name text)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
     SELECT a.attrelid, a.attnum, format('%I.%I.%I', n.nspname, t.relname, a.attname), format_type(a.atttypid, NULL)
-    FROM reached AS r JOIN pg_attribute AS a ON a.attrelid = r.relation AND a.attnum = r.number JOIN pg_type AS y ON y.oid = a.atttypid
-        JOIN pg_class AS t ON t.oid = a.attrelid JOIN pg_namespace AS n ON n.oid = t.relnamespace
+    FROM _snowflake.reached_columns(tbl, key) AS r JOIN pg_attribute AS a ON a.attrelid = r.relation AND a.attnum = r.number
+        JOIN pg_type AS y ON y.oid = a.atttypid JOIN pg_class AS t ON t.oid = a.attrelid JOIN pg_namespace AS n ON n.oid = t.relnamespace
     WHERE (a.attinhcount = 0 OR (a.attrelid, a.attnum) = (tbl, key)) AND 'bigint'::regtype NOT IN (y.oid, y.typbasetype)
     $$;
 
@@ -205,6 +211,48 @@ CREATE FUNCTION _snowflake.in_the_way(tbl oid, number smallint, whole text) RETU
     WHERE t.oid = tbl AND d.classid = 'pg_class'::regclass AND d.objsubid > 0
     ORDER BY 1
     $$;
+
+-- Constraints of these columns that no ID from this one on passes, as sentences. Only the caller's own, which call functions of PostgreSQL alone.
+CREATE FUNCTION _snowflake.refusing(tbl regclass, key smallint, first bigint) RETURNS SETOF text
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    c record;
+    refused boolean;
+BEGIN
+    FOR c IN
+        WITH RECURSIVE held AS (
+            SELECT a.* FROM _snowflake.reached_columns(tbl, key) AS r JOIN pg_attribute AS a ON (a.attrelid, a.attnum) = (r.relation, r.number)
+                JOIN pg_class AS t ON t.oid = a.attrelid WHERE pg_get_userbyid(t.relowner) = current_user
+        ), bases (type) AS (
+            SELECT atttypid FROM held UNION SELECT y.typbasetype FROM bases AS b JOIN pg_type AS y ON y.oid = b.type WHERE y.typtype = 'd'
+        ), found AS (
+            SELECT k.oid, format('constraint %I: %s', k.conname, pg_get_expr(k.conbin, k.conrelid)) AS what,
+                pg_get_expr(k.conbin, k.conrelid) AS expression, h.attname
+            FROM held AS h JOIN pg_constraint AS k ON k.conrelid = h.attrelid AND k.conkey = ARRAY[h.attnum] AND k.contype = 'c' AND k.coninhcount = 0
+            UNION ALL
+            -- The word VALUE of a domain's constraint is the name of a column here.
+            SELECT k.oid, format('constraint of the domain %s: %s', b.type::regtype, pg_get_constraintdef(k.oid)), pg_get_expr(k.conbin, 0), 'value'
+            FROM bases AS b JOIN pg_type AS y ON y.oid = b.type JOIN pg_constraint AS k ON k.contypid = y.oid AND k.contype = 'c'
+            WHERE pg_get_userbyid(y.typowner) = current_user
+        )
+        SELECT what, expression, attname FROM found AS f WHERE NOT EXISTS (SELECT FROM pg_depend AS d
+            WHERE d.classid = 'pg_constraint'::regclass AND d.objid = f.oid AND d.refclassid NOT IN ('pg_class'::regclass, 'pg_type'::regclass))
+        ORDER BY what
+    LOOP
+        BEGIN
+            -- One that lets some pass, as by a remainder, does not count.
+            EXECUTE format('SELECT bool_and((%s) IS FALSE) FROM (SELECT $1 + n AS %I FROM generate_series(0, 15) AS n) AS v', c.expression, c.attname)
+                INTO refused USING first;
+        EXCEPTION WHEN OTHERS THEN
+            refused := true;
+            c.what := format('%s, which fails for it: %s', c.what, SQLERRM);
+        END;
+        IF refused THEN
+            RETURN NEXT 'no new ID passes the ' || c.what;
+        END IF;
+    END LOOP;
+END $$;
 
 -- What snowflake_adopt() does: obstacles, statements in their order, notes.
 CREATE FUNCTION _snowflake.adopt_steps(k record) RETURNS TABLE (kind text, statement text, locks text, note text)
@@ -248,7 +296,7 @@ BEGIN
         note := format('column %s has the value %s, and the next ID would be %s, which is not above it', k.whole, v.highest, next);
         RETURN NEXT;
     END IF;
-    IF k.relkind = 'p' AND EXISTS (SELECT FROM pg_partitioned_table AS d WHERE d.partrelid = k.tbl AND d.partstrat = 'r' AND d.partattrs[0] = k.attnum)
+    IF k.relkind = 'p' AND EXISTS (SELECT FROM pg_partitioned_table AS d WHERE d.partrelid = k.tbl AND d.partstrat IN ('r', 'l') AND d.partattrs[0] = k.attnum)
         AND NOT EXISTS (SELECT FROM pg_inherits JOIN pg_class AS t ON t.oid = inhrelid,
             regexp_match(pg_get_expr(t.relpartbound, t.oid), 'FROM [(]''?([^'',)]*)''?.* TO [(]''?([^'',)]*)') AS b
             WHERE inhparent = k.tbl AND (pg_get_expr(t.relpartbound, t.oid) = 'DEFAULT' OR
@@ -256,6 +304,9 @@ BEGIN
         note := format('table %s is partitioned by the column, and has no partition for new IDs, from %s on', k.quoted, next);
         RETURN NEXT;
     END IF;
+    FOR note IN SELECT r FROM _snowflake.refusing(k.tbl, k.attnum, next) AS r LOOP
+        RETURN NEXT;
+    END LOOP;
 
     kind := 'statement';
     SELECT string_agg(format('%I.%I', n.nspname, t.relname), ', ' ORDER BY t.oid) INTO locks

@@ -88,6 +88,7 @@ pub struct Derived<'p> {
     pub time: Expr<'p>,
     steps: Vec<Step>,
     arguments: Vec<Expr<'p>>,
+    may_be_null: bool,
 }
 
 /// The arguments of a call or an operation that may be a step, its OID, and where that is looked up.
@@ -127,7 +128,8 @@ impl<'p> Derived<'p> {
     /// The same, and a time itself.
     pub fn read_any(planner: Planner<'p>, expression: Expr<'p>, is_time: &dyn Fn(Expr<'p>) -> bool) -> Option<Self> {
         let expression = expression.without_labels();
-        let (mut steps, mut arguments, mut node) = (Vec::new(), Vec::new(), expression);
+        let (mut steps, mut arguments, mut node, mut may_be_null) = (Vec::new(), Vec::new(), expression, false);
+        let is_known = |one: Expr<'p>| one.cast::<pg_sys::Const>().is_some_and(|constant| !constant.constisnull());
         while !is_time(node) {
             let (of, own, table) = call(node)?;
             let ours = |&&(oid, at, _): &&Invertible| oid == of && own.get(at).is_some_and(|one| is_time(origin(one)));
@@ -149,9 +151,11 @@ impl<'p> Derived<'p> {
                     arguments.push(argument);
                 }
             }
+            // All are strict, also in arguments that no step has, such as the origin of date_bin().
+            may_be_null |= own.iter().enumerate().any(|(place, one)| place != at && !is_known(one));
             node = own.get(at)?.without_labels();
         }
-        Some(Self { expression, time: node, steps, arguments })
+        Some(Self { expression, time: node, steps, arguments, may_be_null })
     }
 
     /// Whether it is the time itself.
@@ -175,9 +179,8 @@ impl<'p> Derived<'p> {
     }
 
     /// Whether it may be NULL where the time is not.
-    pub fn may_be_null(&self) -> bool {
-        let is_known = |one: &Expr<'p>| one.cast::<pg_sys::Const>().is_some_and(|constant| !constant.constisnull());
-        !self.arguments.iter().all(is_known)
+    pub const fn may_be_null(&self) -> bool {
+        self.may_be_null
     }
 
     /// The values of the arguments; `None` where one is not known.

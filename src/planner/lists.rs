@@ -6,11 +6,16 @@ use super::nodes::{At, Expr, List, list};
 use super::operators::{self, EQUAL_TIMES};
 use super::state::{Planner, Rel};
 use super::{gathered, join_tree, rising};
+use crate::postgres::catalog;
 use pg_sys::{BoolExpr, BoolExprType, Node, Oid, ScalarArrayOpExpr};
 use pgrx::pg_sys;
 
 /// The longest list that becomes an OR. Each alternative takes time when the query is planned.
 const LONGEST: usize = 100;
+
+/// How many alternatives lists may become in one OR, those of all members of a whole together: each member is planned with all of them. Further lists
+/// are read as one range.
+const MOST_ALTERNATIVES: usize = 500;
 
 /// A comparison with the elements of an array, each of which is a range of IDs of its own.
 #[derive(Clone, Copy)]
@@ -64,7 +69,8 @@ pub fn spread<'p>(planner: Planner<'p>, table: Rel<'p>, gathers: bool, stays: &d
     for part in join_tree::parts(planner) {
         if part.conditions().iter().any(may_have_any) {
             gathered::expect(planner, table);
-            part.change(|conditions| spread_in_list(planner, conditions, table.number(), gathers, stays));
+            let of = Of { planner, table: table.number(), is_whole: true };
+            part.change(|conditions| of.spread_in_list(conditions, gathers, stays));
         }
     }
 }
@@ -74,32 +80,75 @@ pub fn may_have_any(condition: Expr<'_>) -> bool {
     condition.cast::<BoolExpr>().is_some() || condition.cast::<ScalarArrayOpExpr>().is_some()
 }
 
-/// Conditions that are combined by AND; `None` where none of them becomes another one, as what is within a combination does in its place.
-fn spread_in_list<'p>(
+/// Lists of the times of this table.
+#[derive(Clone, Copy)]
+struct Of<'p> {
     planner: Planner<'p>,
-    conditions: List<'p, Node>,
     table: u32,
-    gathers: bool,
-    stays: &dyn Fn(Expr<'p>) -> bool,
-) -> Option<List<'p, Node>> {
-    let mut is_changed = false;
-    let mut spread = |condition: Expr<'p>| {
-        if let Some(combination) = condition.cast::<BoolExpr>() {
-            if gathers && let Some(list) = gathered::whole(condition).filter(|&list| stays(list)) {
+    /// Whether it is one of the query, which may have members.
+    is_whole: bool,
+}
+
+impl<'p> Of<'p> {
+    /// Conditions that are combined by AND; `None` where none of them becomes another one, as what is within a combination does in its place.
+    fn spread_in_list(
+        self,
+        conditions: List<'p, Node>,
+        gathers: bool,
+        stays: &dyn Fn(Expr<'p>) -> bool,
+    ) -> Option<List<'p, Node>> {
+        let mut is_changed = false;
+        let mut spread = |condition: Expr<'p>| {
+            if let Some(combination) = condition.cast::<BoolExpr>() {
+                if gathers && let Some(list) = gathered::whole(condition).filter(|&list| stays(list)) {
+                    is_changed = true;
+                    return list;
+                }
+                self.spread_in_combination(combination);
+            } else if !stays(condition)
+                && let Some(alternatives) = of_table(self.planner, condition, self.table)
+            {
                 is_changed = true;
-                return list;
+                return any_of(&alternatives);
             }
-            spread_in_combination(planner, combination, table);
-        } else if !stays(condition)
-            && let Some(alternatives) = of_table(planner, condition, table)
-        {
-            is_changed = true;
-            return any_of(&alternatives);
+            condition
+        };
+        let new: Vec<_> = conditions.iter().map(&mut spread).collect();
+        is_changed.then(|| list(&new))
+    }
+
+    fn spread_in_combination(self, combination: At<'p, BoolExpr>) {
+        match combination.boolop() {
+            BoolExprType::AND_EXPR => {
+                if let Some(new) = self.spread_in_list(combination.args(), false, &|_| false) {
+                    combination.set_args(new);
+                }
+            }
+            // An alternative of an OR must be no OR.
+            BoolExprType::OR_EXPR => {
+                let mut all = Vec::new();
+                for alternative in combination.args().iter() {
+                    if let Some(combination) = alternative.cast::<BoolExpr>() {
+                        self.spread_in_combination(combination);
+                    }
+                    let alternatives = of_table(self.planner, alternative, self.table);
+                    match alternatives.filter(|some| (all.len() + some.len()) * self.count() <= MOST_ALTERNATIVES) {
+                        Some(alternatives) => all.extend(alternatives),
+                        None => all.push(alternative),
+                    }
+                }
+                combination.set_args(list(&all));
+            }
+            _ => {}
         }
-        condition
-    };
-    let new: Vec<_> = conditions.iter().map(&mut spread).collect();
-    is_changed.then(|| list(&new))
+    }
+
+    /// How many tables get such a condition.
+    fn count(self) -> usize {
+        let whole = self.planner.entry(self.table).filter(|entry| self.is_whole && entry.has_members());
+        let Some(whole) = whole else { return self.planner.places().len().max(1) };
+        catalog::tables_of(whole.oid())
+    }
 }
 
 /// Whether an index on a time is to be read by lists. From 18 on, PostgreSQL makes a list of the comparisons in an OR where it is, and then looks at
@@ -147,34 +196,10 @@ pub fn spread_condition<'p>(
     stays: &dyn Fn(Expr<'p>) -> bool,
 ) -> Option<Expr<'p>> {
     let before = condition.copy();
-    let spread = spread_in_list(planner, list(&[condition]), table, false, stays);
+    let of = Of { planner, table, is_whole: false };
+    let spread = of.spread_in_list(list(&[condition]), false, stays);
     let spread = spread.and_then(|spread| spread.get(0)).unwrap_or(condition);
     (!spread.says(before)).then_some(spread)
-}
-
-fn spread_in_combination<'p>(planner: Planner<'p>, combination: At<'p, BoolExpr>, table: u32) {
-    match combination.boolop() {
-        BoolExprType::AND_EXPR => {
-            if let Some(new) = spread_in_list(planner, combination.args(), table, false, &|_| false) {
-                combination.set_args(new);
-            }
-        }
-        // An alternative of an OR must be no OR.
-        BoolExprType::OR_EXPR => {
-            let mut all = Vec::new();
-            for alternative in combination.args().iter() {
-                if let Some(combination) = alternative.cast::<BoolExpr>() {
-                    spread_in_combination(planner, combination, table);
-                }
-                match of_table(planner, alternative, table) {
-                    Some(alternatives) => all.extend(alternatives),
-                    None => all.push(alternative),
-                }
-            }
-            combination.set_args(list(&all));
-        }
-        _ => {}
-    }
 }
 
 /// The alternatives of a list of times of a table's IDs.

@@ -16,7 +16,9 @@ const DATE_BIN: u32 = 6178;
 const DATE_TRUNC: u32 = 1284;
 
 /// How many different expressions that are made of a table's times are of interest: an index has a twin for each. Further ones are filters only.
+/// Of members, which may be many, fewer are.
 const MOST_DERIVED: usize = 32;
+const MOST_DERIVED_OF_MEMBER: usize = 8;
 
 /// An expression that rises with an ID.
 #[derive(Clone, Copy)]
@@ -127,12 +129,14 @@ pub fn of_table<'p>(planner: Planner<'p>, table: Rel<'p>) -> Asked<'p> {
             sorted.extend(more_sorted.into_iter().map(of_own));
         }
     }
+    let is_member = table.kind() == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL;
+    let most_derived = if is_member { MOST_DERIVED_OF_MEMBER } else { MOST_DERIVED };
     for expression in compared {
         if let Some(time) = IdTime::read(expression) {
             if !asked.compared.iter().any(|known| known.call.says(expression)) {
                 asked.compared.extend(Some(time).filter(is_of_use));
             }
-        } else if asked.derived.len() < MOST_DERIVED
+        } else if asked.derived.len() < most_derived
             && !asked.derived.iter().any(|(known, _)| known.expression.says(expression))
         {
             asked.derived.extend(derived_of(planner, expression).filter(|(_, time)| is_of_use(time)));

@@ -9,6 +9,7 @@ use super::nodes::{Expr, List};
 use super::state::{MemberPlace, Planner, RangeEntry, Rel, Restriction};
 use super::statistics::Expressions;
 use super::{comparisons, elements, lists, members, operators, pruning, statistics, twins, versions};
+use crate::postgres::catalog;
 use pg_sys::{Node, RestrictInfo};
 use pgrx::prelude::*;
 
@@ -48,8 +49,7 @@ pub fn add_conditions<'p>(planner: Planner<'p>, table: Rel<'p>, which: Use) {
 /// Whether a table has children that PostgreSQL does not add: the query asks for ONLY the table, or an extension adds its children by itself, as
 /// TimescaleDB does when paths are made.
 fn is_extended_later(entry: RangeEntry<'_>) -> bool {
-    // SAFETY: a look-up in the catalog, by an OID.
-    entry.relkind() as u8 == pg_sys::RELKIND_RELATION && unsafe { pg_sys::has_subclass(entry.oid()) }
+    entry.relkind() as u8 == pg_sys::RELKIND_RELATION && catalog::tables_of(entry.oid()) > 1
 }
 
 /// Whether the whole that a table is about to be added to has conditions that are there for a member which was added before. Calls nothing

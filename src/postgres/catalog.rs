@@ -20,6 +20,14 @@ pub struct RelationFacts {
     pub is_temporary: bool,
 }
 
+/// How many tables there are: this one, its partitions and all that inherit from it.
+pub fn tables_of(table: pg_sys::Oid) -> usize {
+    // SAFETY: a look-up without a lock. It makes a list, with this table in it.
+    unsafe {
+        (*pg_sys::find_all_inheritors(table, pg_sys::NoLock as pg_sys::LOCKMODE, ptr::null_mut())).length as usize
+    }
+}
+
 /// What the catalog says of a relation; `None` where there is no such relation.
 pub fn relation(relation: pg_sys::Oid) -> Option<RelationFacts> {
     let cache = pg_sys::SysCacheIdentifier::RELOID;

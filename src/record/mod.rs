@@ -1,6 +1,6 @@
 //! What a database has on record about its IDs: the layout, and the copy of the server's reservation, as numbers in
 //! three sequences of the schema `_snowflake`. A dump has one `setval` for each sequence, and that replaces the number.
-//! Publications, TRUNCATE, and tools that compare a schema with a model leave sequences alone.
+//! Publications of tables, TRUNCATE, and tools that compare a schema with a model leave sequences alone.
 //!
 //! A session reads the layout once in each transaction that needs it, as a restore may replace it at any time.
 

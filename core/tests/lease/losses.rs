@@ -421,6 +421,30 @@ fn a_mark_that_was_overruled_counts_for_the_next_loss() {
     assert!(server.events.contains(&Event::NotBefore(at(YEAR))), "{:?}", server.events);
 }
 
+/// The mark that one server was told to overrule counts for it again once another one notices a loss, though it is late enough for that.
+#[test]
+fn a_mark_that_was_overruled_counts_for_a_loss_that_another_server_notices() {
+    let shown = |system: u64| Some(format!("system={system}"));
+    let before = NamespaceRecord { registry: shown(1), here: shown(1), ..namespace(&narrow(), 99, Some(at(5 * HOUR))) };
+    let mut registry = Registry { namespace: Some(before), ..Registry::default() };
+    let mut told = Server::new(1);
+    told.lessee.trust(true);
+    told.settle(&mut registry, ZERO);
+    assert!(told.claim().is_some());
+    // Another server notices the loss, and confirms the new identity.
+    registry.namespace.as_mut().unwrap().here = shown(2);
+    let mut other = Server::new(2);
+    other.settle(&mut registry, later(1));
+    let raised = Some(at(5 * HOUR) + Micros(1));
+    assert_eq!((mark(&registry), registry.namespace.as_ref().unwrap().is_elsewhere()), (raised, false));
+    // The worker of the first one was taken over meanwhile. It takes none that may be in use.
+    let worker = told.lessee.held().unwrap().0;
+    registry.records.insert(worker, Stored { version: Version(91), ..record(Some(9), 9, 60, 120) });
+    told.clock = at(20);
+    told.settle(&mut registry, later(20));
+    assert_eq!((told.lessee.held().is_some(), mark(&registry)), (false, raised));
+}
+
 /// Later, it may be on record that the registry has forgotten. That is by the time it is then.
 #[test]
 fn a_time_that_was_found_out_under_another_layout_is_not_kept() {
@@ -436,6 +460,28 @@ fn a_time_that_was_found_out_under_another_layout_is_not_kept() {
     server.clock = at(5000);
     server.settle(&mut registry, later(5000));
     assert_eq!(registry.namespace.unwrap().leases_from, Some(at(5660)));
+}
+
+/// While its lease lasts, a server whose clock is slow goes on asking what time it is.
+#[test]
+fn a_slow_server_that_cannot_read_the_records_at_first_puts_no_time_on_record_that_is_over() {
+    let (mut registry, mut slow) = (Registry { time: Some(at(HOUR)), ..Registry::default() }, Server::new(1));
+    slow.settle(&mut registry, ZERO);
+    assert!(slow.claim().is_some());
+    let (version, mut failures) = (registry.version, 0);
+    registry = Registry { version, ..Registry::default() };
+    for second in 20..60 {
+        slow.clock = at(second);
+        registry.time = Some(at(HOUR + second));
+        while let Ok(request) = slow.step(later(second), 0) {
+            let fails = request == Next::ReadAll && failures < 3;
+            failures += u32::from(fails);
+            let answer = if fails { Answer::Failed } else { registry.answer(request) };
+            slow.answer(later(second), answer, 0);
+        }
+        assert!(mark(&registry).is_none_or(|mark| mark > at(HOUR)), "{:?} at {second}", mark(&registry));
+    }
+    assert!(mark(&registry).is_some() && slow.claim().is_some());
 }
 
 /// One record may be unreadable, or the registry too slow to read all in time.

@@ -73,6 +73,10 @@ fn what_always_fails_stands_in_the_way() {
          CREATE TABLE key_of_domain (id bigserial PRIMARY KEY); CREATE TABLE to_domain (key_id little REFERENCES key_of_domain);
          CREATE TABLE own (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
          CREATE TABLE takes (id integer DEFAULT nextval('own_id_seq'));
+         CREATE TABLE counted (id serial PRIMARY KEY, n integer); CREATE STATISTICS of_others ON id, n FROM counted;
+         ALTER STATISTICS of_others SET STATISTICS 55; ALTER STATISTICS of_others OWNER TO viewer;
+         CREATE STATISTICS plain ON id, n FROM counted; ALTER STATISTICS plain OWNER TO viewer;
+         CREATE ROLE keeper; ALTER TABLE counted OWNER TO keeper;
          CREATE TABLE ranges (id serial PRIMARY KEY); CREATE INDEX ON ranges USING brin (id int4_minmax_multi_ops)",
     );
     for (table, obstacle) in [
@@ -87,6 +91,7 @@ fn what_always_fails_stands_in_the_way() {
         ("of_domain", "constraint of the domain public.little: CHECK ("),
         ("key_of_domain", "constraint of the domain public.little: CHECK ("),
         ("own", "sequence public.own_id_seq is used by default value for column id of table public.takes"),
+        ("counted", "statistics public.of_others belong to role viewer"),
         ("ranges", "index public.ranges_id_idx, whose operator class int4_minmax_multi_ops is not for bigint"),
     ] {
         let found = notes(&mut client, "obstacle", &format!("'{table}', 'id', views => 'recreate'"));

@@ -286,6 +286,30 @@ fn what_would_call_something_else_is_in_the_way() {
     steps(&cluster, &mut client, &["swap('t', 'id')", "validate()", "finish()", "remove()"]);
 }
 
+/// Foreign keys are made again with all their triggers.
+#[test]
+fn triggers_that_are_disabled_are_in_the_way() {
+    let cluster = Cluster::options().start();
+    let mut client = cluster.client();
+    let tables = "CREATE TABLE t (id serial PRIMARY KEY, n bigint, UNIQUE (n) INCLUDE (id)); CREATE TABLE other (id integer PRIMARY KEY);
+         CREATE TABLE w (t_id integer REFERENCES t, n bigint CONSTRAINT \"by n\" REFERENCES t (n), o integer REFERENCES other)";
+    call(&mut client, tables);
+    load_staged(&cluster);
+    for (key, prepare) in [
+        ("w_t_id_fkey", "prepare('t', 'id')"),
+        ("w_t_id_fkey", "prepare('w', 't_id')"),
+        ("w_o_fkey", "prepare('w', 'o')"),
+        ("\"by n\"", "prepare('t', 'id')"),
+    ] {
+        let trigger = format!(
+            "DO $$ BEGIN EXECUTE (SELECT format('ALTER TABLE w DISABLE TRIGGER %I', tgname) FROM pg_trigger JOIN pg_constraint k \
+                ON k.oid = tgconstraint WHERE quote_ident(conname) = '{key}' AND tgrelid = 'w'::regclass LIMIT 1); END $$"
+        );
+        let detail = format!("foreign key {key} of public.w has triggers that are disabled");
+        in_the_way(&mut client, &trigger, prepare, &detail, "Enable such triggers");
+    }
+}
+
 /// Only their owners make foreign keys and statistics again.
 #[test]
 fn what_belongs_to_others_is_in_the_way() {

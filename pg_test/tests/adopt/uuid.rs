@@ -3,7 +3,7 @@
 use super::schema::{difference, schema};
 use postgres::Client;
 use snowflake_test::check::refused;
-use snowflake_test::{Cluster, hostile, run, value};
+use snowflake_test::{Cluster, Installation, hostile, run, value};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,8 @@ const TABLES: &str = "
     CREATE INDEX notes_by_user ON notes (user_id, id) WHERE user_id IS NOT NULL;
     COMMENT ON CONSTRAINT \"of a user\" ON notes IS 'it''s one';
     COMMENT ON COLUMN notes.user_id IS 'who wrote it';
+    CREATE INDEX by_half ON notes ((left(user_id::text, 4))); ALTER INDEX by_half ALTER COLUMN 1 SET STATISTICS 500;
+    CREATE STATISTICS \"with Name\" ON id, name FROM users; ALTER STATISTICS \"with Name\" SET STATISTICS 44;
     CREATE TABLE ran (n integer);
     CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO ran VALUES (1); RETURN NEW; END';
     CREATE TRIGGER watch BEFORE UPDATE ON notes FOR EACH ROW EXECUTE FUNCTION watch();
@@ -141,6 +143,21 @@ fn what_would_be_lost_is_in_the_way() {
         "foreign key pairs_a_b_fkey of public.pairs has several columns",
     );
     refusal(&mut client, "CREATE TABLE heirs () INHERITS (users)", "part of an inheritance tree");
+    for published in ["TABLE notes", "ALL TABLES", "TABLE users (id, name)"] {
+        if published.contains('(') && Installation::under_test().major() < 15 {
+            continue;
+        }
+        let make = format!("CREATE PUBLICATION \"to others\" FOR {published}");
+        refusal(&mut client, &make, "publication \"to others\" has public.");
+    }
+    let disabled = "foreign key \"of a user\" of public.notes has triggers that are disabled";
+    refusal(&mut client, "ALTER TABLE notes DISABLE TRIGGER ALL", disabled);
+    refusal(
+        &mut client,
+        "CREATE ROLE maker; CREATE STATISTICS pairs ON id, name FROM users; ALTER STATISTICS pairs SET STATISTICS 44; \
+         ALTER STATISTICS pairs OWNER TO maker",
+        "statistics object public.pairs belongs to maker",
+    );
     refused(&mut client, "CALL from_uuid.move('notes', keep_as => 'uuid')", "P0001");
     refused(&mut client, "CALL from_uuid.move('tagged', keep_as => 'uuid')", "P0001");
     refusal(

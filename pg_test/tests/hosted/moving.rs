@@ -374,3 +374,49 @@ fn what_is_in_the_way_of_another_type() {
         assert!(notes.contains(&note), "{note}: {notes:#?}");
     }
 }
+
+/// No row is tried, but what the catalogue says of every new row is in the way.
+#[test]
+fn what_no_new_id_passes() {
+    let cluster = server();
+    let mut owner = cluster.client_of("owner", DATABASE);
+    owner
+        .batch_execute(
+            "CREATE TABLE checked (id bigserial PRIMARY KEY CHECK (id < 100000000), CHECK (id > 0), CHECK (id % 2 < 1));
+             CREATE TABLE fails (id bigserial PRIMARY KEY, CHECK (id::integer > 0));
+             CREATE TABLE lists (id bigserial PRIMARY KEY) PARTITION BY LIST (id);
+             CREATE TABLE lists_1 PARTITION OF lists FOR VALUES IN (1, 2);
+             CREATE TABLE open (id bigserial PRIMARY KEY) PARTITION BY LIST (id); CREATE TABLE open_all PARTITION OF open DEFAULT;
+             CREATE DOMAIN \"Little\" AS bigint CHECK (VALUE > 0) CHECK (VALUE < 1000000000);
+             CREATE TABLE of_domain (id \"Little\" PRIMARY KEY DEFAULT 4); CREATE TABLE keys (id bigserial PRIMARY KEY);
+             CREATE TABLE refers (key_id bigint REFERENCES keys CONSTRAINT \"a Limit\" CHECK (key_id < 100000000));
+             CREATE FUNCTION mine(bigint) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+             CREATE TABLE calls (id bigserial PRIMARY KEY CHECK (mine(id)))",
+        )
+        .unwrap();
+    for (table, expected) in [
+        ("checked", &["no new ID passes the constraint checked_id_check: (id < 100000000)."][..]),
+        (
+            "fails",
+            &[
+                "no new ID passes the constraint fails_id_check: ((id)::integer > 0), which fails for it: integer out of range.",
+            ],
+        ),
+        (
+            "of_domain",
+            &["no new ID passes the constraint of the domain public.\"Little\": CHECK ((VALUE < 1000000000))."],
+        ),
+        ("keys", &["no new ID passes the constraint \"a Limit\": (key_id < 100000000)."]),
+    ] {
+        let error = refused(&mut owner, &format!("SELECT snowflake_adopt('{table}')"), "55000");
+        assert_eq!(error.detail(), Some(&*expected.join("\n")), "{table}");
+    }
+    let error = refused(&mut owner, "SELECT snowflake_adopt('lists')", "55000");
+    assert!(error.detail().unwrap().contains("has no partition for new IDs"), "{error:?}");
+    // Functions of others are called by nobody but whoever inserts.
+    owner.batch_execute("SELECT snowflake_adopt('open'); SELECT snowflake_adopt('calls')").unwrap();
+    owner
+        .batch_execute("INSERT INTO open DEFAULT VALUES; ALTER TABLE checked DROP CONSTRAINT checked_id_check")
+        .unwrap();
+    owner.batch_execute("SELECT snowflake_adopt('checked')").unwrap();
+}

@@ -315,6 +315,125 @@ fn any_number_of_expressions_can_be_compared() {
     }
 }
 
+/// Functions and operators of a time, each with one other argument, its type, and a value of it.
+const WITH_ARGUMENTS: [(&str, &str, &str); 15] = [
+    ("date_trunc({}, t)", "text", "day"),
+    ("date_trunc({}, t::timestamp)", "text", "month"),
+    ("date_trunc({}, t, 'Europe/Berlin')", "text", "hour"),
+    ("date_trunc('day', t, {})", "text", "Asia/Kolkata"),
+    ("date_bin({}, t, '2001-01-01 00:07+00')", "interval", "1 day"),
+    ("date_bin('1 day', t, {})", "timestamptz", "2001-01-01 03:00+00"),
+    ("date_bin('1 day', t::timestamp, {})", "timestamp", "2001-01-01 03:00"),
+    ("date_bin('1 day', t::timestamp, {})::date", "timestamp", "2001-01-01 03:00"),
+    ("(t AT TIME ZONE {})", "text", "America/New_York"),
+    ("(t AT TIME ZONE {})", "interval", "-05:30"),
+    ("(t::timestamp AT TIME ZONE {})", "interval", "02:00"),
+    ("(t + {})", "interval", "1 day"),
+    ("((t::date) - {})", "integer", "3"),
+    ("(t - {} + timestamptz '2026-01-01 00:00+00')", "timestamptz", "2026-01-01 00:00+00"),
+    ("(timestamptz '2026-01-01 00:00+00' - ({} - t))", "timestamptz", "2026-01-01 00:00+00"),
+];
+
+/// All of them are strict, so that such an argument makes the comparison NULL.
+#[test]
+fn what_an_argument_makes_null_is_not_left_out() {
+    let cluster = snowflake_test::Cluster::options().start();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE TABLE r (id bigint PRIMARY KEY, n integer);
+             INSERT INTO r SELECT snowflake_min_id('2026-01-01+00'::timestamptz + i * interval '1 h'), i FROM generate_series(1, 500) AS i; ANALYZE r;
+             SET timezone = 'Europe/Berlin'; SET plan_cache_mode = force_generic_plan",
+        )
+        .unwrap();
+    let (mut checked, mut differing) = (0, Vec::new());
+    for (made, of_type, value) in WITH_ARGUMENTS {
+        let conditions = ["IS NOT FALSE", "IS NOT TRUE", "IS FALSE", "IS TRUE"]
+            .map(|test| format!("({made} > '2026-01-10') {test}"))
+            .into_iter()
+            .chain(["=", "<="].map(|operator| format!("({made} {operator} '2026-01-10') IS NOT TRUE")))
+            .chain(["NULL, {}", "{}, NULL"].map(|ends| {
+                let range = format!("tstzrange({})", ends.replace("{}", &format!("{made}::timestamptz")));
+                format!("{range} && tstzrange('2026-01-04', '2026-01-05')")
+            }));
+        for condition in conditions {
+            let of_column = format!("(CASE WHEN n % 3 > 0 THEN '{value}' END::{of_type})");
+            let of_subselect = format!("(SELECT max('{value}'::{of_type}) FROM r WHERE n < 0)");
+            let plain = [of_column, of_subselect].map(|argument| condition.replace("{}", &argument));
+            let prepared = condition.replace("{}", "$1");
+            let prepare = format!(
+                "PREPARE q({of_type}) AS SELECT count(*) FROM (SELECT n, snowflake_timestamp(id) AS t FROM r) AS v WHERE {prepared}"
+            );
+            let mut counted = |by_time: &str| {
+                client.batch_execute(&format!("SET pg_snowflake.plan_by_time = {by_time}; {prepare}")).unwrap();
+                let mut statements = vec!["EXECUTE q(NULL)".to_owned(), format!("EXECUTE q('{value}')")];
+                statements.extend(plain.iter().map(|condition| {
+                    format!(
+                        "SELECT count(*) FROM (SELECT n, snowflake_timestamp(id) AS t FROM r) AS v WHERE {condition}"
+                    )
+                }));
+                let counts = statements.iter().map(|statement| {
+                    let rows = client.simple_query(statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+                    let count = rows.iter().find_map(|row| match row {
+                        postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+                        _ => None,
+                    });
+                    (statement.clone(), count)
+                });
+                let counts: Vec<_> = counts.collect();
+                client.batch_execute("DEALLOCATE q").unwrap();
+                counts
+            };
+            let (on, off) = (counted("on"), counted("off"));
+            checked += on.len();
+            differing.extend(
+                on.into_iter().zip(off).filter(|(on, off)| on != off).map(|(on, off)| (prepared.clone(), on, off)),
+            );
+        }
+    }
+    assert!(differing.is_empty(), "{} of {checked}: {differing:#?}", differing.len());
+    assert!(checked > 400, "{checked}");
+}
+
+/// Each partition is planned with all alternatives of an OR.
+#[test]
+fn lists_in_an_or_do_not_multiply_with_partitions() {
+    let cluster = snowflake_test::Cluster::options().start();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE TABLE r (id bigint NOT NULL, tenant integer) PARTITION BY RANGE (id);
+             DO $$ BEGIN FOR i IN 0..399 LOOP EXECUTE format('CREATE TABLE r_%s PARTITION OF r FOR VALUES FROM (%s) TO (%s)', i,
+                snowflake_min_id('2025-01-01+00'::timestamptz + i * interval '1 day'),
+                snowflake_min_id('2025-01-01+00'::timestamptz + (i + 1) * interval '1 day')); END LOOP; END $$;
+             CREATE INDEX ON r (id); CREATE INDEX ON r (tenant, id);
+             INSERT INTO r SELECT snowflake_min_id('2025-01-01+00'::timestamptz + i * interval '1 h'), i % 10 FROM generate_series(1, 9000) AS i;
+             CREATE VIEW v AS SELECT tenant, snowflake_timestamp(id) AS t FROM r",
+        )
+        .unwrap();
+    let list = |count: usize, of_type: &str| {
+        let times = (1..=count).map(|n| format!("{of_type} '2025-{:02}-{:02} 00:00+00'", 1 + n / 28, 1 + n % 28));
+        times.collect::<Vec<_>>().join(", ")
+    };
+    let conditions = [
+        format!("tenant = 3 OR t IN ({})", list(100, "timestamptz")),
+        format!("tenant = 3 OR t::date IN ({})", list(100, "date")),
+        format!("tenant = 3 OR t IN ({}) OR t::date IN ({})", list(1, "timestamptz"), list(90, "date")),
+    ];
+    for condition in conditions {
+        let mut counted = |by_time: &str| {
+            client
+                .batch_execute(&format!(
+                    "SET pg_snowflake.plan_by_time = {by_time}; SET timezone = 'UTC'; SET statement_timeout = '4s'"
+                ))
+                .unwrap();
+            let query = format!("SELECT count(*) FROM v WHERE {condition}");
+            client.query_one(&query, &[]).map(|row| row.get::<_, i64>(0)).map_err(|error| error.to_string())
+        };
+        assert_eq!(counted("on"), counted("off"), "{condition}");
+    }
+}
+
 /// What is not known when the query is planned is computed once, to read an index, and not for each row.
 #[test]
 fn no_bound_is_computed_for_each_row() {

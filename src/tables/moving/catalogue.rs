@@ -145,7 +145,15 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
     let sequences = sequences(client, chosen)?;
     let writers = writers(client, chosen, function)?;
     let widened: Vec<&Column> = columns.iter().filter(|column| column.width != Some(Width::Eight)).collect();
-    let left_out = rows(client, LEFT_OUT, &places(&widened), |row| text(row, 1))?;
+    let (mut left_out, mut statistics_of_others) = (Vec::new(), Vec::new());
+    for (statement, of_others) in
+        rows(client, LEFT_OUT, &places(&widened), |row| Ok((text(row, 1)?, maybe_text(row, 2)?)))?
+    {
+        match of_others {
+            Some(statistics) => statistics_of_others.push(statistics),
+            None => left_out.push(statement),
+        }
+    }
     let source = chosen.source.clone();
     let (values, views, refused_by, refused_by_checks) = (None, Vec::new(), Vec::new(), Vec::new());
     let facts = Facts {
@@ -167,6 +175,7 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
         casts,
         refused_by_checks,
         left_out,
+        statistics_of_others,
     };
     facts.whole().ok_or(Unread::Gone)
 }

@@ -26,8 +26,10 @@ impl Lessee {
             (Todo::Search | Todo::Shorten(_), Some(_)) => true,
             _ => false,
         };
-        // Once more is tried. Then the lease in use must be renewed, and what this server itself knows of the time has to do.
-        if matches!(todo, Todo::Survey(_)) && std::mem::replace(&mut self.knowledge.has_failed_to_survey, true) {
+        // That is tried again until the lease in use must be renewed. Then what this server itself knows of the time has to do.
+        let has_failed =
+            matches!(todo, Todo::Survey(_)) && std::mem::replace(&mut self.knowledge.has_failed_to_survey, true);
+        if has_failed && self.must_renew(moment) {
             self.knowledge.latest = self.in_use.worker().map(|_| self.latest(moment, None));
         }
         let mut pause = self.terms.retry_after(self.failures.count(), moment.chance);

@@ -36,7 +36,7 @@ impl Knowledge {
 
     /// Whether nothing is to be done about a loss of what was granted up to then.
     pub fn has_noted_loss(&self, end: UnixMicros) -> bool {
-        self.trust.is_given || self.noted().is_some_and(|from| from >= end)
+        self.trust.is_given || self.leases_from().is_some_and(|from| from >= end)
     }
 
     /// A lease was confirmed: it uses up what was said of the registry.

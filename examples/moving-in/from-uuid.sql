@@ -109,9 +109,10 @@ CREATE FUNCTION from_uuid.obstacles(tbl regclass) RETURNS SETOF text LANGUAGE sq
     UNION ALL
     -- The new keys are not replicated.
     SELECT DISTINCT format('publication %I has %s, and its subscribers would keep the old keys: take it out, and copy it to them anew after the move',
-        pubname, of)
+        p.pubname, of)
     FROM from_uuid.columns(tbl) JOIN pg_class c ON c.oid = of JOIN pg_namespace n ON n.oid = relnamespace
-    JOIN pg_publication_tables ON schemaname = nspname AND tablename = relname
+    JOIN pg_publication_tables t ON schemaname = nspname AND tablename = relname
+    JOIN pg_publication p ON p.pubname = t.pubname AND (pubinsert OR pubupdate OR pubdelete)
     UNION ALL
     SELECT DISTINCT format('foreign key %I of %s has triggers that are disabled, and would be made again with all of them enabled',
         conname, conrelid::regclass)
@@ -121,7 +122,8 @@ CREATE FUNCTION from_uuid.obstacles(tbl regclass) RETURNS SETOF text LANGUAGE sq
     UNION ALL
     SELECT DISTINCT format('%s belongs to %s: ALTER STATISTICS ... OWNER TO %s', pg_describe_object('pg_statistic_ext'::regclass, s.oid, 0),
         stxowner::regrole, quote_ident(current_user))
-    FROM from_uuid.columns(tbl) JOIN pg_statistic_ext s ON stxrelid = of
+    FROM from_uuid.columns(tbl) JOIN pg_statistic_ext s ON stxrelid = of AND EXISTS (SELECT FROM pg_depend
+        WHERE classid = 'pg_statistic_ext'::regclass AND objid = s.oid AND refclassid = 'pg_class'::regclass AND refobjid = of AND refobjsubid = number)
     WHERE stxowner <> quote_ident(current_user)::regrole AND coalesce(stxstattarget, -1) >= 0
     UNION ALL
     SELECT format('CHECK constraint %I of %s depends on %I', conname, of, col) FROM from_uuid.columns(tbl)
@@ -197,8 +199,9 @@ BEGIN
         FROM (SELECT DISTINCT of FROM from_uuid_columns) t JOIN pg_index ON indrelid = of
         JOIN pg_attribute ON attrelid = indexrelid AND coalesce(attstattarget, -1) >= 0
         UNION ALL
-        SELECT format('ALTER STATISTICS %I.%I SET STATISTICS %s', nspname, stxname, stxstattarget)
-        FROM (SELECT DISTINCT of FROM from_uuid_columns) t JOIN pg_statistic_ext ON stxrelid = of
+        SELECT DISTINCT format('ALTER STATISTICS %I.%I SET STATISTICS %s', nspname, stxname, stxstattarget)
+        FROM from_uuid_columns JOIN pg_depend ON classid = 'pg_statistic_ext'::regclass AND refclassid = 'pg_class'::regclass
+            AND refobjid = of AND refobjsubid = number JOIN pg_statistic_ext s ON s.oid = objid
         JOIN pg_namespace n ON n.oid = stxnamespace WHERE coalesce(stxstattarget, -1) >= 0);
     -- What stands in USING is what the row had before, so that no trigger runs, and no row is visited twice.
     FOR f IN SELECT of, string_agg(format('ALTER COLUMN %1$I DROP DEFAULT, ALTER COLUMN %1$I TYPE bigint USING from_uuid.id_of(%1$I::text)', col), ', ') AS changes

@@ -9,13 +9,17 @@ use super::{gathered, join_tree, rising};
 use crate::postgres::catalog;
 use pg_sys::{BoolExpr, BoolExprType, Node, Oid, ScalarArrayOpExpr};
 use pgrx::pg_sys;
+use std::cell::{Cell, OnceCell};
 
 /// The longest list that becomes an OR. Each alternative takes time when the query is planned.
 const LONGEST: usize = 100;
 
-/// How many alternatives lists may become in one OR, those of all members of a whole together: each member is planned with all of them. Further lists
-/// are read as one range.
+/// How many alternatives the lists within ORs may become, those of all members of a whole together: each member is planned with all of them. Further
+/// lists are read as one range.
 const MOST_ALTERNATIVES: usize = 500;
+
+/// So many may always be: partitions are pruned by them.
+const ALWAYS: usize = 8;
 
 /// A comparison with the elements of an array, each of which is a range of IDs of its own.
 #[derive(Clone, Copy)]
@@ -66,10 +70,10 @@ impl<'p> Listed<'p> {
 /// Makes ORs of the lists of times in the conditions of a query whose expressions are preprocessed, and not distributed yet. The times are those of
 /// this table. Those that the table is to be read by [one after the other](super::elements) stay; and where it `gathers`, an OR becomes such a list.
 pub fn spread<'p>(planner: Planner<'p>, table: Rel<'p>, gathers: bool, stays: &dyn Fn(Expr<'p>) -> bool) {
+    let of = Of::new(planner, table.number());
     for part in join_tree::parts(planner) {
         if part.conditions().iter().any(may_have_any) {
             gathered::expect(planner, table);
-            let of = Of { planner, table: table.number(), is_whole: true };
             part.change(|conditions| of.spread_in_list(conditions, gathers, stays));
         }
     }
@@ -81,18 +85,23 @@ pub fn may_have_any(condition: Expr<'_>) -> bool {
 }
 
 /// Lists of the times of this table.
-#[derive(Clone, Copy)]
 struct Of<'p> {
     planner: Planner<'p>,
     table: u32,
-    /// Whether it is one of the query, which may have members.
-    is_whole: bool,
+    /// How many tables get such a condition, once that is asked for.
+    tables: OnceCell<usize>,
+    /// How many alternatives lists within ORs have become.
+    alternatives: Cell<usize>,
 }
 
 impl<'p> Of<'p> {
+    const fn new(planner: Planner<'p>, table: u32) -> Self {
+        Self { planner, table, tables: OnceCell::new(), alternatives: Cell::new(0) }
+    }
+
     /// Conditions that are combined by AND; `None` where none of them becomes another one, as what is within a combination does in its place.
     fn spread_in_list(
-        self,
+        &self,
         conditions: List<'p, Node>,
         gathers: bool,
         stays: &dyn Fn(Expr<'p>) -> bool,
@@ -117,37 +126,50 @@ impl<'p> Of<'p> {
         is_changed.then(|| list(&new))
     }
 
-    fn spread_in_combination(self, combination: At<'p, BoolExpr>) {
+    /// Within an OR: an AND stands in none but such a one.
+    fn spread_in_combination(&self, combination: At<'p, BoolExpr>) {
         match combination.boolop() {
             BoolExprType::AND_EXPR => {
-                if let Some(new) = self.spread_in_list(combination.args(), false, &|_| false) {
-                    combination.set_args(new);
-                }
+                let parts: Vec<_> = combination.args().iter().map(|part| any_of(&self.spread_in_or(part))).collect();
+                combination.set_args(list(&parts));
             }
             // An alternative of an OR must be no OR.
             BoolExprType::OR_EXPR => {
-                let mut all = Vec::new();
-                for alternative in combination.args().iter() {
-                    if let Some(combination) = alternative.cast::<BoolExpr>() {
-                        self.spread_in_combination(combination);
-                    }
-                    let alternatives = of_table(self.planner, alternative, self.table);
-                    match alternatives.filter(|some| (all.len() + some.len()) * self.count() <= MOST_ALTERNATIVES) {
-                        Some(alternatives) => all.extend(alternatives),
-                        None => all.push(alternative),
-                    }
-                }
-                combination.set_args(list(&all));
+                combination.set_args(combination.args().iter().flat_map(|one| self.spread_in_or(one)).collect());
             }
             _ => {}
         }
     }
 
-    /// How many tables get such a condition.
-    fn count(self) -> usize {
-        let whole = self.planner.entry(self.table).filter(|entry| self.is_whole && entry.has_members());
-        let Some(whole) = whole else { return self.planner.places().len().max(1) };
-        catalog::tables_of(whole.oid())
+    /// What becomes of a part of a combination: alternatives, if it is a list and there is room for them.
+    fn spread_in_or(&self, part: Expr<'p>) -> Vec<Expr<'p>> {
+        if let Some(combination) = part.cast::<BoolExpr>() {
+            self.spread_in_combination(combination);
+        }
+        let alternatives = of_table(self.planner, part, self.table).filter(|some| self.has_room(some.len()));
+        alternatives.unwrap_or_else(|| vec![part])
+    }
+
+    /// Whether so many more alternatives are not too many.
+    fn has_room(&self, more: usize) -> bool {
+        let all = self.alternatives.get() + more;
+        let is_allowed =
+            all <= ALWAYS || all.saturating_mul(*self.tables.get_or_init(|| self.count())) <= MOST_ALTERNATIVES;
+        if is_allowed {
+            self.alternatives.set(all);
+        }
+        is_allowed
+    }
+
+    fn count(&self) -> usize {
+        if let Some((place, whole)) = self.planner.rel(self.table).and_then(|table| table.place(self.planner)) {
+            // What a table has left for its members was too long for them.
+            let is_query = whole.entry_kind() == pg_sys::RTEKind::RTE_SUBQUERY;
+            let members = self.planner.places().iter().filter(|one| one.parent() == place.parent());
+            return if is_query { members.count() } else { usize::MAX };
+        }
+        let whole = self.planner.entry(self.table).filter(|entry| entry.has_members());
+        whole.map_or(1, |whole| catalog::tables_of(whole.oid()))
     }
 }
 
@@ -196,8 +218,7 @@ pub fn spread_condition<'p>(
     stays: &dyn Fn(Expr<'p>) -> bool,
 ) -> Option<Expr<'p>> {
     let before = condition.copy();
-    let of = Of { planner, table, is_whole: false };
-    let spread = of.spread_in_list(list(&[condition]), false, stays);
+    let spread = Of::new(planner, table).spread_in_list(list(&[condition]), false, stays);
     let spread = spread.and_then(|spread| spread.get(0)).unwrap_or(condition);
     (!spread.says(before)).then_some(spread)
 }

@@ -49,7 +49,7 @@ pub fn add_conditions<'p>(planner: Planner<'p>, table: Rel<'p>, which: Use) {
 /// Whether a table has children that PostgreSQL does not add: the query asks for ONLY the table, or an extension adds its children by itself, as
 /// TimescaleDB does when paths are made.
 fn is_extended_later(entry: RangeEntry<'_>) -> bool {
-    entry.relkind() as u8 == pg_sys::RELKIND_RELATION && catalog::tables_of(entry.oid()) > 1
+    entry.relkind() as u8 == pg_sys::RELKIND_RELATION && catalog::may_have_children(entry.oid())
 }
 
 /// Whether the whole that a table is about to be added to has conditions that are there for a member which was added before. Calls nothing

@@ -141,6 +141,9 @@ looked_up! {
     /// The type of a column, by its number; 0 where there is no such column.
     fn column_type(table: pg_sys::Oid, number: i16) -> pg_sys::Oid = get_atttype;
 
+    /// Whether other tables inherit from this one, or have done so.
+    fn may_have_children(table: pg_sys::Oid) -> bool = has_subclass;
+
     /// The schema of a function; 0 where there is no such function.
     fn schema_of_function(function: pg_sys::Oid) -> pg_sys::Oid = get_func_namespace;
 

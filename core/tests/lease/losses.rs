@@ -445,6 +445,30 @@ fn a_mark_that_was_overruled_counts_for_a_loss_that_another_server_notices() {
     assert_eq!((told.lessee.held().is_some(), mark(&registry)), (false, raised));
 }
 
+/// A lease that was over before it could be renewed begins again at the mark, unless that is far ahead: then the server waits.
+#[test]
+fn a_lease_that_is_over_waits_for_a_mark_that_is_far_ahead() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    registry.namespace.as_mut().unwrap().leases_from = Some(at(720));
+    server.clock = at(70);
+    server.settle(&mut registry, later(70));
+    assert_eq!(server.lessee.held().unwrap().1.record.granted_until, at(780));
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    server.claim().unwrap();
+    // Another server has noticed a loss while this one was cut off.
+    registry.namespace.as_mut().unwrap().leases_from = Some(at(5 * HOUR));
+    for (second, is_leased) in [(70, false), (600, false), (5 * HOUR - 1, false), (5 * HOUR, true)] {
+        server.clock = at(second);
+        server.settle(&mut registry, later(100 * second));
+        assert_eq!(server.claim().is_some(), is_leased, "at {second}");
+        assert_eq!(server.published.look(&server.layout, &server.line).line > at(HOUR), is_leased, "at {second}");
+    }
+    assert!(server.events.contains(&Event::NotBefore(at(5 * HOUR))), "{:?}", server.events);
+    assert_eq!(server.lessee.held().unwrap().1.record.granted_until, at(5 * HOUR + 60));
+}
+
 /// Later, it may be on record that the registry has forgotten. That is by the time it is then.
 #[test]
 fn a_time_that_was_found_out_under_another_layout_is_not_kept() {
@@ -460,6 +484,22 @@ fn a_time_that_was_found_out_under_another_layout_is_not_kept() {
     server.clock = at(5000);
     server.settle(&mut registry, later(5000));
     assert_eq!(registry.namespace.unwrap().leases_from, Some(at(5660)));
+}
+
+/// Nor does it wait for that where its lease is over.
+#[test]
+fn a_server_whose_lease_is_over_does_not_wait_for_records_that_cannot_be_read() {
+    let (mut registry, mut server) = (Registry::default(), Server::new(1));
+    server.settle(&mut registry, ZERO);
+    registry = Registry::default();
+    for second in 100..200 {
+        server.clock = at(second);
+        while let Ok(request) = server.step(later(second), 0) {
+            let answer = if request == Next::ReadAll { Answer::Failed } else { registry.answer(request) };
+            server.answer(later(second), answer, 0);
+        }
+    }
+    assert!(mark(&registry).is_some_and(|mark| mark < at(200 + 660)), "{:?}", mark(&registry));
 }
 
 /// While its lease lasts, a server whose clock is slow goes on asking what time it is.

@@ -391,9 +391,32 @@ fn what_no_new_id_passes() {
              CREATE TABLE of_domain (id \"Little\" PRIMARY KEY DEFAULT 4); CREATE TABLE keys (id bigserial PRIMARY KEY);
              CREATE TABLE refers (key_id bigint REFERENCES keys CONSTRAINT \"a Limit\" CHECK (key_id < 100000000));
              CREATE FUNCTION mine(bigint) RETURNS boolean LANGUAGE sql AS 'SELECT false';
-             CREATE TABLE calls (id bigserial PRIMARY KEY CHECK (mine(id)))",
+             CREATE TABLE calls (id bigserial PRIMARY KEY CHECK (mine(id)));
+             CREATE TABLE parted (id bigserial PRIMARY KEY) PARTITION BY RANGE (id);
+             CREATE TABLE parted_old (id bigint NOT NULL, CONSTRAINT attached CHECK (id >= 0 AND id < 100));
+             ALTER TABLE parted ATTACH PARTITION parted_old FOR VALUES FROM (0) TO (100);
+             CREATE TABLE parted_new PARTITION OF parted FOR VALUES FROM (100) TO (MAXVALUE);
+             CREATE TABLE above (id bigserial PRIMARY KEY); CREATE TABLE below (CHECK (id < 1000)) INHERITS (above);
+             CREATE TABLE of_worker (id bigserial PRIMARY KEY, CHECK (snowflake_worker(id) = 1), CHECK ((id >> 12) & 1023 = 1));
+             CREATE SCHEMA theirs; GRANT ALL ON SCHEMA theirs TO PUBLIC",
         )
         .unwrap();
+    cluster.client().batch_execute("CREATE ROLE mallory LOGIN").unwrap();
+    cluster
+        .client_of("mallory", DATABASE)
+        .batch_execute(
+            "CREATE FUNCTION theirs.trap(bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN \
+                IF current_user <> 'mallory' THEN RAISE LOG 'sprung: as %', current_user; END IF; RETURN false; END $$; \
+             CREATE DOMAIN theirs.trapped AS bigint CHECK (theirs.trap(VALUE))",
+        )
+        .unwrap();
+    let trapped = "CREATE TABLE trapped (id bigserial PRIMARY KEY, CHECK (id::theirs.trapped > 0))";
+    owner.batch_execute(trapped).unwrap();
+    owner.batch_execute("SELECT snowflake_adopt_plan('trapped')").unwrap();
+    assert!(hostile::sprung(&cluster).is_empty(), "{:?}", hostile::sprung(&cluster));
+    for table in ["parted", "above", "of_worker"] {
+        owner.batch_execute(&format!("SELECT snowflake_adopt('{table}'); INSERT INTO {table} DEFAULT VALUES")).unwrap();
+    }
     for (table, expected) in [
         ("checked", &["no new ID passes the constraint checked_id_check: (id < 100000000)."][..]),
         (

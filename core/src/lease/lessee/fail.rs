@@ -5,6 +5,7 @@ use super::super::steps::Moment;
 use super::super::trouble::Trouble;
 use super::state::Lessee;
 use super::todo::{Ask, Todo};
+use crate::time::Micros;
 
 impl Lessee {
     pub(super) fn succeed(&mut self, moment: &Moment) {
@@ -29,7 +30,8 @@ impl Lessee {
         // That is tried again until the lease in use must be renewed. Then what this server itself knows of the time has to do.
         let has_failed =
             matches!(todo, Todo::Survey(_)) && std::mem::replace(&mut self.knowledge.has_failed_to_survey, true);
-        if has_failed && self.must_renew(moment) {
+        let is_over = self.in_use.left(&self.layout, moment).is_some_and(|left| left <= Micros(0));
+        if has_failed && (is_over || self.must_renew(moment)) {
             self.knowledge.latest = self.in_use.worker().map(|_| self.latest(moment, None));
         }
         let mut pause = self.terms.retry_after(self.failures.count(), moment.chance);

@@ -74,6 +74,15 @@ impl Lessee {
             self.search();
             return None;
         };
+        // One that is over goes on where new leases are safe. Its line does not leap to a mark that is later than that of a loss of just now:
+        // the server waits as one without a lease.
+        let length = self.terms.max_lead + self.terms.window + self.terms.window;
+        let soon = moment.now.max(moment.seen.line).saturating_add(length);
+        if left <= Micros(0) && self.knowledge.leases_from().is_some_and(|from| from > soon) {
+            self.in_use.lose();
+            self.search();
+            return None;
+        }
         let renew_at = self.in_use.renew_at(&self.terms, left);
         if moment.monotonic >= renew_at {
             let ask = Ask::new(*worker, Some(stored.clone()));

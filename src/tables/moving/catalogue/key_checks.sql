@@ -5,4 +5,6 @@ SELECT quote_ident(conname), pg_get_expr(conbin, conrelid), quote_ident(attname)
 FROM unnest($1::oid[], $2::int2[]) columns (relation, number) JOIN pg_attribute ON attrelid = relation AND attnum = number
 JOIN pg_constraint k ON conrelid = relation AND conkey = ARRAY[number] AND contype = 'c' AND coninhcount = 0
 WHERE NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_constraint'::regclass AND d.objid = k.oid AND d.refclassid <> 'pg_class'::regclass)
+    -- From 18 on, one may not be enforced.
+    AND coalesce((to_jsonb(k) ->> 'conenforced')::boolean, true)
 ORDER BY conrelid, conname

@@ -18,7 +18,7 @@ const LONGEST: usize = 100;
 /// lists are read as one range.
 const MOST_ALTERNATIVES: usize = 500;
 
-/// So many may always be: partitions are pruned by them.
+/// This many are always made: partitions are pruned by them.
 const ALWAYS: usize = 8;
 
 /// A comparison with the elements of an array, each of which is a range of IDs of its own.
@@ -126,7 +126,7 @@ impl<'p> Of<'p> {
         is_changed.then(|| list(&new))
     }
 
-    /// Within an OR: an AND stands in none but such a one.
+    /// Changes an OR, or an AND, which is always within an OR here.
     fn spread_in_combination(&self, combination: At<'p, BoolExpr>) {
         match combination.boolop() {
             BoolExprType::AND_EXPR => {

@@ -212,7 +212,8 @@ CREATE FUNCTION _snowflake.in_the_way(tbl oid, number smallint, whole text) RETU
     ORDER BY 1
     $$;
 
--- Constraints of these columns that no ID from this one on passes, as sentences. Only the caller's own, which call functions of PostgreSQL alone.
+-- Constraints of these columns that no ID from this one on passes, as sentences: of the caller's own tables and domains, if they call nothing
+-- but PostgreSQL's functions.
 CREATE FUNCTION _snowflake.refusing(tbl regclass, key smallint, first bigint) RETURNS SETOF text
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
     AS $$

@@ -161,7 +161,7 @@ pub fn check_namespace(
     let is_news = found.is_elsewhere() || has_forgotten && !covers(found, known);
     // What is on record already stays, where it is later, and so does what was.
     let noted = known.noted.filter(|_| has_gone_back(found, known));
-    // It becomes another one, as servers whose operators have overruled the one on record did so before this loss.
+    // Never the mark on record itself: an operator who has overruled that one knew nothing of this loss.
     let other = found.leases_from.filter(|_| over_at.is_some()).map(|from| UnixMicros(from.0.saturating_add(1)));
     let leases_from = if is_news { found.leases_from.max(over_at).max(noted).max(other) } else { found.leases_from };
     let is_confirmed = parts(&found.here).all(|(name, here)| value(&found.registry, name) == Some(here));

@@ -74,8 +74,8 @@ impl Lessee {
             self.search();
             return None;
         };
-        // One that is over goes on where new leases are safe. Its line does not leap to a mark that is later than that of a loss of just now:
-        // the server waits as one without a lease.
+        // One that is over begins again at the mark. Where that is later than a loss of just now would put it, the server waits for it, as one
+        // without a lease: else its line would be raised to it.
         let length = self.terms.max_lead + self.terms.window + self.terms.window;
         let soon = moment.now.max(moment.seen.line).saturating_add(length);
         if left <= Micros(0) && self.knowledge.leases_from().is_some_and(|from| from > soon) {

@@ -435,7 +435,9 @@ fn lists_in_an_or_do_not_multiply_with_partitions() {
     // By a few, partitions are pruned.
     let query = "EXPLAIN SELECT * FROM v WHERE t::date IN ('2025-01-05', '2025-04-01') OR t = '2025-03-01 00:00+00'";
     let plan: Vec<String> = client.query(query, &[]).unwrap().iter().map(|row| row.get(0)).collect();
-    assert_eq!(plan.iter().filter(|line| line.contains("Heap Scan on r_")).count(), 3, "{plan:#?}");
+    // Autovacuum may have made a scan of the index alone possible.
+    let is_read = |line: &&String| line.contains("Heap Scan on r_") || line.contains("Scan using r_");
+    assert_eq!(plan.iter().filter(is_read).count(), 3, "{plan:#?}");
 }
 
 /// What is not known when the query is planned is computed once, to read an index, and not for each row.

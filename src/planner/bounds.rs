@@ -16,7 +16,7 @@ use pgrx::pg_sys::{self, Oid};
 use snowflake_core::Layout;
 use std::collections::BTreeSet;
 
-/// The comparisons, to be combined by AND; `None` where that of the time must stay as it is. What it is compared with is of this type.
+/// The comparisons, to be combined by AND; `None` where that of the time must stay as it is. What it is compared with is of this type, and not volatile.
 pub fn of_comparison<'p>(
     planner: Planner<'p>,
     accepts: Accepts,
@@ -25,9 +25,6 @@ pub fn of_comparison<'p>(
     other_type: Oid,
 ) -> Option<Vec<Expr<'p>>> {
     let layout = time.layout()?;
-    if other.is_volatile() {
-        return None;
-    }
     keep_in_plan(planner, time);
     let bound = |bound, other| bound_by(planner, &layout, time, bound, other, other_type);
     let above = |bound| ABOVE.of(time.id, bound);

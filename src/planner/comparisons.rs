@@ -254,8 +254,10 @@ impl<'a, 'p> Rewriter<'a, 'p> {
             let time = if of_type == pg_sys::TIMESTAMPTZOID { (self.time_of)(side) } else { None };
             time.filter(|time| is_column(time.id))
         };
-        let bounds =
-            |accepts, time, other, of_type| bounds::of_comparison(self.planner, accepts, &time, other, of_type);
+        let bounds = |accepts, time, other: Expr<'p>, of_type| {
+            let is_steady = !other.is_volatile();
+            is_steady.then(|| bounds::of_comparison(self.planner, accepts, &time, other, of_type))?
+        };
         let is_equality = accepts == Accepts::Equal;
         let is_join = is_equality && !self.of_joins && of_different_tables(self.planner, left, right);
         // Its other side would be evaluated twice.

@@ -13,8 +13,8 @@ use super::nodes::Expr;
 use super::state::{Planner, Rel};
 use super::{operators, times, versions};
 use pgrx::prelude::*;
+use snowflake_core::Field;
 use snowflake_core::statistics::distinct;
-use snowflake_core::{Field, Micros};
 
 const SECOND: f64 = 1e6;
 const DAY: f64 = 86_400.0 * SECOND;
@@ -143,25 +143,24 @@ pub fn is_about(expression: Expr<'_>, table: Rel<'_>) -> bool {
 pub fn count<'p>(planner: Planner<'p>, table: Rel<'p>, grouping: &Grouping<'p>) -> Option<f64> {
     let layout = grouping.id.layout()?;
     let rows = table.row_count().max(1.0);
-    if let Groups::Recurring(count) = grouping.into {
-        return Some(count.min(rows));
-    }
-    let ids = times::sample(planner, grouping.id.id);
-    let valid = 0..=layout.max_id();
-    let with_time = || ids.iter().copied().filter(|id| valid.contains(id));
-    let (first, last) = (with_time().min()?, with_time().max()?);
-    let (first, last) = (layout.timestamp(first).ok()?, layout.timestamp(last).ok()?);
-    // Where the query wants a part of the table, that is a part of the time as well.
-    let part = if is_bounded(table, grouping.id.id) { (table.expected_rows() / rows).clamp(0.0, 1.0) } else { 1.0 };
-    let in_time = |length: Micros| (last - first).0 as f64 * part / (length.0 as f64) + 1.0;
+    let in_time = |length: f64| {
+        let (first, last) = times::ends(planner, grouping.id.id, &layout)?;
+        // Where the query wants a part of the table, that is a part of the time as well.
+        let part = if is_bounded(table, grouping.id.id) { (table.expected_rows() / rows).clamp(0.0, 1.0) } else { 1.0 };
+        Some((last - first) as f64 * part / length + 1.0)
+    };
     let groups = match grouping.into {
-        Groups::Field(Field::Timestamp) => in_time(layout.tick_length()),
+        Groups::Field(Field::Timestamp) => in_time(layout.tick_length().0 as f64)?,
         Groups::Field(field) => {
+            let ids = times::sample(planner, grouping.id.id);
             let values: Vec<u64> =
                 ids.iter().filter_map(|&id| Some(u64::from(layout.field(id, field).ok()??))).collect();
+            if values.is_empty() {
+                return None;
+            }
             distinct(&values, rows).min(layout.max(field) as f64 + 1.0)
         }
-        Groups::Lengths(length) => (last - first).0 as f64 * part / length + 1.0,
+        Groups::Lengths(length) => in_time(length)?,
         Groups::Recurring(count) => count,
     };
     Some(groups.clamp(1.0, rows))

@@ -68,6 +68,9 @@ fn of_classes<'p>(
         let times: Vec<IdTime> = versions::members(class).filter_map(|member| of_whole(member.expr())).collect();
         for time in times {
             for other in versions::members(class).filter(|other| !other.relids().overlaps(whole.numbers())) {
+                if other.expr().is_volatile() {
+                    continue;
+                }
                 let made = bounds::of_comparison(planner, Accepts::Equal, &time, other.expr(), other.datatype());
                 all.extend(made.into_iter().flatten());
             }

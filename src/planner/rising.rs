@@ -113,11 +113,12 @@ fn query_has_candidates<'p>(planner: Planner<'p>, table: Rel<'p>) -> bool {
     found
 }
 
-/// What the query says of the times of a table's IDs: of those whose bounds the user may ask for. A table that is a member of another one,
+/// What the query says of the times of a table's IDs: compared are those whose bounds the user may ask for. A table that is a member of another one,
 /// as a partition is, has what the query says of that.
 pub fn of_table<'p>(planner: Planner<'p>, table: Rel<'p>) -> Asked<'p> {
     let mut asked = Asked::default();
     let is_of_use = |time: &IdTime| time.layout().is_some() && time.may_be_bounded();
+    let is_in_order = |time: &IdTime| time.layout().is_some() && time.may_be_called();
     let [mut compared, mut sorted] = expressions(planner, table);
     // Of a table that is joined with itself, one is read from 18 on, with the conditions of both.
     if cfg!(since_pg18) && table.kind() == pg_sys::RelOptKind::RELOPT_BASEREL {
@@ -144,7 +145,7 @@ pub fn of_table<'p>(planner: Planner<'p>, table: Rel<'p>) -> Asked<'p> {
     }
     for expression in sorted {
         if !asked.sorted.iter().any(|known| known.expression.says(expression)) {
-            asked.sorted.extend(Rising::read(expression).filter(|rising| is_of_use(&rising.time)));
+            asked.sorted.extend(Rising::read(expression).filter(|rising| is_in_order(&rising.time)));
         }
     }
     asked

@@ -85,12 +85,13 @@ impl<'p> Expressions<'p> {
             (*index).rel = table.as_ptr();
             (*index).ncolumns = columns as i32;
             (*index).nkeycolumns = columns as i32;
-            // 0 stands for an expression.
-            (*index).indexkeys = pg_sys::palloc0(columns * size_of::<i32>()).cast();
-            (*index).indexcollations = pg_sys::palloc0(columns * size_of::<pg_sys::Oid>()).cast();
-            (*index).opfamily = pg_sys::palloc0(columns * size_of::<pg_sys::Oid>()).cast();
-            (*index).opcintype = pg_sys::palloc0(columns * size_of::<pg_sys::Oid>()).cast();
-            (*index).canreturn = pg_sys::palloc0(columns * size_of::<bool>()).cast();
+            // 0 stands for an expression, and for nothing else of a column. Nobody writes into these.
+            let zeros: *mut u32 = pg_sys::palloc0(columns * size_of::<u32>()).cast();
+            (*index).indexkeys = zeros.cast();
+            (*index).indexcollations = zeros.cast();
+            (*index).opfamily = zeros.cast();
+            (*index).opcintype = zeros.cast();
+            (*index).canreturn = zeros.cast();
             (*index).indexprs = expressions.as_ptr();
             (*index).indpred = list(&[planner.truth(false)]).as_ptr();
             (*index).hypothetical = true;
@@ -131,6 +132,9 @@ pub fn is_prepared(table: Rel<'_>) -> bool {
 
 /// Makes known which expressions of a table there may be statistics of. Its twins are known.
 pub fn add<'p>(planner: Planner<'p>, table: Rel<'p>, asked: &Asked<'p>, has_conditions: bool) {
+    if asked.compared.is_empty() && asked.derived.is_empty() && !groups(planner) {
+        return;
+    }
     let twins: Vec<_> = table.indexes().iter().filter_map(|index| Twin::of(planner, index)).collect();
     let has_twin = |expression: Expr<'p>| twins.iter().any(|twin| twin.column.expression().says(expression));
     let all = asked.compared.iter().map(|time| time.call).chain(derived_too(asked));
@@ -185,13 +189,13 @@ pub unsafe fn supply<'p>(
         } else {
             None
         };
-        let Some((tuple, may_know)) = found else { continue };
-        if let Some(tuple) = tuple {
+        let Some(found) = found else { continue };
+        if let Some(tuple) = found.row {
             // SAFETY: what the hook is asked for: a row that lives as long as the planner may read it.
             unsafe {
                 (*data).statsTuple = tuple.as_ptr();
                 (*data).freefunc = Some(keep);
-                (*data).acl_ok = may_know;
+                (*data).acl_ok = found.may_be_known;
             }
         }
         return true;
@@ -216,7 +220,7 @@ fn has_columns_alone(index: pg_sys::Oid) -> bool {
 }
 
 fn statistics<'p>(planner: Planner<'p>, table: Rel<'p>, expression: Expr<'p>) -> Statistics<'p> {
-    let none = (None, false);
+    let none = Statistics::default();
     if has_own(expression, table) {
         return none;
     }

@@ -13,10 +13,25 @@ use pgrx::prelude::*;
 use snowflake_core::Layout;
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::mem::offset_of;
 use std::ptr::NonNull;
 
-/// A row of `pg_statistic`, if there is one, and whether the user may know what it tells.
-pub type Statistics<'p> = (Option<At<'p, pg_sys::HeapTupleData>>, bool);
+/// What is known of an expression.
+#[derive(Clone, Copy, Default)]
+pub struct Statistics<'p> {
+    /// A row of `pg_statistic`, if there is one.
+    pub row: Option<At<'p, pg_sys::HeapTupleData>>,
+    /// Whether the user may know what it tells.
+    pub may_be_known: bool,
+    /// How well the order of the ID that it is made of agrees with that of the table's rows, where that was looked at.
+    pub correlation: Option<f64>,
+}
+
+/// How many kinds of statistics a row has room for.
+const KINDS: usize = pg_sys::STATISTIC_NUM_SLOTS as usize;
+
+/// What PostgreSQL aligns whatever it is to, in bytes.
+const ALIGNMENT: usize = pg_sys::MAXIMUM_ALIGNOF as usize;
 
 /// What the catalog knows of a column.
 pub struct ColumnStatistics<'p> {
@@ -25,7 +40,7 @@ pub struct ColumnStatistics<'p> {
     /// The share of NULLs, how many different values there are, and which kinds of statistics follow, as the catalog has them.
     nulls: f32,
     distinct: f32,
-    kinds: [i16; pg_sys::STATISTIC_NUM_SLOTS as usize],
+    kinds: [i16; KINDS],
 }
 
 impl<'p> ColumnStatistics<'p> {
@@ -53,6 +68,11 @@ impl<'p> ColumnStatistics<'p> {
     /// The numbers of one kind of statistics.
     fn numbers(&self, kind: u32) -> Option<&[f32]> {
         self.array(kind, pg_sys::Anum_pg_statistic_stanumbers1, |of_type| of_type == pg_sys::FLOAT4OID)
+    }
+
+    /// How well the order of its values agrees with that of the table's rows: from -1 to 1.
+    fn correlation(&self) -> Option<f64> {
+        self.numbers(pg_sys::STATISTIC_KIND_CORRELATION)?.first().copied().map(f64::from)
     }
 
     /// What the row has of one kind of statistics, in one of the columns that follow `first`; `None` where it has none, or elements that are not `T`.
@@ -99,11 +119,15 @@ pub fn once<T: Copy>(place: &Cell<Option<T>>, find: impl FnOnce() -> T) -> T {
 }
 
 /// How well the order of an index that begins with an ID agrees with that of the table's rows: from -1 to 1, 0 where that is not known.
-/// As PostgreSQL's `btcostestimate()` reckons.
-pub fn correlation<'p>(planner: Planner<'p>, index: Index<'p>, time: &IdTime<'p>) -> f64 {
-    let known = ColumnStatistics::of(planner, time.id);
-    let numbers = known.as_ref().and_then(|known| known.numbers(pg_sys::STATISTIC_KIND_CORRELATION));
-    let correlation = numbers.and_then(<[f32]>::first).copied().map_or(0.0, f64::from);
+/// As PostgreSQL's `btcostestimate()` reckons. With the statistics of the time, if they were asked for.
+pub fn correlation<'p>(
+    planner: Planner<'p>,
+    index: Index<'p>,
+    time: &IdTime<'p>,
+    known: Option<Statistics<'p>>,
+) -> f64 {
+    let look_up = || ColumnStatistics::of(planner, time.id).and_then(|known| known.correlation());
+    let correlation = known.and_then(|known| known.correlation).or_else(look_up).unwrap_or(0.0);
     let correlation = if index.is_falling(0) == Some(true) { -correlation } else { correlation };
     if index.key_count() > 1 { correlation * 0.75 } else { correlation }
 }
@@ -140,9 +164,9 @@ pub fn statistics<'p>(
         let instant = instant(&layout, id)?;
         derived.map_or(Some(instant), |derived| derived.about(instant, arguments.as_ref()?.as_deref()?))
     };
-    let mut row = StatisticsRow::new();
-    row.set(pg_sys::Anum_pg_statistic_stanullfrac, known.nulls);
-    row.set(pg_sys::Anum_pg_statistic_stawidth, size_of::<i64>() as i32);
+    let mut row = StatisticsRow::default();
+    row.fixed.stanullfrac = known.nulls;
+    row.fixed.stawidth = size_of::<i64>() as i32;
     let (mut ticks, mut are_few) = (None, false);
     if let Some(ids) = known.values(pg_sys::STATISTIC_KIND_HISTOGRAM) {
         let mut ids = Cow::Borrowed(ids);
@@ -151,15 +175,21 @@ pub fn statistics<'p>(
         } else if is_in_last_bin(&layout, compared, &ids) {
             extend(planner, time.id, ids.to_mut());
         }
-        let mut instants = ids.iter().filter_map(|&id| instant(&layout, id));
-        if let (Some(first), Some(last)) = (instants.next(), instants.next_back()) {
+        let ids = of_layout(&layout, &ids);
+        let ends = ids.first().zip(ids.last()).filter(|_| ids.len() > 1);
+        if let Some((first, last)) =
+            ends.and_then(|(&first, &last)| instant(&layout, first).zip(instant(&layout, last)))
+        {
             let grain =
                 arguments.as_ref().zip(derived).and_then(|(known, derived)| Some(derived.grain(known.as_deref()?)));
             let grain = grain.unwrap_or(1).max(layout.tick_length().0);
             ticks = Some((last - first) as f64 / grain as f64 + 1.0);
             if compared > Compared::Equal {
-                let mut all = Vec::with_capacity(ids.len());
-                all.extend(ids.iter().filter_map(|&id| value(id)));
+                let mut all: Vec<i64> = match derived {
+                    // Each has one, and nothing is asked for each.
+                    None => ids.iter().map(|&id| instant(&layout, id).unwrap_or_default()).collect(),
+                    Some(_) => ids.iter().filter_map(|&id| value(id)).collect(),
+                };
                 // A time rises with its ID; what is made of it may not.
                 let few = derived.and_then(|_| {
                     all.sort_unstable();
@@ -189,17 +219,16 @@ pub fn statistics<'p>(
     let distinct = f64::from(known.distinct);
     let count = if distinct < 0.0 { -distinct * rows } else { distinct };
     let distinct = ticks.filter(|&ticks| ticks < count).unwrap_or(distinct);
-    row.set(pg_sys::Anum_pg_statistic_stadistinct, distinct as f32);
-    Some((row.tuple(planner), known.data.acl_ok))
+    row.fixed.stadistinct = distinct as f32;
+    let (may_be_known, correlation) = (known.data.acl_ok, known.correlation());
+    Some(Statistics { row: row.tuple(planner), may_be_known, correlation })
 }
 
 /// Statistics that say only how many different values there are.
 pub fn distinct(planner: Planner<'_>, count: f64) -> Statistics<'_> {
-    let mut row = StatisticsRow::new();
-    row.set(pg_sys::Anum_pg_statistic_stanullfrac, 0.0f32);
-    row.set(pg_sys::Anum_pg_statistic_stawidth, 0);
-    row.set(pg_sys::Anum_pg_statistic_stadistinct, count as f32);
-    (row.tuple(planner), true)
+    let mut row = StatisticsRow::default();
+    row.fixed.stadistinct = count as f32;
+    Statistics { row: row.tuple(planner), may_be_known: true, correlation: None }
 }
 
 /// A sample of a column of type `bigint`: the values of its histogram, and its most common values.
@@ -207,6 +236,20 @@ pub fn sample<'p>(planner: Planner<'p>, column: Expr<'p>) -> Vec<i64> {
     let Some(known) = ColumnStatistics::of(planner, column) else { return Vec::new() };
     let values = |kind| known.values(kind).unwrap_or_default();
     [values(pg_sys::STATISTIC_KIND_HISTOGRAM), values(pg_sys::STATISTIC_KIND_MCV)].concat()
+}
+
+/// The first and the last time of a sample of IDs.
+pub fn ends<'p>(planner: Planner<'p>, id: Expr<'p>, layout: &Layout) -> Option<(i64, i64)> {
+    let known = ColumnStatistics::of(planner, id)?;
+    let values = |kind| known.values(kind).unwrap_or_default();
+    let histogram = of_layout(layout, values(pg_sys::STATISTIC_KIND_HISTOGRAM));
+    let common = values(pg_sys::STATISTIC_KIND_MCV);
+    let ids = histogram.first().into_iter().chain(histogram.last()).chain(common);
+    let times = ids.filter_map(|&id| instant(layout, id));
+    times.fold(None, |ends, time| {
+        let (first, last) = ends.unwrap_or((time, time));
+        Some((time.min(first), time.max(last)))
+    })
 }
 
 /// A type of values that there are statistics of, with its operators `<` and `=` as in PostgreSQL's `pg_operator.dat`.
@@ -255,6 +298,13 @@ impl Values {
 
 fn instant(layout: &Layout, id: i64) -> Option<i64> {
     layout.timestamp(id).ok().map(timestamptz::to_datum)
+}
+
+/// Those of a histogram that are IDs: it is in order, so they follow each other.
+fn of_layout<'i>(layout: &Layout, histogram: &'i [i64]) -> &'i [i64] {
+    let first = histogram.partition_point(|&id| id < 0);
+    let after = histogram.partition_point(|&id| id <= layout.max_id());
+    histogram.get(first..after).unwrap_or_default()
 }
 
 /// Whether what a time is compared with may be in the last bin of a histogram, or above: only then it matters where that ends.
@@ -307,51 +357,63 @@ fn extend<'p>(planner: Planner<'p>, id: Expr<'p>, histogram: &mut [i64]) {
 }
 
 /// A row of `pg_statistic`.
+#[derive(Default)]
 struct StatisticsRow {
-    values: [pg_sys::Datum; pg_sys::Natts_pg_statistic as usize],
-    nulls: [bool; pg_sys::Natts_pg_statistic as usize],
-    kinds: u32,
+    /// The columns that every row has.
+    fixed: pg_sys::FormData_pg_statistic,
+    /// The others: first the numbers of each kind of statistics, then the values of each.
+    arrays: [Option<pg_sys::Datum>; 2 * KINDS],
+    kinds: usize,
 }
 
 impl StatisticsRow {
-    fn new() -> Self {
-        let mut row = Self {
-            values: [pg_sys::Datum::from(0); pg_sys::Natts_pg_statistic as usize],
-            nulls: [false; pg_sys::Natts_pg_statistic as usize],
-            kinds: 0,
-        };
-        for kind in 0..pg_sys::STATISTIC_NUM_SLOTS {
-            row.nulls[(pg_sys::Anum_pg_statistic_stanumbers1 + kind) as usize - 1] = true;
-            row.nulls[(pg_sys::Anum_pg_statistic_stavalues1 + kind) as usize - 1] = true;
-        }
-        row
-    }
-
-    fn set(&mut self, column: u32, value: impl IntoDatum) {
-        let datum = value.into_datum();
-        self.nulls[column as usize - 1] = datum.is_none();
-        self.values[column as usize - 1] = datum.unwrap_or(pg_sys::Datum::from(0));
-    }
-
-    /// Adds one kind of statistics.
+    /// Adds one kind of statistics, of at most two.
     fn add(&mut self, kind: u32, operator: u32, of_type: &Values, values: &[i64], numbers: &[f32]) {
-        let at = self.kinds;
-        self.kinds += 1;
-        self.set(pg_sys::Anum_pg_statistic_stakind1 + at, kind as i16);
-        self.set(pg_sys::Anum_pg_statistic_staop1 + at, pg_sys::Oid::from(operator));
-        self.set(pg_sys::Anum_pg_statistic_stavalues1 + at, of_type.array(values));
-        if !numbers.is_empty() {
-            self.set(pg_sys::Anum_pg_statistic_stanumbers1 + at, numbers.to_vec());
+        let (kind, operator, fixed) = (kind as i16, pg_sys::Oid::from(operator), &mut self.fixed);
+        match self.kinds {
+            0 => (fixed.stakind1, fixed.staop1) = (kind, operator),
+            _ => (fixed.stakind2, fixed.staop2) = (kind, operator),
         }
+        self.arrays[self.kinds] = if numbers.is_empty() { None } else { numbers.to_vec().into_datum() };
+        self.arrays[KINDS + self.kinds] = Some(of_type.array(values));
+        self.kinds += 1;
     }
 
-    fn tuple<'p>(mut self, _: Planner<'p>) -> Option<At<'p, pg_sys::HeapTupleData>> {
-        // SAFETY: a new row of the catalog, with values of all of its columns. Nobody can change the columns of a catalog, so it needs no lock,
-        // which would take longer than all else here.
+    /// The row as PostgreSQL's `heap_form_tuple()` makes it, which takes ten times as long.
+    fn tuple<'p>(self, _: Planner<'p>) -> Option<At<'p, pg_sys::HeapTupleData>> {
+        const COLUMNS: usize = pg_sys::Natts_pg_statistic as usize;
+        const NULLS: usize = offset_of!(pg_sys::HeapTupleHeaderData, t_bits);
+        const FIXED: usize = (NULLS + COLUMNS.div_ceil(8)).next_multiple_of(ALIGNMENT);
+        let mut length = FIXED + size_of::<pg_sys::FormData_pg_statistic>();
+        let mut present: u32 = (1 << (COLUMNS - self.arrays.len())) - 1;
+        // SAFETY: each is an array that was made here; the row is as long as what is written into it. It begins with the header, where a bit says for
+        // each column that it is not NULL. Then come the columns: arrays of `float4` are aligned as that is, `anyarray`s as everything can be. Between
+        // them are zeros.
         unsafe {
-            let relation = pg_sys::RelationIdGetRelation(pg_sys::StatisticRelationId);
-            let tuple = pg_sys::heap_form_tuple((*relation).rd_att, self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
-            pg_sys::RelationClose(relation);
+            let place = |(at, array): (usize, &Option<pg_sys::Datum>)| {
+                let array = array.as_ref()?.cast_mut_ptr::<pg_sys::varlena>();
+                let (start, size) = (
+                    length.next_multiple_of(if at < KINDS { align_of::<f32>() } else { ALIGNMENT }),
+                    pgrx::varsize(array),
+                );
+                length = start + size;
+                present |= 1 << (COLUMNS - 2 * KINDS + at);
+                Some((start, array, size))
+            };
+            let arrays: Vec<_> = self.arrays.iter().enumerate().filter_map(place).collect();
+            let tuple = pg_sys::palloc0(size_of::<pg_sys::HeapTupleData>() + length).cast::<pg_sys::HeapTupleData>();
+            let header = tuple.add(1).cast::<pg_sys::HeapTupleHeaderData>();
+            (*tuple).t_len = length as u32;
+            (*tuple).t_data = header;
+            (*header).t_infomask2 = COLUMNS as u16;
+            (*header).t_infomask = (pg_sys::HEAP_HASNULL | pg_sys::HEAP_HASVARWIDTH) as u16;
+            (*header).t_hoff = FIXED as u8;
+            let row = header.cast::<u8>();
+            row.add(NULLS).cast::<[u8; 4]>().write(present.to_le_bytes());
+            row.add(FIXED).cast::<pg_sys::FormData_pg_statistic>().write(self.fixed);
+            for (start, array, size) in arrays {
+                row.add(start).copy_from_nonoverlapping(array.cast(), size);
+            }
             At::new(tuple)
         }
     }

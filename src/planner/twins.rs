@@ -98,6 +98,10 @@ impl<'p> Twin<'p> {
         self.is_estimated_by_elements.set(false);
     }
 
+    fn correlation(&self, planner: Planner<'p>) -> f64 {
+        times::correlation(planner, self.index, &self.column.time, self.statistics.get())
+    }
+
     /// Whether a description says what this one does. Two twins that say the same are the same for the planner.
     fn is_copied_by(&self, index: Index<'p>) -> bool {
         let (own, at) = (self.description, self.column.at);
@@ -393,7 +397,7 @@ unsafe extern "C-unwind" fn cost(
         !path.order().is_empty() && twin.has_rival && path.parameters().is_none() && may_drop_rows(twin.index, clauses);
     // PostgreSQL looks for it among the statistics of the index, which has none of the time.
     let of_time = (is_as_described && !is_endless && twin.column.at == 0)
-        .then(|| times::once(&twin.correlation, || times::correlation(planner, twin.index, &twin.column.time)));
+        .then(|| times::once(&twin.correlation, || twin.correlation(planner)));
     if !is_as_described || is_endless {
         path.set_index(twin.index);
         path.set_clauses(clauses);

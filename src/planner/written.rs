@@ -163,12 +163,14 @@ impl<'p> Written<'p> {
 
     /// Comparisons of the time that follow from an operator of ranges, or say the same.
     fn of_range(&self, operation: At<'p, pg_sys::OpExpr>) -> Option<Vec<Expr<'p>>> {
+        let (operator, sides) = (operation.opno().to_u32(), operation.args());
+        let contains = operators::CONTAIN.iter().find(|(own, ..)| *own == operator);
+        let overlaps = operators::OVERLAP.iter().find(|(own, _)| *own == operator);
         // Each bound would evaluate it once more.
-        if operation.node().is_volatile() {
+        if contains.is_none() && overlaps.is_none() || operation.node().is_volatile() {
             return None;
         }
-        let (operator, sides) = (operation.opno().to_u32(), operation.args());
-        if let Some(&(_, at, is_multirange)) = operators::CONTAIN.iter().find(|(own, ..)| *own == operator) {
+        if let Some(&(_, at, is_multirange)) = contains {
             let derived = self.read(sides.get(at)?)?;
             if let Some(same) = self.same(&derived, sides.get(1 - at)?) {
                 return Some(same);
@@ -190,7 +192,7 @@ impl<'p> Written<'p> {
             let own = Some(operation.node()).filter(|_| !is_same);
             return (!bounds.is_empty()).then(|| own.into_iter().chain(bounds).collect());
         }
-        let &(_, are_multiranges) = operators::OVERLAP.iter().find(|(own, _)| *own == operator)?;
+        let &(_, are_multiranges) = overlaps?;
         let mut all = vec![operation.node()];
         for at in 0..2 {
             let Some(made) = sides.get(at).and_then(made_of) else { continue };

@@ -97,6 +97,32 @@ fn an_open_transaction_that_drops_another_origin_stops_nobody() {
     check::rising(&lists.concat());
 }
 
+/// Before PostgreSQL 16, the value is gone as soon as a transaction drops the origin, and not at its end. The first call of a run waits for that, too.
+#[test]
+fn the_first_id_of_a_run_waits_for_a_transaction_that_drops_the_origin() {
+    let cluster = Cluster::options().patient().start();
+    let mut lists = vec![many(&mut cluster.client())];
+    for ends in ["COMMIT", "stays"] {
+        cluster.stop(Stop::Fast);
+        cluster.start();
+        let (mut other, mut client) = (cluster.client(), cluster.client());
+        other.batch_execute(&format!("BEGIN; {DROP}")).unwrap();
+        if ends == "stays" {
+            client.batch_execute("SET lock_timeout = '300ms'").unwrap();
+            refused(&mut client, NEXT, if Installation::under_test().major() < 16 { "55006" } else { "55P03" });
+            continue;
+        }
+        let ids = thread::scope(|scope| {
+            let first = scope.spawn(|| many(&mut client));
+            thread::sleep(millis(300));
+            other.batch_execute(ends).unwrap();
+            first.join().unwrap()
+        });
+        lists.push(ids);
+    }
+    check::rising(&lists.concat());
+}
+
 /// What a session holds while it waits is waited for in all databases: before PostgreSQL 16, who drops any origin locks the
 /// catalog of all.
 #[test]

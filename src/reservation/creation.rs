@@ -1,9 +1,10 @@
 //! How the register is created, by a background process in a transaction of its own. In a session's transaction, which may be
 //! rolled back, the progress would stay behind without its origin, and the next origin to get the number would inherit it.
 
+use super::LONGEST_DROP;
 use super::register::{self, NAME, Register};
 use crate::errors::Error;
-use crate::errors::reservation::ReservationError::{NoOrigin, NoProgress, NoWorkerSlot};
+use crate::errors::reservation::ReservationError::{NoOrigin, NoProgress, NoWorkerSlot, OriginDropped};
 use crate::postgres::time::{clock, wait};
 use crate::postgres::{process, wal};
 use crate::server::believed;
@@ -53,18 +54,30 @@ pub fn create(other_than: i64) -> Result<(), Error> {
     }
 }
 
-/// Opens the register by `open`, and where the process is still creating it, waits for its value: others see the origin a moment before that.
+/// Opens the register by `open`, and where the process is still creating it, waits for its value: others see the origin a moment before that. Waits,
+/// too, for a transaction that drops it.
 ///
 /// # Errors
-/// As `open`, and of a cancelled wait.
+/// As `open`, of a cancelled wait, and where such a transaction lasts.
 pub fn with_value(open: impl Fn() -> Result<Register, Error>) -> Result<Register, Error> {
+    let start = clock::monotonic_micros();
+    // A process that began after the question may have created the origin. So what counts is one that was there before.
+    let mut was_there = false;
     loop {
         // Asked first: once no process is under way, the value is there, or will never be.
         let is_under_way = is_under_way();
         let register = open()?;
-        if !is_under_way || register.read().is_some() {
+        if register.read().is_some() {
             return Ok(register);
         }
+        let is_dropped = register.may_be_dropped();
+        if is_dropped && clock::monotonic_micros() - start > LONGEST_DROP {
+            return Err(OriginDropped.into());
+        }
+        if was_there && !is_dropped && !is_under_way {
+            return Ok(register);
+        }
+        was_there = !is_dropped;
         drop(register);
         wait::sleep(Micros::from_millis(10));
     }

@@ -33,7 +33,7 @@ use snowflake_core::{Layout, Micros, Tick, UnixMicros};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// How long a session waits for others that drop the replication origin.
-const LONGEST_WAIT: Micros = Micros::from_secs(2);
+const LONGEST_DROP: Micros = Micros::from_secs(2);
 
 impl From<CopyTooFar> for Error {
     fn from(error: CopyTooFar) -> Self {
@@ -189,7 +189,7 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
         let (held, copied) = match prepared {
             // Mostly, the transaction that drops it ends soon.
             Err(Error::Reservation(ReservationError::OriginDropped))
-                if clock::monotonic_micros() - start < LONGEST_WAIT =>
+                if clock::monotonic_micros() - start < LONGEST_DROP =>
             {
                 wait::sleep(Micros::from_millis(10));
                 continue;

@@ -64,7 +64,12 @@ impl Register {
     /// value is gone then, and a value that is written now would be inherited by the next origin that gets its number.
     /// `held` is what the register should hold.
     pub fn is_safe(&self, held: Reserved) -> bool {
-        self.locked || cfg!(since_pg16) || self.read() == Some(held)
+        !self.may_be_dropped() || self.read() == Some(held)
+    }
+
+    /// Whether an open transaction may be dropping it, or another origin: before PostgreSQL 16, that locks the catalog, and takes the value away at once.
+    pub fn may_be_dropped(&self) -> bool {
+        !self.locked && !cfg!(since_pg16)
     }
 
     #[cfg(since_pg16)]

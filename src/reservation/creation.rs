@@ -1,7 +1,6 @@
 //! How the register is created, by a background process in a transaction of its own. In a session's transaction, which may be
 //! rolled back, the progress would stay behind without its origin, and the next origin to get the number would inherit it.
 
-use super::LONGEST_DROP;
 use super::register::{self, NAME, Register};
 use crate::errors::Error;
 use crate::errors::reservation::ReservationError::{NoOrigin, NoProgress, NoWorkerSlot, OriginDropped};
@@ -17,6 +16,8 @@ use std::ffi::CStr;
 
 /// How long the process waits for a transaction that drops an origin.
 const LOCK_TIMEOUT: &CStr = c"5s";
+/// How long a session waits for others that drop the origin.
+pub const LONGEST_DROP: Micros = Micros::from_secs(2);
 /// How long a session waits for the register: longer than the process waits for a lock.
 const LONGEST: Micros = Micros::from_secs(10);
 /// How long the process takes at most, unless it waits for a lock or the machine is overloaded.

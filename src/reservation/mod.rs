@@ -32,9 +32,6 @@ use snowflake_core::reservation::{self as decide, CopyTooFar, Reserved, Situatio
 use snowflake_core::{Layout, Micros, Tick, UnixMicros};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-/// How long a session waits for others that drop the replication origin.
-const LONGEST_DROP: Micros = Micros::from_secs(2);
-
 impl From<CopyTooFar> for Error {
     fn from(error: CopyTooFar) -> Self {
         Self::Reservation(ReservationError::CopyTooFar { ahead: error.ahead, wait: error.wait })
@@ -189,7 +186,7 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
         let (held, copied) = match prepared {
             // Mostly, the transaction that drops it ends soon.
             Err(Error::Reservation(ReservationError::OriginDropped))
-                if clock::monotonic_micros() - start < LONGEST_DROP =>
+                if clock::monotonic_micros() - start < creation::LONGEST_DROP =>
             {
                 wait::sleep(Micros::from_millis(10));
                 continue;

@@ -324,6 +324,40 @@ fn a_plan_that_is_kept_is_not_for_whoever_may_not_call_the_function() {
     refused(&mut client, "EXECUTE newer", "42501");
 }
 
+/// An order needs the time alone. To call a function for a bound needs the right to that.
+#[test]
+fn an_order_is_read_from_the_index_without_the_right_to_bounds() {
+    let cluster = rows();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE ROLE reader; GRANT SELECT ON r TO reader; DO $$ DECLARE bound regprocedure; BEGIN \
+             FOR bound IN SELECT oid FROM pg_proc WHERE proname ~ '(min|max)_id$' LOOP \
+             EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', bound); END LOOP; END $$; SET ROLE reader",
+        )
+        .unwrap();
+    refused(&mut client, "SELECT snowflake_min_id(now())", "42501");
+    let plan = |client: &mut Client, query: &str| {
+        client.batch_execute("SET pg_snowflake.plan_by_time = on").unwrap();
+        let lines = client.query(&format!("EXPLAIN (COSTS OFF) {query}"), &[]).unwrap();
+        lines.iter().map(|line| line.get::<_, String>(0) + "\n").collect::<String>()
+    };
+    let ordered = "SELECT snowflake_timestamp(id) FROM r ORDER BY snowflake_timestamp(id) DESC LIMIT 3";
+    let plan_of_order = plan(&mut client, ordered);
+    assert!(plan_of_order.contains("Backward") && !plan_of_order.contains("Sort"), "{plan_of_order}");
+    for query in [
+        ordered,
+        "SELECT snowflake_timestamp(id) FROM r WHERE snowflake_timestamp(id) > timestamptz '2026-01-01 00:00:01+00' + (now() - now()) \
+         ORDER BY snowflake_timestamp(id) LIMIT 3",
+        "SELECT count(*) FROM r WHERE snowflake_timestamp(id) > timestamptz '2026-01-01 00:00:01+00' + (now() - now())",
+    ] {
+        let plan = plan(&mut client, query);
+        assert!(!plan.contains("id >"), "{plan}");
+        let [on, off] = both_ways(&mut client, query);
+        assert_eq!(on, off, "{query}");
+    }
+}
+
 /// As any parameter: for a role, a database or a function.
 #[test]
 fn it_can_be_turned_off_for_some_only() {

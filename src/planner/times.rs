@@ -382,22 +382,22 @@ impl StatisticsRow {
     /// The row as PostgreSQL's `heap_form_tuple()` makes it, which takes ten times as long.
     fn tuple<'p>(self, _: Planner<'p>) -> Option<At<'p, pg_sys::HeapTupleData>> {
         const COLUMNS: usize = pg_sys::Natts_pg_statistic as usize;
-        const NULLS: usize = offset_of!(pg_sys::HeapTupleHeaderData, t_bits);
-        const FIXED: usize = (NULLS + COLUMNS.div_ceil(8)).next_multiple_of(ALIGNMENT);
-        let mut length = FIXED + size_of::<pg_sys::FormData_pg_statistic>();
-        let mut present: u32 = (1 << (COLUMNS - self.arrays.len())) - 1;
+        const FIXED_COLUMNS: usize = COLUMNS - 2 * KINDS;
+        // Where the header has the bits, and where the columns begin.
+        const BITS: usize = offset_of!(pg_sys::HeapTupleHeaderData, t_bits);
+        const START: usize = (BITS + COLUMNS.div_ceil(8)).next_multiple_of(ALIGNMENT);
+        let mut length = START + size_of::<pg_sys::FormData_pg_statistic>();
+        let mut present: u32 = (1 << FIXED_COLUMNS) - 1;
         // SAFETY: each is an array that was made here; the row is as long as what is written into it. It begins with the header, where a bit says for
         // each column that it is not NULL. Then come the columns: arrays of `float4` are aligned as that is, `anyarray`s as everything can be. Between
         // them are zeros.
         unsafe {
             let place = |(at, array): (usize, &Option<pg_sys::Datum>)| {
                 let array = array.as_ref()?.cast_mut_ptr::<pg_sys::varlena>();
-                let (start, size) = (
-                    length.next_multiple_of(if at < KINDS { align_of::<f32>() } else { ALIGNMENT }),
-                    pgrx::varsize(array),
-                );
+                let start = length.next_multiple_of(if at < KINDS { align_of::<f32>() } else { ALIGNMENT });
+                let size = pgrx::varsize(array);
                 length = start + size;
-                present |= 1 << (COLUMNS - 2 * KINDS + at);
+                present |= 1 << (FIXED_COLUMNS + at);
                 Some((start, array, size))
             };
             let arrays: Vec<_> = self.arrays.iter().enumerate().filter_map(place).collect();
@@ -407,10 +407,10 @@ impl StatisticsRow {
             (*tuple).t_data = header;
             (*header).t_infomask2 = COLUMNS as u16;
             (*header).t_infomask = (pg_sys::HEAP_HASNULL | pg_sys::HEAP_HASVARWIDTH) as u16;
-            (*header).t_hoff = FIXED as u8;
+            (*header).t_hoff = START as u8;
             let row = header.cast::<u8>();
-            row.add(NULLS).cast::<[u8; 4]>().write(present.to_le_bytes());
-            row.add(FIXED).cast::<pg_sys::FormData_pg_statistic>().write(self.fixed);
+            row.add(BITS).cast::<[u8; 4]>().write(present.to_le_bytes());
+            row.add(START).cast::<pg_sys::FormData_pg_statistic>().write(self.fixed);
             for (start, array, size) in arrays {
                 row.add(start).copy_from_nonoverlapping(array.cast(), size);
             }

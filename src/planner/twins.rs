@@ -98,10 +98,6 @@ impl<'p> Twin<'p> {
         self.is_estimated_by_elements.set(false);
     }
 
-    fn correlation(&self, planner: Planner<'p>) -> f64 {
-        times::correlation(planner, self.index, &self.column.time, self.statistics.get())
-    }
-
     /// Whether a description says what this one does. Two twins that say the same are the same for the planner.
     fn is_copied_by(&self, index: Index<'p>) -> bool {
         let (own, at) = (self.description, self.column.at);
@@ -396,8 +392,9 @@ unsafe extern "C-unwind" fn cost(
     let is_doubtful =
         !path.order().is_empty() && twin.has_rival && path.parameters().is_none() && may_drop_rows(twin.index, clauses);
     // PostgreSQL looks for it among the statistics of the index, which has none of the time.
-    let of_time = (is_as_described && !is_endless && twin.column.at == 0)
-        .then(|| times::once(&twin.correlation, || twin.correlation(planner)));
+    let look_up = || times::correlation(planner, twin.index, &twin.column.time, twin.statistics.get());
+    let of_time =
+        (is_as_described && !is_endless && twin.column.at == 0).then(|| times::once(&twin.correlation, look_up));
     if !is_as_described || is_endless {
         path.set_index(twin.index);
         path.set_clauses(clauses);

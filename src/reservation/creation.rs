@@ -62,7 +62,7 @@ pub fn create(other_than: i64) -> Result<(), Error> {
 /// As `open`, of a cancelled wait, and where such a transaction lasts.
 pub fn with_value(open: impl Fn() -> Result<Register, Error>) -> Result<Register, Error> {
     let start = clock::monotonic_micros();
-    // A process that began after the question may have created the origin. So what counts is one that was there before.
+    // Whether the origin was seen before the question: else a process may have created it since then, and still be writing the value.
     let mut was_there = false;
     loop {
         // Asked first: once no process is under way, the value is there, or will never be.

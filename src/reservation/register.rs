@@ -67,7 +67,8 @@ impl Register {
         !self.may_be_dropped() || self.read() == Some(held)
     }
 
-    /// Whether an open transaction may be dropping it, or another origin: before PostgreSQL 16, that locks the catalog, and takes the value away at once.
+    /// Whether an open transaction may be dropping it. Before PostgreSQL 16, one that drops any origin locks the catalog, and the value of that origin is
+    /// gone before the transaction ends.
     pub fn may_be_dropped(&self) -> bool {
         !self.locked && !cfg!(since_pg16)
     }

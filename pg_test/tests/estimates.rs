@@ -146,6 +146,32 @@ fn up_to_now() {
     }
 }
 
+/// NULLs are not in the histogram whose end is looked up.
+#[test]
+fn up_to_now_beside_nulls() {
+    let cluster = Cluster::options().set("autovacuum = off").start();
+    let mut client = client(&cluster);
+    client
+        .batch_execute(
+            "CREATE TABLE ids (id bigint UNIQUE, created_at timestamptz);
+             CREATE INDEX ON ids (created_at);
+             CREATE PROCEDURE add(since integer, until integer) LANGUAGE sql AS $$
+                 INSERT INTO ids SELECT snowflake_min_id(at), at
+                 FROM (SELECT date_trunc('second', now()) - i * interval '1 minute' AS at FROM generate_series(until, since - 1) i) x
+             $$;
+             CALL add(20000, 2000);
+             INSERT INTO ids SELECT FROM generate_series(1, 180000);
+             ANALYZE ids;
+             CALL add(2000, 0)",
+        )
+        .unwrap();
+    for time in ["now()", "now() - interval '1 hour'", "now() - interval '1 day'", "now() - interval '3 days'"] {
+        let of = |of: &str| format!("SELECT FROM ids WHERE {of} > {time}");
+        let [ours, column] = ["snowflake_timestamp(id)", "created_at"].map(|it| rows(&mut client, &of(it)));
+        assert!(error(ours, column) <= NEAR, "{ours} rows are expected, with a column {column}: > {time}");
+    }
+}
+
 /// As docs/planner.md says.
 #[test]
 fn statistics_of_the_time_tell_how_many_rows_have_the_same() {

@@ -196,9 +196,19 @@ impl<'p> Expr<'p> {
         catalog::is_stored_as(self.type_of(), of_type)
     }
 
+    /// The type of the value.
+    #[inline]
+    pub fn type_of(self) -> Oid {
+        // Most have it themselves.
+        let of_column = self.cast::<pg_sys::Var>().map(At::vartype);
+        let of_constant = || self.cast::<pg_sys::Const>().map(At::consttype);
+        let of_call = || self.cast::<pg_sys::FuncExpr>().map(At::resulttype);
+        of_column.or_else(of_constant).or_else(of_call).unwrap_or_else(|| self.looked_up_type())
+    }
+
     told! {
-        /// The type of the value.
-        fn type_of() -> Oid = exprType;
+        /// The type of the value, whatever the expression is.
+        fn looked_up_type() -> Oid = exprType;
 
         /// Whether it may have another value each time that it is evaluated.
         fn is_volatile() -> bool = contain_volatile_functions;
@@ -704,6 +714,7 @@ fields! { 'p;
     }
     FuncExpr {
         funcid: Oid = funcid;
+        resulttype: Oid = funcresulttype;
         _ / set_returns_set: bool = funcretset;
         collation: Oid = inputcollid;
         args: List<'p, Node> = args;
@@ -867,6 +878,7 @@ fields! { 'p;
     }
     Var {
         attribute: i16 = varattno;
+        vartype: Oid = vartype;
         levels_up: u32 = varlevelsup;
     }
 }

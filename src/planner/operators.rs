@@ -80,6 +80,11 @@ impl Comparing {
         self.operator
     }
 
+    /// The OID of its function.
+    pub const fn function(self) -> u32 {
+        self.function
+    }
+
     /// A comparison by this operator; `None` where a side is of another type, which the operator would read as what it is not.
     pub fn of<'p>(self, left: Expr<'p>, right: Expr<'p>) -> Option<Expr<'p>> {
         if left.type_of() != self.of_type || right.type_of() != self.of_type {

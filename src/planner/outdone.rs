@@ -27,7 +27,9 @@ pub fn serves_by_id_alone<'p>(planner: Planner<'p>, table: Rel<'p>, index: Index
         }
         read.push(used);
     }
-    read.extend(query.targets().node().into_iter().flat_map(columns_of));
+    if !is_any_ordered {
+        read.extend(query.targets().node().into_iter().flat_map(columns_of));
+    }
     let all = || read.iter().flat_map(|set| set.iter());
     let id = columns.get(at).copied().flatten();
     !all().all(|column| columns.contains(&Some(column))) || all().all(|column| Some(column) == id)

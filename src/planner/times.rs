@@ -2,7 +2,7 @@
 
 use super::derived::Derived;
 use super::functions::IdTime;
-use super::nodes::{At, Expr, list};
+use super::nodes::{At, Expr};
 use super::operators::{ABOVE, EQUAL_TIMES};
 use super::state::{Index, Planner};
 use crate::postgres::time::timestamptz;
@@ -173,7 +173,7 @@ pub fn statistics<'p>(
         if compared <= Compared::Equal {
             ids = ids.first().into_iter().chain(ids.last()).copied().collect();
         } else if is_in_last_bin(&layout, compared, &ids) {
-            extend(planner, time.id, ids.to_mut());
+            extend(planner, &known, ids.to_mut());
         }
         let ids = of_layout(&layout, &ids);
         let ends = ids.first().zip(ids.last()).filter(|_| ids.len() > 1);
@@ -341,16 +341,26 @@ fn merged(value: impl Fn(i64) -> Option<i64>, ids: &[i64], shares: &[f32]) -> (V
 }
 
 /// Moves the end of a histogram to the highest ID that is in the table now. PostgreSQL reads that from an index for an estimate of how many IDs
-/// are above the end, and that estimate tells it.
-fn extend<'p>(planner: Planner<'p>, id: Expr<'p>, histogram: &mut [i64]) {
-    let bins = histogram.len() as f64 - 1.0;
+/// are above the end, and that estimate tells it. It copies the histogram that it is given, so it gets the end of this one alone.
+fn extend<'p>(planner: Planner<'p>, known: &ColumnStatistics<'p>, histogram: &mut [i64]) {
+    // OIDs as in PostgreSQL's pg_operator.dat: `<` and `=` of bigint
+    const IDS: Values = Values { of_type: pg_sys::INT8OID, less: 412, equal: 410 };
     let [.., before, last] = histogram else { return };
-    let sides = list(&[id.without_labels().copy(), planner.id(*last)]);
-    let (operator, none) = (ABOVE.operator().into(), pg_sys::InvalidOid);
-    // SAFETY: an operator that compares two of these: an ID is stored as a `bigint`.
-    let share = unsafe { pg_sys::restriction_selectivity(planner.as_ptr(), operator, sides.as_ptr(), none, 0) };
+    let end = [before.saturating_sub(1), *before, *last];
+    let mut row = StatisticsRow::default();
+    row.add(pg_sys::STATISTIC_KIND_HISTOGRAM, IDS.less, &IDS, &end, &[]);
+    let Some(row) = row.tuple(planner) else { return };
+    let mut data = VariableStatData { statsTuple: row.as_ptr(), vartype: IDS.of_type, ..known.data };
+    let mut above = pg_sys::FmgrInfo::default();
+    // SAFETY: an operator that compares two of these, and its function: an ID is stored as a `bigint`. The row is of the memory of the query.
+    let share = unsafe {
+        pg_sys::fmgr_info(ABOVE.function().into(), &raw mut above);
+        let (root, data, above) = (planner.as_ptr(), &raw mut data, &raw mut above);
+        let (operator, none, last) = (ABOVE.operator().into(), pg_sys::InvalidOid, pg_sys::Datum::from(*last));
+        pg_sys::ineq_histogram_selectivity(root, data, operator, above, true, false, none, last, IDS.of_type)
+    };
     // Of the last bin. PostgreSQL takes a very small share for any that is smaller.
-    let above = share * bins;
+    let above = share * (end.len() - 1) as f64;
     if above > 0.02 && above < 0.999_999 {
         *last = before.saturating_add(((*last - *before) as f64 / (1.0 - above)) as i64);
     }

@@ -101,7 +101,9 @@ pub const ABOVE: Comparing = Comparing::ids(413, 470);
 /// `<=`
 pub const AT_MOST: Comparing = Comparing::ids(414, 471);
 /// `<`
-const BELOW: u32 = 412;
+pub const BELOW: u32 = 412;
+/// `=`
+pub const EQUAL: u32 = 410;
 
 /// Whether an operator bounds IDs.
 pub const fn bounds_ids(operator: u32) -> bool {
@@ -175,7 +177,7 @@ pub fn of_ids(accepts: Accepts) -> Oid {
     let operator = match accepts {
         Accepts::Less => BELOW,
         Accepts::LessOrEqual => AT_MOST.operator,
-        Accepts::Equal => 410,
+        Accepts::Equal => EQUAL,
         Accepts::GreaterOrEqual => AT_LEAST.operator,
         Accepts::Greater => ABOVE.operator,
     };
@@ -187,7 +189,7 @@ pub const fn of_two_ids(operator: u32) -> Option<Accepts> {
     match operator {
         BELOW => Some(Accepts::Less),
         414 => Some(Accepts::LessOrEqual),
-        410 => Some(Accepts::Equal),
+        EQUAL => Some(Accepts::Equal),
         415 => Some(Accepts::GreaterOrEqual),
         413 => Some(Accepts::Greater),
         _ => None,

@@ -27,6 +27,7 @@ pub fn serves_by_id_alone<'p>(planner: Planner<'p>, table: Rel<'p>, index: Index
         }
         read.push(used);
     }
+    // Else all of them were looked at above.
     if !is_any_ordered {
         read.extend(query.targets().node().into_iter().flat_map(columns_of));
     }

@@ -3,7 +3,7 @@
 use super::derived::Derived;
 use super::functions::IdTime;
 use super::nodes::{At, Expr};
-use super::operators::{ABOVE, EQUAL_TIMES};
+use super::operators::{ABOVE, BELOW, EQUAL, EQUAL_TIMES};
 use super::state::{Index, Planner};
 use crate::postgres::time::timestamptz;
 use crate::postgres::{abort, catalog, foreign, value};
@@ -341,10 +341,9 @@ fn merged(value: impl Fn(i64) -> Option<i64>, ids: &[i64], shares: &[f32]) -> (V
 }
 
 /// Moves the end of a histogram to the highest ID that is in the table now. PostgreSQL reads that from an index for an estimate of how many IDs
-/// are above the end, and that estimate tells it. It copies the histogram that it is given, so it gets the end of this one alone.
+/// are above the end, and that estimate tells it. As it copies the whole histogram that it is given, it is given the last values alone.
 fn extend<'p>(planner: Planner<'p>, known: &ColumnStatistics<'p>, histogram: &mut [i64]) {
-    // OIDs as in PostgreSQL's pg_operator.dat: `<` and `=` of bigint
-    const IDS: Values = Values { of_type: pg_sys::INT8OID, less: 412, equal: 410 };
+    const IDS: Values = Values { of_type: pg_sys::INT8OID, less: BELOW, equal: EQUAL };
     let [.., before, last] = histogram else { return };
     let end = [before.saturating_sub(1), *before, *last];
     let mut row = StatisticsRow::default();

@@ -214,8 +214,8 @@ fn repeats(client: &mut postgres::Client, query: &str) -> u32 {
     (AT_LEAST.as_secs_f64() / once.as_secs_f64()).ceil().clamp(1.0, 100.0) as u32
 }
 
-/// How many milliseconds a query takes on average, once it has run: both tables are more than PostgreSQL's buffers hold, and another
-/// contender may have taken the place of what the query reads.
+/// How many milliseconds a query takes on average, after a run that does not count: PostgreSQL's buffers do not hold both tables, so another
+/// contender may have pushed out the pages that the query reads.
 fn mean(client: &mut postgres::Client, query: &str, repeats: u32) -> f64 {
     time(client, query);
     let all: Duration = (0..repeats).map(|_| time(client, query)).sum();

@@ -1,6 +1,6 @@
 //! How many instructions planning takes, as Valgrind counts them. They do not depend on how fast a machine is, or on what else it does. They are
-//! nearly the same each time, so a change of one percent is seen. The same holds for the misses of a simulated cache of instructions. They count, as
-//! most code runs once in a planning, and the processor waits until it is read from the next cache.
+//! nearly the same each time, so a change of one percent is seen. The same holds for the misses of a simulated cache of instructions. They matter,
+//! because most code runs once in a planning, and the processor waits for it to come from a slower cache.
 
 use super::planning::WAYS;
 use super::planning_forms;

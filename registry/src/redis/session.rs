@@ -49,7 +49,7 @@ fn fault(error: RedisError) -> Fault {
     let Some(code) = error.code() else {
         return match error.kind() {
             ErrorKind::AuthenticationFailed => Fault::Credentials("the server does not take the password".to_owned()),
-            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
+            ErrorKind::ParseError | ErrorKind::TypeError => {
                 Fault::Unexpected { place: "the key of the namespace".to_owned(), what: OTHER_FORM.to_owned() }
             }
             _ => Fault::of_connection(&error),
@@ -97,33 +97,25 @@ impl Inspect for Lines {
 
 impl RedisLogin {
     pub async fn connect(&self, stream: Stream, host: &Host) -> Result<RedisSession, Fault> {
-        let mut info = RedisConnectionInfo::default()
-            .set_protocol(ProtocolVersion::RESP2)
-            .set_db(i64::from(self.database))
-            .set_skip_set_lib_name();
-        match (&self.user, &self.password) {
-            (Some(_), None) => {
-                return Err(Fault::Credentials("the URL has a user, and no password is configured".to_owned()));
-            }
-            (user, password) => {
-                if let Some(user) = user {
-                    info = info.set_username(user);
-                }
-                if let Some(password) = password {
-                    info = info.set_password(password.reveal());
-                }
-            }
+        if self.user.is_some() && self.password.is_none() {
+            return Err(Fault::Credentials("the URL has a user, and no password is configured".to_owned()));
         }
+        let info = RedisConnectionInfo {
+            db: i64::from(self.database),
+            username: self.user.clone(),
+            password: self.password.as_ref().map(|password| password.reveal().to_owned()),
+            protocol: ProtocolVersion::RESP2,
+        };
         let inspector = Lines(stream.allowance());
         let stream: Box<dyn Transport> = match &self.tls {
             None => Box::new(stream),
             Some(tls) => Box::new(tls.encrypt(stream, host).await?),
         };
         let stream = Inspected { stream, inspector };
-        // The caller has a deadline.
-        let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
-        let (connection, driver) =
-            MultiplexedConnection::new_with_config(&info, stream, config).await.map_err(at_start)?;
+        // Without time-outs: the caller has a deadline.
+        let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, AsyncConnectionConfig::new())
+            .await
+            .map_err(at_start)?;
         let driver = Driver::spawn(driver);
         let mut session = RedisSession { connection, _driver: driver, role_is_known: false, identity: None };
         session.check_role().await?;
@@ -178,7 +170,7 @@ impl RedisSession {
             Err(Fault::Unexpected { .. }) => return Err(Fault::Broken("it does not answer as Redis does".to_owned())),
             other => other?,
         };
-        let role = answer.and_then(|answer| answer.into_iter().next()).map(String::from_redis_value);
+        let role = answer.and_then(|answer| answer.into_iter().next()).map(String::from_owned_redis_value);
         match role {
             None => {}
             Some(Ok(role)) if role == "master" => self.role_is_known = true,

@@ -1,11 +1,12 @@
 //! PostgreSQL's programs: where they are, and as which user they run.
 
 use crate::check;
+use std::collections::HashMap;
 use std::env;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 /// An installed PostgreSQL.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -16,21 +17,25 @@ pub struct Installation {
 impl Installation {
     /// That of the environment's `PG_CONFIG`, else the default, which `scripts/pg-config` knows.
     pub fn under_test() -> Self {
-        // The script is not there where a program runs that was built on another machine.
-        match env::var("PG_CONFIG") {
-            Ok(named) if !named.is_empty() => Self::of(&named),
-            _ => Self::of(run(&mut which_pg_config()).trim()),
-        }
+        static UNDER_TEST: LazyLock<Installation> = LazyLock::new(|| match env::var("PG_CONFIG") {
+            // The script is not there where a program runs that was built on another machine.
+            Ok(named) if !named.is_empty() => Installation::of(&named),
+            _ => Installation::of(run(&mut which_pg_config()).trim()),
+        });
+        UNDER_TEST.clone()
     }
 
     /// One whose server speaks TLS: the one under test, or the default if that was built without it, as the wheels of
     /// `scripts/fetch-postgres` were.
     pub fn with_tls() -> Self {
-        let under_test = Self::under_test();
-        if under_test.ask("--configure").contains("openssl") {
-            return under_test;
-        }
-        Self::of(run(which_pg_config().env_remove("PG_CONFIG")).trim())
+        static WITH_TLS: LazyLock<Installation> = LazyLock::new(|| {
+            let under_test = Installation::under_test();
+            if under_test.ask("--configure").contains("openssl") {
+                return under_test;
+            }
+            Installation::of(run(which_pg_config().env_remove("PG_CONFIG")).trim())
+        });
+        WITH_TLS.clone()
     }
 
     /// The one that this `pg_config` belongs to.
@@ -38,8 +43,13 @@ impl Installation {
         Self { pg_config: pg_config.to_owned() }
     }
 
+    /// What `pg_config` answers, which it is asked once: tests ask for each program that they run.
     fn ask(&self, option: &str) -> String {
-        output(Command::new(&self.pg_config).arg(option)).output.trim().to_owned()
+        type Answers = HashMap<(String, String), String>;
+        static ANSWERS: LazyLock<Mutex<Answers>> = LazyLock::new(Mutex::default);
+        let mut answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let ask = || output(Command::new(&self.pg_config).arg(option)).output.trim().to_owned();
+        answers.entry((self.pg_config.clone(), option.to_owned())).or_insert_with(ask).clone()
     }
 
     /// The directory of its programs.
@@ -72,28 +82,17 @@ impl Installation {
     /// One of its programs, to be run as the server's user, with these variables added to the environment. Variables
     /// that would change what the tests see are removed.
     pub fn program(&self, name: &str, variables: &[(String, String)]) -> Command {
-        // By env(1), as a variable such as LD_PRELOAD is for the program alone, and not for runuser(1).
-        let mut command = match server_user() {
-            Some(user) if has_runuser() => {
-                let mut command = Command::new("runuser");
-                command.args(["-u", user, "--", "env"]);
-                command
-            }
-            Some(user) => {
-                let mut command = Command::new("env");
-                become_user(&mut command, user);
-                command
-            }
-            None => Command::new("env"),
-        };
-        command.args(variables.iter().map(|(name, value)| format!("{name}={value}"))).arg(self.bin().join(name));
+        let mut command = Command::new(self.bin().join(name));
+        if let Some(user) = server_user() {
+            become_user(&mut command, user);
+        }
         for (variable, _) in env::vars_os() {
             let name = variable.to_string_lossy();
             if name.starts_with("PG") || name.starts_with("LC_") || name == "RUST_BACKTRACE" {
                 command.env_remove(&variable);
             }
         }
-        command.current_dir("/");
+        command.envs(variables.iter().map(|(name, value)| (name, value))).current_dir("/");
         command
     }
 }
@@ -114,16 +113,12 @@ pub fn server_user() -> Option<&'static str> {
     })
 }
 
-/// Whether there is runuser(1), which a small system lacks.
-fn has_runuser() -> bool {
-    static THERE: OnceLock<bool> = OnceLock::new();
-    *THERE.get_or_init(|| Command::new("runuser").arg("--version").output().is_ok_and(|output| output.status.success()))
-}
-
 /// Has a command run as a user.
 fn become_user(command: &mut Command, user: &str) {
+    static IDS: OnceLock<(u32, u32)> = OnceLock::new();
     let id = |option| run(Command::new("id").args([option, user])).trim().parse().unwrap();
-    command.uid(id("-u")).gid(id("-g"));
+    let (user, group) = *IDS.get_or_init(|| (id("-u"), id("-g")));
+    command.uid(user).gid(group);
 }
 
 /// Has a command run as the server's user, with nothing in between: the process that is spawned is the program itself. Its

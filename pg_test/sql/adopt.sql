@@ -33,7 +33,7 @@ SELECT * FROM adopt('orders');
 SELECT * FROM columns('orders', 'lines', 'line_notes', 'shipments', 'invoices');
 SELECT conrelid::regclass, conname, pg_get_constraintdef(oid), convalidated, obj_description(oid)
 FROM pg_constraint WHERE contype = 'f' ORDER BY 1, 2;
-SELECT col_description('orders'::regclass, 1), attacl, attstattarget FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attname = 'id';
+SELECT col_description('orders'::regclass, 1), (SELECT array_agg(concat_ws('=', grantee::regrole, privilege_type)) FROM aclexplode(attacl)) AS granted, attstattarget FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attname = 'id';
 SELECT to_regclass('orders_id_seq');
 SELECT * FROM orders ORDER BY id;
 WITH new AS (INSERT INTO orders (note) VALUES ('new') RETURNING id)

@@ -12,8 +12,8 @@ CREATE SCHEMA "odd ""schema""";
 -- All that a view can have that is not lost.
 CREATE FUNCTION views() RETURNS TABLE (view text, owner name, options text[], acl text, comment text, columns text, populated boolean, definition text)
 LANGUAGE sql AS $$
-    SELECT c.oid::regclass::text, relowner::regrole::name, reloptions, (SELECT string_agg(a::text, ' ' ORDER BY a::text COLLATE "C") FROM unnest(relacl) a), obj_description(c.oid),
-        (SELECT string_agg(concat_ws(' ', attname, format_type(atttypid, atttypmod), attacl::text, col_description(c.oid, attnum)), ', ' ORDER BY attnum)
+    SELECT c.oid::regclass::text, CASE pg_get_userbyid(relowner) WHEN current_user THEN 'me' ELSE pg_get_userbyid(relowner) END, reloptions, (SELECT string_agg(a::text, ' ' ORDER BY a::text COLLATE "C") FROM unnest(relacl) a), obj_description(c.oid),
+        (SELECT string_agg(concat_ws(' ', attname, format_type(atttypid, atttypmod), (SELECT string_agg(concat_ws('=', grantee::regrole, privilege_type), ',') FROM aclexplode(attacl)), col_description(c.oid, attnum)), ', ' ORDER BY attnum)
          FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0),
         relispopulated, pg_get_viewdef(c.oid)
     FROM pg_class c WHERE relkind IN ('v', 'm') AND relnamespace IN ('public'::regnamespace, '"odd ""schema"""'::regnamespace) ORDER BY 1 $$;

@@ -73,6 +73,6 @@ SELECT snowflake_adopt_layout();
 SELECT snowflake_rewind(0);
 DROP EXTENSION pg_snowflake;
 RESET ROLE;
-REASSIGN OWNED BY regress_snowflake_nobody TO postgres;
+REASSIGN OWNED BY regress_snowflake_nobody TO CURRENT_USER;
 DROP OWNED BY regress_snowflake_nobody;
 DROP ROLE regress_snowflake_nobody;

@@ -230,7 +230,7 @@ const HOSTED: Held = &[
 ];
 
 const EDITIONS: Held = &[
-    ("Amazon RDS", Nobody("nothing was run there; make test-hosted runs pg_tle")),
+    ("Amazon RDS", Nobody("nothing was run there; pg_test/tle/run runs pg_tle")),
     ("Cloud SQL", Nobody("nothing was run there; hosted::grounds runs as such a role")),
     (
         "`snowflake_next()`, reading",

@@ -1,6 +1,6 @@
 //! Servers with a released library and with this one, that lease their worker IDs from one registry while they are upgraded one by one, and
 //! go back: no two of them make the same ID, and none of them waits for an operator. `RELEASED` is the directory of a released version's
-//! library and scripts, as `make build` leaves them in target/install.
+//! library and scripts, as `make` leaves them in target/install.
 
 use fastrand::Rng;
 use snowflake_test::check::distinct;

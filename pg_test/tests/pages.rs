@@ -219,7 +219,7 @@ fn commands_of_the_pages_run() {
     for name in ["a  b ", "c=d", "it's \\"] {
         client.batch_execute(&format!("CREATE DATABASE \"{name}\" TEMPLATE postgres")).unwrap();
     }
-    let psql = cluster.program("psql").get_args().last().unwrap().to_string_lossy().into_owned();
+    let psql = cluster.program("psql").get_program().to_string_lossy().into_owned();
     // With PostgreSQL's programs, in a folder of its own.
     let shell = |script: &str| {
         let script = format!("export PATH={}:$PATH; cd \"$(mktemp -d)\"; {script}", psql.trim_end_matches("/psql"));
@@ -288,6 +288,9 @@ fn each_line_of_the_evidence_can_be_repeated() {
         if let Some((_, target)) = command.split_once("make ") {
             let target = target.trim_matches('`').split(' ').next().unwrap();
             assert!(makefile.contains(&format!("\n{target}:")), "make has no {target}: {row}");
+        } else if let Some((_, script)) = command.split_once("scripts/") {
+            let script = script.trim_matches('`').split(' ').next().unwrap();
+            assert!(root.join("scripts").join(script).is_file(), "there is no scripts/{script}: {row}");
         } else {
             assert!(command.contains("cargo test "), "{row}");
         }

@@ -42,9 +42,9 @@ fn resolves(command: &str) -> bool {
     words.windows(2).any(|pair| is_cargo(pair[0]) && SUBCOMMANDS.contains(&pair[1]))
 }
 
-/// Whether a command has `--locked`, of its own or of `scripts/cargo-flags tests`.
+/// Whether a command has `--locked`, of its own, of `scripts/cargo-flags tests`, or of the Makefile's `FLAGS`.
 fn is_locked(command: &str) -> bool {
-    ["--locked", "scripts/cargo-flags tests", "${tests[@]}"].iter().any(|way| command.contains(way))
+    ["--locked", "scripts/cargo-flags tests", "${tests[@]}", "$(FLAGS)"].iter().any(|way| command.contains(way))
 }
 
 #[test]
@@ -62,6 +62,7 @@ fn cargo_takes_the_crates_of_the_lock_file() {
     let flags = Command::new("scripts/cargo-flags").arg("tests").current_dir(root()).output().unwrap();
     let flags = String::from_utf8(flags.stdout).unwrap();
     assert!(flags.split_whitespace().any(|flag| flag == "--locked"), "scripts/cargo-flags tests: {flags}");
+    assert!(std::fs::read_to_string(root().join("Makefile")).unwrap().contains("\nFLAGS = --locked "));
 }
 
 /// cargo-pgrx hands on what `--cargo` has.

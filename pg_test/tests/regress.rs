@@ -1,12 +1,11 @@
-//! Runs PostgreSQL's pg_regress on every file of `pg_test/sql`, each in a database of its own, all in one cluster. What
-//! a file prints must equal the file of the same name in `pg_test/expected`. Files of `pg_test/sql/include` are for
-//! others to include.
+//! Runs `scripts/installcheck` for every file of `pg_test/sql`, all in one cluster. What a file prints must equal the file of the same name in
+//! `pg_test/expected`. Files of `pg_test/sql/include` are for others to include.
 //!
 //! `ONLY="next decode"` in the environment names some of them. To accept a change, look at the difference that is printed, then copy `target/regress/NAME/results/NAME.out`.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use snowflake_test::{Cluster, Installation};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
@@ -40,30 +39,16 @@ fn main() -> ExitCode {
     conclusion.exit_code()
 }
 
+/// As `make installcheck` does it.
 fn regress(cluster: &Cluster, here: &Path, name: &str) -> Result<(), Failed> {
-    // Without it, pg_regress skips the file and succeeds.
-    if !here.join("expected").join(name).with_extension("out").exists() {
-        return Err(format!("pg_test/expected/{name}.out is missing").into());
-    }
-    let database = format!("regress_{name}");
-    cluster.client().batch_execute(&format!("CREATE DATABASE {database}"))?;
-    let output: PathBuf = here.join("../target/regress").join(name);
-    std::fs::create_dir_all(&output)?;
-    let installation = Installation::under_test();
-    let done = Command::new(installation.pgxs("src/test/regress/pg_regress"))
-        .current_dir(here) // where \i looks
-        .args(["--use-existing", "--user=postgres"])
-        .arg(format!("--dbname={database}"))
-        .arg(format!("--host={}", cluster.socket().display()))
-        .arg(format!("--bindir={}", installation.bin().display()))
-        .arg(format!("--inputdir={}", here.display()))
-        .arg(format!("--outputdir={}", output.display()))
-        .arg(name)
+    let done = Command::new(here.join("../scripts/installcheck"))
+        .env("ONLY", name)
+        .env("PGHOST", cluster.socket())
+        .env("PGPORT", cluster.port().to_string())
+        .env("PGUSER", "postgres")
         .output()?;
     if done.status.success() {
         return Ok(());
     }
-    let differences = std::fs::read_to_string(output.join("regression.diffs")).unwrap_or_default();
-    Err(format!("{}{}{differences}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr))
-        .into())
+    Err(format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr)).into())
 }

@@ -1,4 +1,4 @@
-//! A short soak with a fixed seed, short forms of the other histories, and the check of their records; `make soak` runs long ones.
+//! A short soak with a fixed seed, short forms of the other histories, and the check of their records; `scripts/soak` runs long ones.
 
 use snowflake_test::history::check::check;
 use snowflake_test::registries::Kind;
@@ -30,7 +30,7 @@ fn survive(registry: Option<Kind>) {
     assert!(registry.is_none() || report.grants > 10, "{report}");
 }
 
-/// Once or twice what `make soak SCENARIO=...` repeats.
+/// Once or twice what `SCENARIO=... scripts/soak` repeats.
 macro_rules! in_short {
     ($($test:ident: $scenario:ident, $registry:expr;)+) => {
         $( #[test] fn $test() { in_short(Scenario::$scenario, $registry); } )+

@@ -1,7 +1,7 @@
 //! Clusters that people run, of real software on the loopback, and what is written to them.
 //!
-//! A crate of its own, since `make test` runs all tests of `snowflake_test`, and these take minutes: `make test-clusters`
-//! runs them. They use the PostgreSQL of `PG_CONFIG`, version 17 or later.
+//! A crate of its own, since these take minutes: `scripts/test-clusters` runs them, and `make test` does not. They use the PostgreSQL of
+//! `PG_CONFIG`, version 17 or later.
 
 pub mod load;
 pub mod numbers;

@@ -1,6 +1,6 @@
-//! `make soak SEED=1 MINUTES=10 FAULTS=1000 IDS=100000000`, or with leases `REGISTRY=etcd` (`postgres`, `redis`): causes faults until all
-//! three are reached, or with `SCENARIO=failover` repeats one history, which [`Scenario`] describes; then has the record checked, and prints what is in it. With `RECORD=directory`, the record stays there; else it stays only
-//! where something is wrong.
+//! `SEED=1 MINUTES=10 FAULTS=1000 IDS=100000000 scripts/soak`, or with leases `REGISTRY=etcd` (`postgres`, `redis`): causes faults until all
+//! three are reached, or with `SCENARIO=failover` repeats one history, which [`Scenario`] describes; then has the record checked, and prints
+//! what is in it. With `RECORD=directory`, the record stays there; else it stays only where something is wrong.
 
 use snowflake_test::history::check::check;
 use snowflake_test::registries::Kind;

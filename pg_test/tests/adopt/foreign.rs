@@ -1,5 +1,5 @@
 //! Schemas that others have made: their tables get IDs, are written, and are released, and the schema is what it was. Those in
-//! `pg_test/schemas` are written for this, in the manner of well-known ones; `make test-schemas` fetches packages of programs that bring
+//! `pg_test/schemas` are written for this, in the manner of well-known ones; `scripts/test-schemas` fetches packages of programs that bring
 //! theirs, and takes more from a directory:
 //!
 //! * `SCHEMAS=directory`: each file `*.sql` of it, as psql reads it

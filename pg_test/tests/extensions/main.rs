@@ -1,5 +1,5 @@
 //! Extensions of others beside ours, each with their libraries loaded before ours and after it: what they decide, show and count is as without
-//! ours, and a query returns the same rows. `make test-extensions` runs these tests on a PostgreSQL that has the extensions.
+//! ours, and a query returns the same rows. `scripts/test-extensions` runs these tests on a PostgreSQL that has the extensions.
 
 mod columnar;
 mod compression;

@@ -4,7 +4,7 @@
 # says which is taken: that of the PATH, or else the newest that is installed.
 PG_CONFIG ?=
 DESTDIR ?=
-# cargo, its profile and its directory. `dev` builds in half the time; packages have `dist`. CARGO_BUILD_TARGET is cargo's own, for another
+# cargo, its profile and its directory. `dev` builds in half the time, `demo` in less; packages have `dist`. CARGO_BUILD_TARGET is cargo's own, for another
 # processor than this one.
 CARGO ?= cargo
 PROFILE ?= release

@@ -1,1 +1,243 @@
 \echo Use "ALTER EXTENSION pg_snowflake UPDATE TO '0.4.0'" to load this file. \quit
+
+-- Names of tables that stay what they are, and keys that are read without a name: for functions in PL/pgSQL.
+
+-- As long as this transaction lasts, the name stands for this table: the lock keeps the table, and another its schema.
+CREATE FUNCTION _snowflake.hold(tbl regclass) RETURNS text
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 100
+    AS 'MODULE_PATHNAME', 'snowflake_hold';
+COMMENT ON FUNCTION _snowflake.hold(regclass) IS
+    'part of snowflake_partition_default_rows(): locks a table of the caller''s, and returns its name as statements write it; NULL where it is gone';
+
+-- These read without SQL, which would find the tables by their names, and run code of theirs already to plan it.
+CREATE FUNCTION _snowflake.lowest_key(tbl regclass, col name, since bigint, until bigint) RETURNS bigint
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 1000
+    AS 'MODULE_PATHNAME', 'snowflake_lowest_key';
+COMMENT ON FUNCTION _snowflake.lowest_key(regclass, name, bigint, bigint) IS
+    'part of snowflake_partition_default_rows(): the lowest key of a range in a table of the caller''s and its partitions';
+
+CREATE FUNCTION _snowflake.count_keys(tbl regclass, col name, since bigint, until bigint)
+    RETURNS TABLE (inside bigint, outside bigint)
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 100000 ROWS 1
+    AS 'MODULE_PATHNAME', 'snowflake_count_keys';
+COMMENT ON FUNCTION _snowflake.count_keys(regclass, name, bigint, bigint) IS
+    'part of snowflake_partition_default_rows(): how many rows have a key of a range, and how many have not';
+
+CREATE OR REPLACE FUNCTION _snowflake.partition_default_rows(
+    parent regclass, every interval, dry_run boolean, since bigint,
+    OUT made text, OUT moved bigint, OUT lower bigint, OUT until bigint, OUT statements text[]
+)
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET row_security = off
+    AS $$
+DECLARE
+    example CONSTANT text := 'For example: CALL snowflake_partition_default_rows(''orders'', every => ''1 day'');';
+    months CONSTANT integer := extract(year FROM every) * 12 + extract(month FROM every);
+    length CONSTANT numeric := extract(epoch FROM make_interval(days => extract(day FROM every)::integer)
+        + make_interval(secs => extract(hour FROM every)::integer * 3600 + extract(minute FROM every)::integer * 60
+            + extract(second FROM every)::double precision));
+    t record;
+    d record;
+    cols text;
+    held regclass;
+    -- Keys below are not taken for IDs: those that a table had before its IDs read as times of the layout's first hour.
+    floor CONSTANT bigint := _snowflake.first_id_at(_snowflake.time_of_id(0) + interval '1 hour');
+    id bigint;
+    -- No partition holds this one: bounds are bigints, too.
+    highest CONSTANT bigint := 9223372036854775807;
+    others boolean;
+    at timestamp;
+    start timestamp;
+    "end" timestamp;
+    after bigint;
+    before bigint;
+    name text;
+    quoted text;
+    condition text;
+    deleting record;
+    inserting record;
+    statement text;
+    changed bigint;
+BEGIN
+    IF parent IS NULL OR every IS NULL OR dry_run IS NULL THEN
+        RAISE null_value_not_allowed USING
+            MESSAGE = format('%s must not be NULL', CASE WHEN parent IS NULL THEN 'parent' WHEN every IS NULL THEN 'every' ELSE 'dry_run' END),
+            HINT = example;
+    END IF;
+    -- First without a lock: there may be no such rows.
+    -- Then all again, with what it names held: before that, any of it could become another.
+    FOR pass IN 1..2 LOOP
+        SELECT c.relname, n.nspname, c.relowner, c.relnamespace, c.relpersistence, format('%I.%I', n.nspname, c.relname) AS quoted,
+                (SELECT a.attname FROM pg_partitioned_table AS p JOIN pg_opclass AS o ON o.oid = p.partclass[0] AND o.opcdefault
+                    JOIN pg_attribute AS a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
+                    JOIN pg_type AS y ON y.oid = a.atttypid
+                    WHERE p.partrelid = c.oid AND p.partattrs[0] > 0 AND p.partstrat = 'r' AND p.partnatts = 1
+                    AND ('bigint'::regtype IN (y.oid, y.typbasetype) OR y.oid = (SELECT x.oid FROM pg_type AS x
+                        JOIN pg_depend AS m ON m.classid = 'pg_type'::regclass AND m.objid = x.oid AND m.deptype = 'e'
+                        JOIN pg_extension AS e ON m.refclassid = 'pg_extension'::regclass AND e.oid = m.refobjid
+                        WHERE x.typname = 'snowflake_id' AND e.extname = 'pg_snowflake'))) AS col
+            INTO t FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = parent;
+        IF NOT FOUND THEN
+            RAISE undefined_table USING MESSAGE = format('there is no table with OID %s', parent::oid), HINT = example;
+        ELSIF NOT pg_has_role(t.relowner, 'USAGE') THEN
+            RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', t.relname),
+                HINT = 'Only its owner can give a table partitions.';
+        ELSIF t.col IS NULL THEN
+            RAISE wrong_object_type USING
+                MESSAGE = format('table "%s" is not partitioned by a range of a bigint column', t.relname),
+                DETAIL = coalesce('Its partition key is ' || nullif(pg_get_partkeydef(parent), '') || '.', 'It is not partitioned.'),
+                HINT = 'Create the table with PARTITION BY RANGE (id), where id is the bigint column of its IDs.';
+        ELSIF months < 0 OR length < 0 OR (months > 0) = (length > 0) OR months = 0 AND length <> floor(length) THEN
+            RAISE invalid_parameter_value USING MESSAGE = 'every must be one or more months, or one or more whole seconds',
+                DETAIL = format('It is "%s".', every), HINT = 'Use a step such as ''1 month'', ''1 day'' or ''6 hours''.';
+        END IF;
+        SELECT c.oid::regclass AS tbl, c.relname, n.nspname, format('%I.%I', n.nspname, c.relname) AS quoted INTO d
+            FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            WHERE inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT';
+        IF NOT FOUND THEN
+            RETURN;
+        END IF;
+        PERFORM _snowflake.check_default_partition(parent, d.tbl);
+        id := _snowflake.lowest_key(d.tbl, t.col, greatest(since, floor), highest);
+        IF id IS NULL THEN
+            changed := (SELECT outside FROM _snowflake.count_keys(d.tbl, t.col, floor, highest));
+            IF changed > 0 THEN
+                RAISE NOTICE 'rows that stay in the default partition: %', changed
+                    USING DETAIL = format('Their "%s" is NULL, negative, the highest bigint, or of the layout''s first hour, as keys from before a '
+                        'table had IDs are. So it has no time.', t.col);
+            END IF;
+            RETURN;
+        END IF;
+        EXIT WHEN dry_run OR pass = 2;
+        -- As strong as the locks of CREATE TABLE ... PARTITION OF, and in its order.
+        IF _snowflake.hold(parent) IS NULL OR _snowflake.hold(d.tbl) IS NULL THEN
+            RAISE serialization_failure USING MESSAGE = format('table %s was changed by others meanwhile', t.quoted),
+                DETAIL = 'It, or its default partition, was dropped while this call waited for it.', HINT = 'Call it again.';
+        END IF;
+        PERFORM _snowflake.hold(relid) FROM pg_partition_tree(d.tbl) WHERE relid <> d.tbl ORDER BY level, relid;
+        held := d.tbl;
+    END LOOP;
+    IF NOT dry_run AND d.tbl <> held THEN
+        RAISE serialization_failure USING MESSAGE = format('table %s was changed by others meanwhile', t.quoted),
+            DETAIL = 'It has another default partition than before this call waited for it.', HINT = 'Call it again.';
+    END IF;
+
+    -- The piece of time, on the grid of snowflake_maintain_partitions(), and as much of it as has no partition.
+    at := timezone('UTC', _snowflake.time_of_id(id));
+    IF months > 0 THEN
+        start := timestamp '1600-01-01' + make_interval(months => div((extract(year FROM at) - 1600) * 12 + extract(month FROM at) - 1,
+            months)::integer * months);
+    ELSE
+        start := date_bin(every, at, timestamp '1601-01-01');
+    END IF;
+    "end" := start + every;
+    lower := CASE WHEN timezone('UTC', start) <= _snowflake.time_of_id(floor) THEN floor ELSE _snowflake.first_id_at(timezone('UTC', start)) END;
+    until := _snowflake.first_id_at(timezone('UTC', "end"));
+    SELECT max(b[2]::numeric) FILTER (WHERE b[2] <> 'MAXVALUE' AND b[2]::numeric <= id),
+            min(b[1]::numeric) FILTER (WHERE b[1] <> 'MINVALUE' AND b[1]::numeric > id)
+        INTO after, before FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid,
+            regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM [(]''?([^'')]*)''?[)] TO [(]''?([^'')]*)''?[)]') AS b
+        WHERE inhparent = parent AND b IS NOT NULL;
+    IF after > lower THEN
+        lower := after;
+        start := timezone('UTC', _snowflake.time_of_id(lower));
+    END IF;
+    until := least(until, before);
+    name := t.relname || to_char(start, CASE WHEN start = date_trunc('day', start) AND (months > 0 OR mod(length, 86400) = 0)
+        THEN '_YYYYMMDD' ELSE '_YYYYMMDD_HH24MISS' END);
+    quoted := format('%I.%I', t.nspname, name);
+    made := name;
+    IF octet_length(name) > 63 THEN
+        RAISE name_too_long USING MESSAGE = format('the name of partition "%s" would be too long', name),
+            DETAIL = format('It would have %s bytes; PostgreSQL''s names have at most 63.', octet_length(name)),
+            HINT = 'Give the table a shorter name.';
+    ELSIF EXISTS (SELECT FROM pg_class WHERE relname = name AND relnamespace = t.relnamespace) THEN
+        RAISE duplicate_table USING MESSAGE = format('relation "%s" already exists', name),
+            DETAIL = format('It has the name of a partition that is to be made, of IDs from %s to before %s, and is not that partition.',
+                lower, until),
+            HINT = 'Rename it.';
+    END IF;
+
+    -- Where no row would stay, the table need not be written again.
+    IF dry_run THEN
+        SELECT c.inside, c.outside > 0 INTO changed, others FROM _snowflake.count_keys(d.tbl, t.col, lower, until) AS c;
+    ELSE
+        EXECUTE format('SELECT EXISTS (SELECT FROM %1$s WHERE %2$I < $1 OR %2$I >= $2 OR %2$I IS NULL)', d.quoted, t.col)
+            INTO others USING lower, until;
+    END IF;
+    IF NOT others AND _snowflake.is_plain_partition(parent, d.tbl) THEN
+        statements := ARRAY[
+            format('ALTER TABLE %s DETACH PARTITION %s', t.quoted, d.quoted),
+            format('ALTER TABLE %s RENAME TO %I', d.quoted, name)
+        ];
+        IF d.nspname <> t.nspname THEN
+            statements := statements || format('ALTER TABLE %I.%I SET SCHEMA %I', d.nspname, name, t.nspname);
+        END IF;
+        statements := statements || ARRAY[
+            format('ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)', t.quoted, quoted, lower, until),
+            format('CREATE TABLE %s PARTITION OF %s DEFAULT', d.quoted, t.quoted)
+        ];
+        IF NOT dry_run THEN
+            FOREACH statement IN ARRAY statements LOOP
+                EXECUTE statement;
+            END LOOP;
+            FOR statement IN SELECT s FROM _snowflake.privileges(parent, d.quoted::regclass) AS s LOOP
+                EXECUTE statement;
+            END LOOP;
+        END IF;
+        RETURN;
+    END IF;
+
+    -- The rows are kept aside while there is no place for them: a subscriber of the table's publications sees them go and come.
+    SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) INTO cols FROM pg_attribute
+        WHERE attrelid = parent AND attnum > 0 AND NOT attisdropped AND attgenerated = '';
+    condition := format('%1$I >= %2$s AND %1$I < %3$s', t.col, lower, until);
+    deleting := _snowflake.triggers(d.tbl, 8, NULL);
+    inserting := _snowflake.triggers(parent, 4, quoted);
+    IF current_setting('server_version_num')::integer < 150000 AND (deleting.has_copies OR inserting.has_copies)
+        AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
+    THEN
+        RAISE feature_not_supported USING MESSAGE = format('triggers of partitions of table %s cannot be disabled', t.quoted),
+            DETAIL = 'They would run for each row that is moved. On PostgreSQL 14, only superusers can disable a partition''s copy of a '
+                'trigger.',
+            HINT = 'Drop the triggers that the table has FOR EACH ROW, and create them again afterwards.';
+    END IF;
+    statements := format('CREATE TEMPORARY TABLE snowflake_default_rows AS SELECT %s FROM %s WHERE %s', cols, d.quoted, condition)
+        || deleting.off || format('DELETE FROM %s WHERE %s', d.quoted, condition) || deleting.as_now
+        || format('CREATE %sTABLE %s PARTITION OF %s FOR VALUES FROM (%s) TO (%s)', CASE t.relpersistence WHEN 't' THEN 'TEMPORARY ' END,
+            CASE t.relpersistence WHEN 't' THEN quote_ident(name) ELSE quoted END, t.quoted, lower, until)
+        || inserting.off || format('INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM pg_temp.snowflake_default_rows',
+            quoted, cols, cols) || inserting.as_now || text 'DROP TABLE pg_temp.snowflake_default_rows';
+    IF dry_run THEN
+        moved := changed;
+        RETURN;
+    END IF;
+    FOREACH statement IN ARRAY statements LOOP
+        EXECUTE statement;
+        GET DIAGNOSTICS changed = ROW_COUNT;
+        IF moved IS NULL THEN
+            moved := changed;
+        ELSIF statement ~ '^(DELETE|INSERT) ' THEN
+            -- ALTER TABLE refuses a table with checks that are put off to the end of the transaction.
+            SET CONSTRAINTS ALL IMMEDIATE;
+            IF changed <> moved THEN
+                RAISE data_exception USING MESSAGE = format('%s rows of %s are to be moved, but %s were', moved, d.quoted, changed),
+                    DETAIL = format('The statement was: %s', statement), HINT = 'Nothing was changed. Call it again.';
+            END IF;
+        END IF;
+    END LOOP;
+    FOR statement IN SELECT s FROM _snowflake.privileges(parent, quoted::regclass) AS s LOOP
+        EXECUTE statement;
+    END LOOP;
+END $$;
+
+-- Everybody may call functions that are part of others, whatever default privileges say.
+DO $$
+DECLARE
+    part regprocedure;
+BEGIN
+    FOR part IN SELECT p.oid FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = '_snowflake' AND p.proname IN ('hold', 'lowest_key', 'count_keys')
+        AND NOT EXISTS (SELECT FROM pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) WHERE grantee = 0) LOOP
+        EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC', part);
+    END LOOP;
+END $$;

@@ -123,6 +123,56 @@ END $$
     BEGIN ATOMIC
         SELECT * FROM _snowflake.maintain_partitions(parent, every, ahead, retention, expired, dry_run, default_rows, _snowflake.layout());
     END
+--- snowflake_hold
+    LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE COST 100
+    RETURN _snowflake.held(tbl, 'ACCESS EXCLUSIVE')
+--- snowflake_lowest_key
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE COST 1000 SET search_path = pg_catalog, pg_temp SET row_security = off
+    AS $$
+DECLARE
+    relation regclass;
+    name text;
+    lowest bigint;
+    found_here bigint;
+BEGIN
+    FOR relation IN SELECT relid FROM pg_partition_tree(tbl) WHERE isleaf LOOP
+        -- The lock ends with the subtransaction: who holds it and then wants a stronger one waits for another who does the same.
+        BEGIN
+            name := _snowflake.held(relation, 'ACCESS SHARE');
+            EXECUTE format('SELECT %1$I::bigint FROM ONLY %2$s WHERE %1$I >= $1 AND %1$I < $2 ORDER BY %1$I LIMIT 1', col, name)
+                INTO found_here USING since, until;
+            RAISE SQLSTATE 'SNOWF';
+        EXCEPTION
+            WHEN SQLSTATE 'SNOWF' THEN
+                lowest := least(lowest, found_here);
+        END;
+    END LOOP;
+    RETURN lowest;
+END $$
+--- snowflake_count_keys
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE COST 100000 ROWS 1 SET search_path = pg_catalog, pg_temp SET row_security = off
+    AS $$
+DECLARE
+    relation regclass;
+    name text;
+    here record;
+BEGIN
+    inside := 0;
+    outside := 0;
+    FOR relation IN SELECT relid FROM pg_partition_tree(tbl) WHERE isleaf LOOP
+        BEGIN
+            name := _snowflake.held(relation, 'ACCESS SHARE');
+            EXECUTE format('SELECT count(*) FILTER (WHERE %1$I::bigint >= $1 AND %1$I::bigint < $2) AS inside, count(*) AS rows FROM ONLY %2$s',
+                col, name) INTO here USING since, until;
+            RAISE SQLSTATE 'SNOWF';
+        EXCEPTION
+            WHEN SQLSTATE 'SNOWF' THEN
+                inside := inside + here.inside;
+                outside := outside + here.rows - here.inside;
+        END;
+    END LOOP;
+    RETURN NEXT;
+END $$
 --- snowflake_preflight
     LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL UNSAFE COST 10000 ROWS 10
     BEGIN ATOMIC

@@ -121,6 +121,7 @@ DECLARE
     t record;
     d record;
     cols text;
+    held regclass;
     -- Keys below are not taken for IDs: those that a table had before its IDs read as times of the layout's first hour.
     floor CONSTANT bigint := _snowflake.first_id_at(_snowflake.time_of_id(0) + interval '1 hour');
     id bigint;
@@ -145,33 +146,33 @@ BEGIN
             MESSAGE = format('%s must not be NULL', CASE WHEN parent IS NULL THEN 'parent' WHEN every IS NULL THEN 'every' ELSE 'dry_run' END),
             HINT = example;
     END IF;
-    SELECT c.relname, n.nspname, c.relowner, c.relnamespace, c.relpersistence, format('%I.%I', n.nspname, c.relname) AS quoted,
-            (SELECT a.attname FROM pg_partitioned_table AS p JOIN pg_opclass AS o ON o.oid = p.partclass[0] AND o.opcdefault
-                JOIN pg_attribute AS a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
-                JOIN pg_type AS y ON y.oid = a.atttypid
-                WHERE p.partrelid = c.oid AND p.partattrs[0] > 0 AND p.partstrat = 'r' AND p.partnatts = 1
-                AND ('bigint'::regtype IN (y.oid, y.typbasetype) OR y.oid = (SELECT x.oid FROM pg_type AS x
-                    JOIN pg_depend AS m ON m.classid = 'pg_type'::regclass AND m.objid = x.oid AND m.deptype = 'e'
-                    JOIN pg_extension AS e ON m.refclassid = 'pg_extension'::regclass AND e.oid = m.refobjid
-                    WHERE x.typname = 'snowflake_id' AND e.extname = 'pg_snowflake'))) AS col
-        INTO t FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = parent;
-    IF NOT FOUND THEN
-        RAISE undefined_table USING MESSAGE = format('there is no table with OID %s', parent::oid), HINT = example;
-    ELSIF NOT pg_has_role(t.relowner, 'USAGE') THEN
-        RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', t.relname),
-            HINT = 'Only its owner can give a table partitions.';
-    ELSIF t.col IS NULL THEN
-        RAISE wrong_object_type USING
-            MESSAGE = format('table "%s" is not partitioned by a range of a bigint column', t.relname),
-            DETAIL = coalesce('Its partition key is ' || nullif(pg_get_partkeydef(parent), '') || '.', 'It is not partitioned.'),
-            HINT = 'Create the table with PARTITION BY RANGE (id), where id is the bigint column of its IDs.';
-    ELSIF months < 0 OR length < 0 OR (months > 0) = (length > 0) OR months = 0 AND length <> floor(length) THEN
-        RAISE invalid_parameter_value USING MESSAGE = 'every must be one or more months, or one or more whole seconds',
-            DETAIL = format('It is "%s".', every), HINT = 'Use a step such as ''1 month'', ''1 day'' or ''6 hours''.';
-    END IF;
-
     -- First without a lock: there may be no such rows.
+    -- Then all again, with what it names held: before that, any of it could become another.
     FOR pass IN 1..2 LOOP
+        SELECT c.relname, n.nspname, c.relowner, c.relnamespace, c.relpersistence, format('%I.%I', n.nspname, c.relname) AS quoted,
+                (SELECT a.attname FROM pg_partitioned_table AS p JOIN pg_opclass AS o ON o.oid = p.partclass[0] AND o.opcdefault
+                    JOIN pg_attribute AS a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
+                    JOIN pg_type AS y ON y.oid = a.atttypid
+                    WHERE p.partrelid = c.oid AND p.partattrs[0] > 0 AND p.partstrat = 'r' AND p.partnatts = 1
+                    AND ('bigint'::regtype IN (y.oid, y.typbasetype) OR y.oid = (SELECT x.oid FROM pg_type AS x
+                        JOIN pg_depend AS m ON m.classid = 'pg_type'::regclass AND m.objid = x.oid AND m.deptype = 'e'
+                        JOIN pg_extension AS e ON m.refclassid = 'pg_extension'::regclass AND e.oid = m.refobjid
+                        WHERE x.typname = 'snowflake_id' AND e.extname = 'pg_snowflake'))) AS col
+            INTO t FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = parent;
+        IF NOT FOUND THEN
+            RAISE undefined_table USING MESSAGE = format('there is no table with OID %s', parent::oid), HINT = example;
+        ELSIF NOT pg_has_role(t.relowner, 'USAGE') THEN
+            RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', t.relname),
+                HINT = 'Only its owner can give a table partitions.';
+        ELSIF t.col IS NULL THEN
+            RAISE wrong_object_type USING
+                MESSAGE = format('table "%s" is not partitioned by a range of a bigint column', t.relname),
+                DETAIL = coalesce('Its partition key is ' || nullif(pg_get_partkeydef(parent), '') || '.', 'It is not partitioned.'),
+                HINT = 'Create the table with PARTITION BY RANGE (id), where id is the bigint column of its IDs.';
+        ELSIF months < 0 OR length < 0 OR (months > 0) = (length > 0) OR months = 0 AND length <> floor(length) THEN
+            RAISE invalid_parameter_value USING MESSAGE = 'every must be one or more months, or one or more whole seconds',
+                DETAIL = format('It is "%s".', every), HINT = 'Use a step such as ''1 month'', ''1 day'' or ''6 hours''.';
+        END IF;
         SELECT c.oid::regclass AS tbl, c.relname, n.nspname, format('%I.%I', n.nspname, c.relname) AS quoted INTO d
             FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
             WHERE inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT';
@@ -179,11 +180,9 @@ BEGIN
             RETURN;
         END IF;
         PERFORM _snowflake.check_default_partition(parent, d.tbl);
-        EXECUTE format('SELECT %1$I::bigint FROM %2$s WHERE %1$I >= $1 AND %1$I < $2 ORDER BY %1$I LIMIT 1', t.col, d.quoted) INTO id
-            USING greatest(since, floor), highest;
+        id := _snowflake.lowest_key(d.tbl, t.col, greatest(since, floor), highest);
         IF id IS NULL THEN
-            EXECUTE format('SELECT count(*) FROM %2$s WHERE %1$I::bigint < $1 OR %1$I::bigint >= $2 OR %1$I IS NULL', t.col, d.quoted) INTO changed
-                USING floor, highest;
+            changed := (SELECT outside FROM _snowflake.count_keys(d.tbl, t.col, floor, highest));
             IF changed > 0 THEN
                 RAISE NOTICE 'rows that stay in the default partition: %', changed
                     USING DETAIL = format('Their "%s" is NULL, negative, the highest bigint, or of the layout''s first hour, as keys from before a '
@@ -193,13 +192,17 @@ BEGIN
         END IF;
         EXIT WHEN dry_run OR pass = 2;
         -- As strong as the locks of CREATE TABLE ... PARTITION OF, and in its order.
-        EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', t.quoted);
-        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', d.quoted);
-        IF to_regclass(t.quoted) IS DISTINCT FROM parent OR to_regclass(d.quoted) IS DISTINCT FROM d.tbl THEN
+        IF _snowflake.hold(parent) IS NULL OR _snowflake.hold(d.tbl) IS NULL THEN
             RAISE serialization_failure USING MESSAGE = format('table %s was changed by others meanwhile', t.quoted),
-                DETAIL = 'It, or its default partition, was dropped or renamed while this call waited for it.', HINT = 'Call it again.';
+                DETAIL = 'It, or its default partition, was dropped while this call waited for it.', HINT = 'Call it again.';
         END IF;
+        PERFORM _snowflake.hold(relid) FROM pg_partition_tree(d.tbl) WHERE relid <> d.tbl ORDER BY level, relid;
+        held := d.tbl;
     END LOOP;
+    IF NOT dry_run AND d.tbl <> held THEN
+        RAISE serialization_failure USING MESSAGE = format('table %s was changed by others meanwhile', t.quoted),
+            DETAIL = 'It has another default partition than before this call waited for it.', HINT = 'Call it again.';
+    END IF;
 
     -- The piece of time, on the grid of snowflake_maintain_partitions(), and as much of it as has no partition.
     at := timezone('UTC', _snowflake.time_of_id(id));
@@ -238,8 +241,12 @@ BEGIN
     END IF;
 
     -- Where no row would stay, the table need not be written again.
-    EXECUTE format('SELECT EXISTS (SELECT FROM %1$s WHERE %2$I < $1 OR %2$I >= $2 OR %2$I IS NULL)', d.quoted, t.col)
-        INTO others USING lower, until;
+    IF dry_run THEN
+        SELECT c.inside, c.outside > 0 INTO changed, others FROM _snowflake.count_keys(d.tbl, t.col, lower, until) AS c;
+    ELSE
+        EXECUTE format('SELECT EXISTS (SELECT FROM %1$s WHERE %2$I < $1 OR %2$I >= $2 OR %2$I IS NULL)', d.quoted, t.col)
+            INTO others USING lower, until;
+    END IF;
     IF NOT others AND _snowflake.is_plain_partition(parent, d.tbl) THEN
         statements := ARRAY[
             format('ALTER TABLE %s DETACH PARTITION %s', t.quoted, d.quoted),
@@ -284,7 +291,7 @@ BEGIN
         || inserting.off || format('INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM pg_temp.snowflake_default_rows',
             quoted, cols, cols) || inserting.as_now || text 'DROP TABLE pg_temp.snowflake_default_rows';
     IF dry_run THEN
-        EXECUTE format('SELECT count(*) FROM %s WHERE %s', d.quoted, condition) INTO moved;
+        moved := changed;
         RETURN;
     END IF;
     FOREACH statement IN ARRAY statements LOOP

@@ -169,7 +169,7 @@ impl<'p> Of<'p> {
             return if is_query { members.count() } else { usize::MAX };
         }
         let whole = self.planner.entry(self.table).filter(|entry| entry.has_members());
-        whole.map_or(1, |whole| catalog::tables_of(whole.oid()))
+        whole.map_or(1, |whole| catalog::with_heirs(whole.oid()).len())
     }
 }
 

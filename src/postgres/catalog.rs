@@ -14,17 +14,17 @@ pub struct RelationFacts {
     pub schema: pg_sys::Oid,
     /// The OID of the role that owns it.
     pub owner: pg_sys::Oid,
-    /// One of `pg_sys::RELKIND_…`.
-    pub kind: u8,
     /// Whether it is a temporary one.
     pub is_temporary: bool,
 }
 
-/// How many tables there are: this one, its partitions and all that inherit from it.
-pub fn tables_of(table: pg_sys::Oid) -> usize {
-    // SAFETY: a look-up without a lock. It makes a list, with this table in it.
+/// A table, its partitions and all that inherit from it, without a lock: some may be gone, where they are not locked before.
+pub fn with_heirs(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    // SAFETY: takes any OID, and makes a list of OIDs with it, in the current memory context.
     unsafe {
-        (*pg_sys::find_all_inheritors(table, pg_sys::NoLock as pg_sys::LOCKMODE, ptr::null_mut())).length as usize
+        let list = pg_sys::find_all_inheritors(table, pg_sys::NoLock as pg_sys::LOCKMODE, ptr::null_mut());
+        let cells = std::slice::from_raw_parts((*list).elements, (*list).length as usize);
+        cells.iter().map(|cell| cell.oid_value).collect()
     }
 }
 
@@ -42,7 +42,6 @@ pub fn relation(relation: pg_sys::Oid) -> Option<RelationFacts> {
             name: CStr::from_ptr(form.relname.data.as_ptr()).to_owned(),
             schema: form.relnamespace,
             owner: form.relowner,
-            kind: form.relkind as u8,
             is_temporary: form.relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP,
         };
         pg_sys::ReleaseSysCache(row);
@@ -149,6 +148,13 @@ looked_up! {
 
     /// Whether values of a type are stored as those of another one: the type is that, a domain over it, or has a cast to it that does nothing.
     fn is_stored_as(of: pg_sys::Oid, other: pg_sys::Oid) -> bool = IsBinaryCoercible;
+}
+
+/// The number of the column with this name; `None` where there is none.
+pub fn column_number(table: pg_sys::Oid, name: &CStr) -> Option<i16> {
+    // SAFETY: takes any OID, and a NUL-terminated name. Where there is no such column, this returns 0.
+    let number = unsafe { pg_sys::get_attnum(table, name.as_ptr()) };
+    (number != pg_sys::InvalidAttrNumber as i16).then_some(number)
 }
 
 /// Whether values of a type are stored as a `bigint` is.

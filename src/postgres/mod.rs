@@ -6,11 +6,14 @@
 pub mod abort;
 pub mod background;
 pub mod catalog;
+pub mod domain;
 pub mod encoding;
 pub mod flag;
 pub mod foreign;
 pub mod given;
 pub mod guc;
+pub mod held;
+pub mod integers;
 pub mod open_relation;
 pub mod own;
 pub mod process;

@@ -2,6 +2,7 @@
 
 use crate::postgres::abort;
 use pgrx::pg_sys;
+use std::ffi::CString;
 
 /// A relation that is open until this is dropped.
 pub struct OpenRelation {
@@ -44,6 +45,11 @@ impl OpenRelation {
         self.row().oid
     }
 
+    /// The OID of its schema.
+    pub fn schema(&self) -> pg_sys::Oid {
+        self.row().relnamespace
+    }
+
     /// One of `pg_sys::RELKIND_…`.
     pub fn kind(&self) -> u8 {
         self.row().relkind as u8
@@ -51,9 +57,13 @@ impl OpenRelation {
 
     /// Its name, without its schema.
     pub fn name(&self) -> String {
-        let bytes: Vec<u8> =
-            self.row().relname.data.iter().map(|&byte| byte as u8).take_while(|&byte| byte != 0).collect();
-        String::from_utf8_lossy(&bytes).into_owned()
+        self.c_name().to_string_lossy().into_owned()
+    }
+
+    /// The same in the server's encoding.
+    pub fn c_name(&self) -> CString {
+        let bytes = self.row().relname.data.iter().map(|&byte| byte as u8).take_while(|&byte| byte != 0);
+        CString::new(bytes.collect::<Vec<u8>>()).unwrap_or_default()
     }
 }
 

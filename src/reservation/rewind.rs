@@ -8,6 +8,9 @@ use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
 use crate::errors::reservation::ReservationError;
 use crate::postgres::encoding::{self, Text};
+use crate::postgres::held::{Held, Sql};
+use crate::postgres::integers::IntegerColumn;
+use crate::postgres::open_relation::OpenRelation;
 use crate::postgres::restricted::{self, Owner};
 use crate::postgres::time::{timestamptz, wait};
 use crate::postgres::wording::duration;
@@ -20,10 +23,11 @@ use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::reservation::{DatabaseCopy, Reserved, whole_millis};
 use snowflake_core::{Layout, Micros, Tick, Ticks, UnixMicros};
+use std::ffi::CString;
 
 /// The columns of this database that get their values from `snowflake_next()` ($1), by a default of their own or of their domain, with those of
-/// partitions and heirs: each table alone, its column, a query for the highest value above an ID, and the column's type. What is in other
-/// sessions' temporary tables, nobody else can read.
+/// partitions and heirs: each table alone, its column as SQL writes it, the column's number and name, and its type. What is in other sessions'
+/// temporary tables, nobody else can read.
 const COLUMNS: &str = "
     WITH RECURSIVE tree (relation, name) AS (
         SELECT attrelid, attname FROM pg_depend JOIN pg_attrdef f ON f.oid = objid
@@ -35,8 +39,7 @@ const COLUMNS: &str = "
         UNION
         SELECT inhrelid, name FROM tree JOIN pg_inherits ON inhparent = relation
     )
-    SELECT c.oid, format('%s.%I', c.oid::regclass, name),
-           format('SELECT max(%2$I::int8) FROM ONLY %1$s WHERE %2$I::int8 > $1', c.oid::regclass, name), atttypid
+    SELECT c.oid, format('%s.%I', c.oid::regclass, name), attnum, name::text, atttypid
     FROM tree JOIN pg_class c ON c.oid = relation JOIN pg_attribute a ON attrelid = c.oid AND attname = name
     WHERE relkind IN ('r', 'f') AND NOT attisdropped AND NOT pg_is_other_temp_schema(relnamespace) ORDER BY c.oid, name";
 
@@ -138,7 +141,7 @@ pub fn rewind(layout: &Layout, last_id: i64) -> Result<UnixMicros, Error> {
 }
 
 /// Looks for higher IDs in the columns of this database that have `snowflake_next()` in their default. Other databases,
-/// and columns that are filled in other ways, the administrator must check. Each table is read as its owner.
+/// and columns that are filled in other ways, the administrator must check. Foreign tables are read as their owners.
 ///
 /// # Errors
 /// Where a column holds an ID above this one, or may hold one soon.
@@ -148,8 +151,7 @@ fn check_rows(last_id: i64) -> Result<(), Error> {
     }
     let highest = columns().and_then(|columns| {
         wait_for_writers(&columns)?;
-        // What those have committed who were waited for.
-        snapshot::latest(|| highest_in(&columns, last_id))
+        highest_in(&columns, last_id)
     });
     match highest {
         Ok(None) => Ok(()),
@@ -163,8 +165,10 @@ struct FilledColumn {
     table: pg_sys::Oid,
     /// The column, as SQL writes it.
     name: String,
-    /// A query for its highest value above an ID.
-    query: String,
+    /// Its number in the table.
+    number: i16,
+    /// Its name, not quoted.
+    column: CString,
 }
 
 fn columns() -> Result<Vec<FilledColumn>, ReservationError> {
@@ -173,11 +177,11 @@ fn columns() -> Result<Vec<FilledColumn>, ReservationError> {
         let rows = restricted::with(&[restricted::SAFE_PATH], || client.select(COLUMNS, None, &[next.into()]))?;
         let mut columns = Vec::new();
         for row in rows {
-            let is_stored_as_bigint = row.get(4)?.is_some_and(catalog::is_stored_as_bigint);
-            if let (Some(table), Some(Text(name)), Some(Text(query)), true) =
-                (row.get(1)?, row.get(2)?, row.get(3)?, is_stored_as_bigint)
+            let is_stored_as_bigint = row.get(5)?.is_some_and(catalog::is_stored_as_bigint);
+            if let (Some(table), Some(Text(name)), Some(number), Some(Text(column)), true) =
+                (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, is_stored_as_bigint)
             {
-                columns.push(FilledColumn { table, name, query });
+                columns.push(FilledColumn { table, name, number, column: encoding::statement(&column) });
             }
         }
         Ok::<_, spi::Error>(columns)
@@ -211,20 +215,36 @@ fn wait_for_writers(columns: &[FilledColumn]) -> Result<(), ReservationError> {
     }
 }
 
-/// The first of these columns that has higher IDs, and its highest.
+/// The first of these columns that has higher IDs, and its highest. What is gone meanwhile has none.
 fn highest_in(columns: &[FilledColumn], last_id: i64) -> Result<Option<(String, i64)>, ReservationError> {
-    let read = |client: &SpiClient| {
-        for FilledColumn { table, name, query } in columns {
-            let Some(owner) = Owner::of(*table) else { continue };
-            let query = encoding::statement(query);
-            let highest = || client.select(&*query, Some(1), &[last_id.into()])?.first().get_one::<i64>();
-            if let Some(highest) = owner.run(highest)? {
-                return Ok(Some((name.clone(), highest)));
-            }
+    let Some(above) = last_id.checked_add(1) else { return Ok(None) };
+    for column in columns {
+        let Some(open) = OpenRelation::open(column.table, pg_sys::AccessShareLock) else { continue };
+        let highest = if open.kind() == pg_sys::RELKIND_FOREIGN_TABLE {
+            drop(open);
+            Spi::connect(|client| highest_in_foreign(client, column, last_id)).map_err(unread)?
+        } else {
+            IntegerColumn::numbered(&open, column.number).and_then(|it| it.highest(above..=i64::MAX))
+        };
+        if let Some(highest) = highest {
+            return Ok(Some((column.name.clone(), highest)));
         }
-        Ok::<_, spi::Error>(None)
-    };
-    Spi::connect(read).map_err(unread)
+    }
+    Ok(None)
+}
+
+/// The highest value above an ID in a foreign table, which only a query can read.
+fn highest_in_foreign(client: &SpiClient, column: &FilledColumn, last_id: i64) -> Result<Option<i64>, spi::Error> {
+    let Some(held) = Held::of(column.table, pg_sys::AccessShareLock) else { return Ok(None) };
+    let Some(owner) = Owner::of(column.table) else { return Ok(None) };
+    let query = Sql::new("SELECT max(")
+        .column(&column.column)
+        .text("::int8) FROM ONLY ")
+        .name(&held)
+        .text(" WHERE ")
+        .column(&column.column)
+        .text("::int8 > $1");
+    owner.run(|| snapshot::latest(|| query.select(client, &[last_id.into()])?.first().get_one()))
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "as `map_err` has it")]

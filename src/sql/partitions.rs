@@ -6,16 +6,20 @@ use crate::postgres::given::Given;
 use crate::postgres::time::timestamptz;
 use crate::record;
 use crate::tables::partitions::upkeep::{self, Upkeep, UpkeepStep};
-use crate::tables::partitions::{self, Failure};
+use crate::tables::partitions::{self, Failure, default_rows};
 use pgrx::datum::Interval;
 use pgrx::pg_sys::panic::ErrorReportable;
 use pgrx::prelude::*;
 use snowflake_core::Layout;
 use snowflake_core::pieces::Edge;
+use std::ffi::CStr;
 
 export!(
     snowflake_create_partitions_wrapper as snowflake_create_partitions,
     snowflake_maintain_partitions_wrapper as snowflake_maintain_partitions,
+    snowflake_hold_wrapper as snowflake_hold,
+    snowflake_lowest_key_wrapper as snowflake_lowest_key,
+    snowflake_count_keys_wrapper as snowflake_count_keys,
 );
 
 #[pg_extern(sql = "")]
@@ -53,6 +57,29 @@ rows! {
         until: Option<i64> = time_of(layout, ids.end);
         statement: Option<Text> = statement;
         note: Option<Text> = note;
+    }
+}
+
+/// Part of `snowflake_partition_default_rows()`, as are the next two.
+#[pg_extern(sql = "")]
+fn snowflake_hold(table: pg_sys::Oid) -> Result<Option<Text>, spi::Error> {
+    done(record::layout(), default_rows::hold(table).map_err(Failure::from))
+}
+
+#[pg_extern(sql = "")]
+fn snowflake_lowest_key(table: pg_sys::Oid, column: &CStr, since: i64, until: i64) -> Result<Option<i64>, spi::Error> {
+    done(record::layout(), default_rows::lowest_key(table, column, &(since..until)).map_err(Failure::from))
+}
+
+rows! {
+    fn snowflake_count_keys(table: pg_sys::Oid, column: &CStr, since: i64, until: i64) {
+        let counted = default_rows::count_keys(table, column, &(since..until)).map_err(Failure::from);
+        [done(record::layout(), counted).unwrap_or_report()].into_iter()
+    }
+
+    row (inside, outside) => {
+        inside: i64 = inside;
+        outside: i64 = outside;
     }
 }
 

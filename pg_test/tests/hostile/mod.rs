@@ -60,7 +60,7 @@ fn ran(cluster: &Cluster, kind: &str) -> bool {
 }
 
 /// All calls that concern tables.
-const CALLS: [&str; 29] = [
+const CALLS: [&str; 32] = [
     "SELECT count(*) FROM snowflake_preflight(keys => '{evil.orders,evil.events,evil.heirs,evil.lines}')",
     "SELECT count(*) FROM snowflake_create_partitions('evil.events', '1 day', '2026-01-01', '2026-01-04')",
     "SELECT count(*) FROM snowflake_maintain_partitions('evil.events', '1 day', '1 day', '1 day', 'drop')",
@@ -68,6 +68,9 @@ const CALLS: [&str; 29] = [
     OF_DEFAULT_ROWS[1],
     OF_DEFAULT_ROWS[2],
     OF_DEFAULT_ROWS[3],
+    OF_DEFAULT_ROWS[4],
+    OF_DEFAULT_ROWS[5],
+    OF_DEFAULT_ROWS[6],
     "SELECT _snowflake.triggers('evil.events', 8, NULL)",
     "SELECT _snowflake.is_plain_partition('evil.events', 'evil.events_default')",
     "SELECT _snowflake.privileges('evil.events'::regclass, 'evil.events_default'::regclass)",
@@ -93,11 +96,14 @@ const CALLS: [&str; 29] = [
 ];
 
 /// These run as their caller, so for the owner only.
-const OF_DEFAULT_ROWS: [&str; 4] = [
+const OF_DEFAULT_ROWS: [&str; 7] = [
     "CALL snowflake_partition_default_rows('evil.events', '1 day')",
     "SELECT _snowflake.partition_default_rows('evil.events', '1 day', false, 0)",
     "SELECT _snowflake.check_default_partition('evil.events', 'evil.events_default')",
     "SELECT count(*) FROM snowflake_maintain_partitions('evil.events', '1 day', '1 day', default_rows => 'move')",
+    "SELECT _snowflake.hold('evil.events')",
+    "SELECT _snowflake.lowest_key('evil.events', 'id', 0, 1)",
+    "SELECT count(*) FROM _snowflake.count_keys('evil.events', 'id', 0, 1)",
 ];
 
 /// Those that do not succeed: of tables of others; views are in the way; rows are above, and only a superuser may.

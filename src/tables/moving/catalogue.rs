@@ -7,13 +7,13 @@ use super::rows::{
 };
 use crate::generator;
 use crate::postgres::subtransaction::undone;
-use crate::postgres::{own, restricted};
+use crate::postgres::{domain, encoding, integers, own, restricted};
 use pgrx::prelude::*;
 use pgrx::spi::{SpiClient, SpiHeapTupleData};
 use snowflake_moving::target::{Candidate, Table, TableKind};
 use snowflake_moving::{
     Column, Facts, ForeignKey, Function, LastValue, Oid, Options, PartitionedByKey, Relation, Role, Sequence, Source,
-    Values, Width, Writer,
+    Width, Writer,
 };
 
 const CALL: &str = include_str!("catalogue/call.sql");
@@ -306,18 +306,11 @@ fn sequence(row: &SpiHeapTupleData) -> Result<Sequence> {
     })
 }
 
-/// Where a sequence is, for a role that may know it. On a standby, nobody can know that of an unlogged one.
-pub fn position(client: &SpiClient, sequence: &Sequence) -> Result<Option<LastValue>> {
-    const MAY_READ: &str = "SELECT has_sequence_privilege($1::oid, 'SELECT')";
-    let oid = pg_sys::Oid::from(sequence.oid.0);
+/// Where a sequence is. On a standby, nobody can know that of an unlogged one.
+pub fn position(sequence: &Sequence) -> Option<LastValue> {
     let is_lost = sequence.is_unlogged && generator::is_in_recovery();
-    if is_lost || rows(client, MAY_READ, &[oid.into()], known_flag)? != [true] {
-        return Ok(None);
-    }
-    let query = format!("SELECT last_value, is_called FROM {}", sequence.name);
-    let read =
-        |row: &SpiHeapTupleData| Ok(LastValue { last: row.get(1)?.unwrap_or_default(), is_called: flag(row, 2)? });
-    Ok(rows(client, &query, &[], read)?.pop())
+    let position = integers::position(sequence.oid.0.into()).filter(|_| !is_lost)?;
+    Some(LastValue { last: position.last, is_called: position.is_called })
 }
 
 /// Whether the caller may know the values of a column: read it, and all rows.
@@ -326,28 +319,13 @@ pub fn may_read(client: &SpiClient, chosen: &Chosen) -> Result<bool> {
     Ok(rows(client, READABLE, &[chosen.table.into(), chosen.number.into()], known_flag)? == [true])
 }
 
-/// The lowest and the highest value of the key.
-pub fn values(client: &SpiClient, facts: &Facts) -> Result<Option<Values>> {
-    let (table, column) = facts.key_names();
-    let query = format!("SELECT min({column})::int8, max({column})::int8 FROM {table}");
-    let found = rows(client, &query, &[], |row| Ok((row.get(1)?, row.get(2)?)))?;
-    Ok(found.first().and_then(|&(lowest, highest)| Some(Values { lowest: lowest?, highest: highest? })))
-}
-
 /// The constraints of the columns' domains that a value does not pass. They may call anything.
 pub fn refused_by(client: &SpiClient, facts: &Facts, value: i64) -> Result<Vec<String>> {
     // A domain over another type is in the way itself.
     let columns: Vec<&Column> = facts.columns.iter().filter(|column| column.width == Some(Width::Eight)).collect();
     let checks = rows(client, DOMAIN_CHECKS, &places(&columns), |row| Ok((text(row, 1)?, text(row, 2)?)))?;
-    let mut refused_by = Vec::new();
-    for (name, expression) in checks {
-        // The word VALUE of a domain's constraint is the name of a column here.
-        let query = format!("SELECT ({expression}) IS FALSE FROM (SELECT $1::pg_catalog.int8 AS value) v");
-        if rows(client, &query, &[value.into()], |row| flag(row, 1))? == [true] {
-            refused_by.push(name);
-        }
-    }
-    Ok(refused_by)
+    let is_passed = |expression: &str| domain::is_passed(&encoding::statement(expression), value);
+    Ok(checks.into_iter().filter(|(_, expression)| !is_passed(expression)).map(|(name, _)| name).collect())
 }
 
 /// CHECK constraints on one of the columns alone that a value does not pass. They may call anything, and fail.
@@ -370,13 +348,6 @@ pub fn refused_by_checks(client: &SpiClient, facts: &Facts, value: i64) -> Resul
     }
     refused_by.dedup();
     Ok(refused_by)
-}
-
-/// The lowest value of the key that is this one or above it.
-pub fn next_above(client: &SpiClient, facts: &Facts, start: i64) -> Result<Option<i64>> {
-    let (table, column) = facts.key_names();
-    let query = format!("SELECT min({column})::int8 FROM {table} WHERE {column} >= $1");
-    Ok(rows(client, &query, &[start.into()], |row| Ok(row.get(1)?))?.first().copied().flatten())
 }
 
 /// `snowflake_next()`: its OID, and its call as a statement writes it.

@@ -11,7 +11,7 @@ use pgrx::prelude::*;
 use std::panic::AssertUnwindSafe;
 
 /// How often the catalogue is read again. Somebody who drops and creates without a pause is to be told of.
-const ATTEMPTS: u32 = 20;
+pub const ATTEMPTS: u32 = 20;
 
 /// Reads the catalogue as it is now, until nothing of it is gone meanwhile.
 pub fn read<T>(mut read: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
@@ -69,34 +69,14 @@ fn changes() -> u64 {
     unsafe { pg_sys::SharedInvalidMessageCounter }
 }
 
-/// Locks a table until the end of the transaction, whether it is still there or not.
-pub fn lock(table: pg_sys::Oid, mode: u32) {
-    // SAFETY: any number may stand for the table, and the mode is one of PostgreSQL's. The end of the transaction releases it.
-    unsafe { pg_sys::LockRelationOid(table, mode as pg_sys::LOCKMODE) };
-}
-
 /// Waits for others who move tables with this function: a row of the catalogue can be changed by one transaction only.
 pub fn lock_function(function: pg_sys::Oid) {
     // SAFETY: any number may stand for the function. The end of the transaction releases the lock.
     unsafe { pg_sys::LockDatabaseObject(pg_sys::ProcedureRelationId, function, 0, pg_sys::AccessExclusiveLock as i32) };
 }
 
-/// Sees to it that a name stands for a table, and stays it until the end of the transaction.
-///
-/// # Errors
-/// Where the table is gone, or has another name by now.
-pub fn hold(table: pg_sys::Oid, known: &str) -> Result<(), Error> {
-    // As a query of the table does.
-    lock(table, pg_sys::AccessShareLock);
-    match name(table) {
-        Some(name) if name == known => Ok(()),
-        Some(_) => Err(gone()),
-        None => Err(MovingError::NoSuchTable(table.to_u32()).into()),
-    }
-}
-
 /// The name of a relation as a statement writes it, if there is such a relation.
-pub fn name(table: pg_sys::Oid) -> Option<String> {
+fn name(table: pg_sys::Oid) -> Option<String> {
     let (schema, name) = catalog::qualified_name(table)?;
     catalog::quoted_name(&schema, &name).map(|name| encoding::read_name(&name))
 }

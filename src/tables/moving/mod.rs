@@ -8,16 +8,17 @@ mod meanwhile;
 mod probe;
 mod recorded;
 mod rows;
+mod values;
 mod views;
 
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
 use crate::errors::moving::MovingError;
 use crate::errors::record::RecordError;
-use crate::postgres::encoding;
+use crate::postgres::held::{self, Holds};
 use crate::postgres::restricted::Owner;
-use crate::postgres::snapshot;
 use crate::postgres::time::{clock, timestamptz};
+use crate::postgres::{catalog, encoding, own, snapshot};
 use crate::{generator, record, settings};
 use catalogue::{Choice, Chosen, look};
 use meanwhile::unread;
@@ -127,7 +128,7 @@ fn key_of(client: &SpiClient, wanted: &Named) -> Result<Key, Error> {
     if !look(|| catalogue::may_read(client, &chosen)).map_err(unread)? {
         return Err(MovingError::NotReadable(table.to_owned(), column.to_owned()).into());
     }
-    let values = values(client, wanted.table, &facts)?;
+    let values = values::values(client, wanted.table, chosen.number, i64::MIN)?;
     Ok(Key {
         names: (table.to_owned(), column.to_owned()),
         width: facts.key().width,
@@ -177,7 +178,7 @@ fn tables(wish: &Wish) -> impl Iterator<Item = pg_sys::Oid> {
 fn change(client: &mut SpiClient, wish: &Wish) -> Result<Done, Error> {
     // After an `update`, each query of this transaction takes a snapshot of its own.
     client.update("SELECT", None, &[]).map_err(unread)?;
-    lock(client, wish)?;
+    let holds = hold(client, wish)?;
     // Before the first ID is made: after it, the database could not have another layout any more.
     check(wish, &draw(client, wish, expected_id()?)?)?;
     // After the locks: all values that are there are below it.
@@ -187,21 +188,27 @@ fn change(client: &mut SpiClient, wish: &Wish) -> Result<Done, Error> {
     };
     let drawn = draw(client, wish, first)?;
     check(wish, &drawn)?;
+    if !is_named_as_held(&holds, &drawn.all) {
+        return Err(meanwhile::gone());
+    }
     let probes = match wish.way {
-        Way::In { .. } => probe::before(client, owner_of(wish)?, &drawn.keys)?,
+        Way::In { .. } => probe::before(client, &holds, owner_of(wish)?, &drawn.keys)?,
         Way::Out { .. } => Vec::new(),
     };
     let (prepared, fill_views) = drawn.plan.steps.iter().partition::<Vec<_>, _>(|step| !step.fills_view);
     let owner = owner_of(wish)?;
-    run(client, owner, &prepared)?;
+    run(client, &holds, owner, &prepared)?;
     if matches!(wish.way, Way::In { recreate_views: true, .. }) {
         check_views(client, &drawn.all)?;
     }
-    run(client, owner, &fill_views)?;
-    probe::after(client, &probes, drawn.plan.has_waived)?;
+    for (wanted, facts) in wish.tables.iter().zip(&drawn.keys) {
+        // Before a default is evaluated.
+        check_default(client, wanted, wish.way, facts)?;
+    }
+    run(client, &holds, owner, &fill_views)?;
+    probe::after(client, &holds, &probes, drawn.plan.has_waived)?;
     let mut keys = Vec::new();
     for ((wanted, facts), column) in wish.tables.iter().zip(&drawn.keys).zip(drawn.columns) {
-        check_default(client, wanted, wish.way, facts)?;
         if matches!(wish.way, Way::Out { .. }) || !is_done(facts) {
             let highest = facts.values.map(|values| values.highest);
             keys.push(Changed { table: wanted.table, column, highest });
@@ -219,9 +226,9 @@ fn owner_of(wish: &Wish) -> Result<Owner, Error> {
 }
 
 /// Runs statements, each as the role that its [`Actor`] says.
-fn run(client: &mut SpiClient, owner: Owner, steps: &[&MoveStep]) -> Result<(), Error> {
+fn run(client: &mut SpiClient, holds: &Holds, owner: Owner, steps: &[&MoveStep]) -> Result<(), Error> {
     for step in steps {
-        let mut statement = || client.update(&*encoding::statement(&step.statement), None, &[]).map(drop);
+        let mut statement = || holds.statement(&step.statement).update(client);
         let mut defined = || if step.by_definition { look(&mut statement) } else { statement() };
         match step.actor {
             Actor::Caller => defined(),
@@ -253,32 +260,55 @@ fn owner(table: pg_sys::Oid) -> Result<Owner, Error> {
     Owner::of(table).ok_or(MovingError::NoSuchTable(table.to_u32()).into())
 }
 
-/// The lowest and the highest value of the key, of a table that [has one owner](Facts::has_one_owner).
-fn values(client: &SpiClient, table: pg_sys::Oid, facts: &Facts) -> Result<Option<Values>, Error> {
-    meanwhile::hold(table, facts.key_names().0)?;
-    owner(table)?.run(|| look(|| catalogue::values(client, facts))).map_err(unread)
-}
-
-/// Locks all tables that the plan locks, before the facts are read on which it rests: until a plan that is drawn with
-/// all locks held needs no others.
-fn lock(client: &SpiClient, wish: &Wish) -> Result<(), Error> {
-    let mut held = Vec::new();
-    loop {
+/// Locks all tables that the plan locks, with the sequences of the keys, before the facts are read on which it rests: until a plan that
+/// is drawn with all of them held needs no others, and all have the names that it was drawn with.
+fn hold(client: &SpiClient, wish: &Wish) -> Result<Holds, Error> {
+    let mut holds = Holds::default();
+    for _ in 0..meanwhile::ATTEMPTS {
         let (chosen, facts) = read_all(client, wish)?;
-        let Drawn { plan, .. } = draw_from(client, wish, &chosen, facts, i64::MAX)?;
+        let Drawn { plan, all, .. } = draw_from(client, wish, &chosen, facts, i64::MAX)?;
         // Nobody can lock the tables of others.
         if !plan.not_owned.is_empty() {
             return Err(MovingError::NotOwner(plan.not_owned).into());
         }
-        if plan.locks.iter().all(|table| held.contains(table)) {
+        let sequences: Vec<u32> = own_sequences(&all).map(|(oid, _)| oid).collect();
+        if plan.locks.iter().map(|table| table.0).chain(sequences.iter().copied()).all(|it| holds.has(it))
+            && is_named_as_held(&holds, &all)
+        {
             plan.functions.iter().for_each(|function| meanwhile::lock_function(function.0.into()));
-            return Ok(());
+            hold_schemas_of_functions(client, &plan)?;
+            return Ok(holds);
         }
         for table in plan.locks {
-            meanwhile::lock(table.0.into(), pg_sys::AccessExclusiveLock);
-            held.push(table);
+            holds.hold(table.0.into(), pg_sys::AccessExclusiveLock);
+        }
+        for sequence in sequences {
+            holds.hold(sequence.into(), pg_sys::ShareRowExclusiveLock);
         }
     }
+    Err(meanwhile::gone())
+}
+
+/// The sequences of a key, which statements name: they have the owner of its table.
+fn own_sequences(facts: &Facts) -> impl Iterator<Item = (u32, &str)> {
+    facts.sequences.iter().filter(|it| it.is_owned_by_key).map(|it| (it.oid.0, &*it.name))
+}
+
+/// Whether all that statements of a plan name, and that is held, is called what they call it.
+fn is_named_as_held(holds: &Holds, facts: &Facts) -> bool {
+    let relations = facts.relations.iter().map(|it| (it.oid.0, &*it.name));
+    let views = facts.views.iter().map(|it| (it.oid.0, &*it.name));
+    relations.chain(views).chain(own_sequences(facts)).all(|(oid, name)| !holds.has(oid) || holds.is_named(oid, name))
+}
+
+/// The functions that statements name, `snowflake_next()` among them, stay where they are.
+fn hold_schemas_of_functions(client: &SpiClient, plan: &MovePlan) -> Result<(), Error> {
+    let next = own::next(client).map_err(unread)?;
+    let named = plan.functions.iter().map(|function| function.0.into()).chain(next);
+    for function in named {
+        held::hold_schema(catalog::schema_of_function(function)).ok_or_else(meanwhile::gone)?;
+    }
+    Ok(())
 }
 
 /// The lowest ID that can still be made: that of the tick of an ID that is claimed for this; and its time.
@@ -302,14 +332,9 @@ fn draw(client: &SpiClient, wish: &Wish, first: i64) -> Result<Drawn, Error> {
 fn add_values(client: &SpiClient, table: pg_sys::Oid, way: Way, facts: &mut Facts, first: i64) -> Result<(), Error> {
     // Not to be read by others, nor before anything else is clear.
     if may_be_known(table, facts) {
-        facts.values = values(client, table, facts)?;
+        facts.values = values::values(client, table, facts.key().number, i64::MIN)?;
         for sequence in facts.sequences.iter_mut().filter(|sequence| sequence.is_owned_by_key) {
-            // The owner may have revoked it from himself. To read it runs nobody's code.
-            let of_owner = owner(table)?.run(|| look(|| catalogue::position(client, sequence))).map_err(unread)?;
-            sequence.position = match of_owner {
-                None => look(|| catalogue::position(client, sequence)).map_err(unread)?,
-                known => known,
-            };
+            sequence.position = catalogue::position(sequence);
         }
         if matches!(way, Way::In { .. }) {
             let refused_by = owner(table)?.run(|| look(|| catalogue::refused_by(client, facts, first)));
@@ -410,7 +435,7 @@ fn draw_release(
     let is_known = facts.sequences.iter().all(|it| it.position.is_some() || !it.is_owned_by_key);
     let is_readable = facts.source == Source::Snowflake && may_be_known(table, facts) && is_known;
     let next_above = match begins_at(facts, start, identity).filter(|_| is_readable) {
-        Some(first) => owner(table)?.run(|| look(|| catalogue::next_above(client, facts, first))).map_err(unread)?,
+        Some(first) => values::values(client, table, chosen.number, first)?.map(|values| values.lowest),
         None => None,
     };
     let sequence = new_sequence(chosen, c"seq")?;

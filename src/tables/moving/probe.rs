@@ -8,7 +8,7 @@ use super::{
 };
 use crate::errors::Error;
 use crate::errors::moving::MovingError;
-use crate::postgres::encoding;
+use crate::postgres::held::Holds;
 use crate::postgres::restricted::Owner;
 use crate::postgres::subtransaction::{AttemptError, undone};
 use crate::settings;
@@ -32,7 +32,7 @@ pub struct Probe {
 }
 
 /// Tries the tables as they are; none where that is turned off.
-pub fn before(client: &mut SpiClient, owner: Owner, keys: &[Facts]) -> Result<Vec<Probe>, Error> {
+pub fn before(client: &mut SpiClient, holds: &Holds, owner: Owner, keys: &[Facts]) -> Result<Vec<Probe>, Error> {
     if !settings::probe() {
         return Ok(Vec::new());
     }
@@ -58,7 +58,7 @@ pub fn before(client: &mut SpiClient, owner: Owner, keys: &[Facts]) -> Result<Ve
         ];
         let after = [format!("INSERT INTO {table} DEFAULT VALUES"), newest(key, &facts.next)];
         let mut probe = Probe { table: table.to_owned(), owner, path, before, after, failures: [None, None] };
-        probe.failures = probe.tried(client, &probe.before)?;
+        probe.failures = probe.tried(client, holds, &probe.before)?;
         probes.push(probe);
     }
     Ok(probes)
@@ -68,9 +68,9 @@ pub fn before(client: &mut SpiClient, owner: Owner, keys: &[Facts]) -> Result<Ve
 ///
 /// # Errors
 /// Where something fails that did not before; only a warning, where the caller has waived something of which the plan says this.
-pub fn after(client: &mut SpiClient, probes: &[Probe], has_waived: bool) -> Result<(), Error> {
+pub fn after(client: &mut SpiClient, holds: &Holds, probes: &[Probe], has_waived: bool) -> Result<(), Error> {
     for probe in probes {
-        let failures = probe.tried(client, &probe.after)?;
+        let failures = probe.tried(client, holds, &probe.after)?;
         for (failure, before) in failures.into_iter().zip(&probe.failures) {
             if let Some(failure) = failure.filter(|failure| is_new(failure, before.as_ref())) {
                 let error = MovingError::Unwritable(probe.table.clone(), failure.message, failure.detail, has_waived);
@@ -99,12 +99,17 @@ fn is_new(failure: &AttemptError, before: Option<&AttemptError>) -> bool {
 }
 
 impl Probe {
-    fn tried(&self, client: &mut SpiClient, statements: &[String; 2]) -> Result<[Option<AttemptError>; 2], Error> {
+    fn tried(
+        &self,
+        client: &mut SpiClient,
+        holds: &Holds,
+        statements: &[String; 2],
+    ) -> Result<[Option<AttemptError>; 2], Error> {
         let mut attempt = |statement: &str| {
             let written = undone(|| {
                 self.owner.run(|| {
-                    client.update(&*encoding::statement(&self.path), None, &[])?;
-                    client.update(&*encoding::statement(statement), None, &[]).map(drop)
+                    holds.statement(&self.path).update(client)?;
+                    holds.statement(statement).update(client)
                 })
             });
             match written {

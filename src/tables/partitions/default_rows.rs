@@ -1,9 +1,15 @@
 //! Rows of the default partition, which a call of `snowflake_maintain_partitions()` is to move: by the function of
-//! `snowflake_partition_default_rows()`, as the caller, whom it refuses where he is not the owner of the tables.
+//! `snowflake_partition_default_rows()`, as the caller, whom it refuses where he is not the owner of the tables. And what that function
+//! needs of C: names that are held, and keys that are read without SQL.
 
 use super::failure::Failure;
-use super::names::quoted;
+use super::table::{check_owner, lowest_in_one};
+use crate::errors::partitions::PartitionError;
+use crate::postgres::catalog;
 use crate::postgres::encoding::{self, Text};
+use crate::postgres::held::{Held, NamedRelation};
+use crate::postgres::integers::IntegerColumn;
+use crate::postgres::open_relation::OpenRelation;
 use pgrx::datum::Interval;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
@@ -27,6 +33,52 @@ pub struct Moved {
     pub note: Text,
 }
 
+/// Locks a table in ACCESS EXCLUSIVE mode until the end of the transaction, and returns its name as statements write it; `None` where
+/// there is no such table any more.
+///
+/// # Errors
+/// Where the caller does not own the table, before and after the lock.
+pub fn hold(table: pg_sys::Oid) -> Result<Option<Text>, PartitionError> {
+    if catalog::relation_name(table).is_none() {
+        return Ok(None);
+    }
+    check_owner(table)?;
+    let Some(held) = Held::of(table, pg_sys::AccessExclusiveLock) else { return Ok(None) };
+    check_owner(table)?;
+    Ok(Some(Text(encoding::read_name(&held.quoted()))))
+}
+
+/// The lowest of these keys in a table and its partitions.
+///
+/// # Errors
+/// Where the caller does not own all of them.
+pub fn lowest_key(table: pg_sys::Oid, column: &CStr, keys: &Range<i64>) -> Result<Option<i64>, PartitionError> {
+    let mut lowest = None;
+    for table in catalog::with_heirs(table) {
+        check_owner(table)?;
+        lowest = [lowest, lowest_in_one(table, keys, column)].into_iter().flatten().min();
+    }
+    Ok(lowest)
+}
+
+/// How many rows of a table and its partitions have one of these keys, and how many have another one or none.
+///
+/// # Errors
+/// Where the caller does not own all of them.
+pub fn count_keys(table: pg_sys::Oid, column: &CStr, keys: &Range<i64>) -> Result<(i64, i64), PartitionError> {
+    let mut sums = (0, 0);
+    let Some(last) = keys.end.checked_sub(1) else { return Ok(sums) };
+    for table in catalog::with_heirs(table) {
+        check_owner(table)?;
+        let open = OpenRelation::open(table, pg_sys::AccessShareLock);
+        let counts =
+            open.as_ref().and_then(|open| IntegerColumn::named(open, column)).map(|it| it.count(&(keys.start..=last)));
+        let (inside, outside) = counts.unwrap_or_default();
+        sums = (sums.0 + inside, sums.1 + outside);
+    }
+    Ok(sums)
+}
+
 /// Moves all rows of the default partition, and makes their partitions; or says how.
 pub fn moved(
     client: &mut SpiClient,
@@ -48,7 +100,7 @@ pub fn moved(
         };
         let name: CString = encoding::statement(&made);
         all.push(Moved {
-            partition: Text(encoding::read_name(&quoted(schema, &name))),
+            partition: Text(encoding::read_name(&catalog::quoted_name(schema, &name).unwrap_or_default())),
             ids: Edge::Id(lower)..Edge::Id(until),
             statements: found.get::<Text>(5)?,
             note: Text(note),

@@ -1,7 +1,7 @@
 //! Which tables get partitions by ID: those with a partition key that holds IDs.
 
 use super::failure::Failure;
-use super::names::{identifier, shown};
+use super::names::shown;
 use crate::errors::partitions::PartitionError;
 use crate::postgres::catalog;
 use pgrx::pg_sys;
@@ -19,7 +19,6 @@ const KEY: &str = "
 /// A table that is partitioned by range of one column, which is stored as a `bigint`. That never changes while there is the table.
 pub struct RangeKey {
     table: pg_sys::Oid,
-    /// Quoted.
     column: CString,
 }
 
@@ -35,7 +34,7 @@ impl RangeKey {
         match number {
             Some(number) if column_type.is_some_and(catalog::is_stored_as_bigint) => {
                 let column = catalog::column_name(table, number).unwrap_or_default();
-                Ok(Self { table, column: identifier(&column) })
+                Ok(Self { table, column })
             }
             _ => {
                 let name = catalog::relation_name(table).unwrap_or_default();
@@ -55,7 +54,7 @@ impl RangeKey {
         self.table
     }
 
-    /// The name of the column, quoted where necessary.
+    /// The name of the column, not quoted.
     pub fn column(&self) -> &CStr {
         &self.column
     }

@@ -1,16 +1,14 @@
 //! Partitions that are older than rows are kept: whether they may go, and by which statement.
 
 use super::key::RangeKey;
-use super::names::{c_string, quoted};
-use super::table::{Table, query_for_lowest};
+use super::table::{Table, lowest_in_one};
 use crate::postgres::encoding::Text;
-use crate::postgres::restricted::Owner;
-use crate::postgres::{catalog, snapshot};
+use crate::postgres::held::{NamedRelation, Seen, Sql};
+use crate::postgres::snapshot;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::pieces::Edge;
 use snowflake_core::pieces::upkeep::Age;
-use std::ffi::CString;
 use std::ops::Range;
 
 /// How partitions go.
@@ -42,16 +40,14 @@ impl Leaving {
 
 /// A partition that is older than rows are kept.
 pub struct Old {
-    /// Its schema.
-    pub schema: CString,
+    /// The partition.
+    pub partition: pg_sys::Oid,
     /// Its name.
-    pub name: CString,
+    pub named: Seen,
     /// What it holds.
     pub ids: Range<Edge>,
-    /// What happens to it.
-    pub action: &'static str,
-    /// By which statement; `None` where it stays.
-    pub statement: Option<CString>,
+    /// How it goes; `None` where it stays.
+    pub exit: Option<Exit>,
     /// Why it stays.
     pub note: Option<String>,
     /// Whether it is one of ours, and something keeps it.
@@ -61,7 +57,43 @@ pub struct Old {
 impl Old {
     /// Whether the statement is for us to run.
     pub fn is_carried_out(&self) -> bool {
-        self.statement.is_some() && self.action != Leaving::DetachConcurrently.name()
+        self.exit.is_some_and(|exit| exit != Exit::DetachConcurrently)
+    }
+
+    /// What happens to it.
+    pub fn action(&self) -> &'static str {
+        match self.exit {
+            None => "keep",
+            Some(Exit::Detach | Exit::Finalize) => Leaving::Detach.name(),
+            Some(Exit::DetachConcurrently) => Leaving::DetachConcurrently.name(),
+            Some(Exit::Drop) => Leaving::Drop.name(),
+        }
+    }
+}
+
+/// The statement by which a partition goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It becomes a table by itself.
+    Detach,
+    /// The same, where somebody has begun to, by CONCURRENTLY, and was interrupted.
+    Finalize,
+    /// The same, by the caller.
+    DetachConcurrently,
+    /// It is dropped.
+    Drop,
+}
+
+impl Exit {
+    /// The statement for a partition of a table.
+    pub fn statement<N: NamedRelation>(self, table: &N, partition: &N) -> Sql<N> {
+        let detach = || Sql::new("ALTER TABLE ").name(table).text(" DETACH PARTITION ").name(partition);
+        match self {
+            Self::Detach => detach(),
+            Self::Finalize => detach().text(" FINALIZE"),
+            Self::DetachConcurrently => detach().text(" CONCURRENTLY"),
+            Self::Drop => Sql::new("DROP TABLE ").name(partition),
+        }
     }
 }
 
@@ -102,9 +134,9 @@ const FACTS: &str = "
 
 /// What happens to a partition of a table; `None` where it is gone meanwhile. Below `first_with_age`, keys have no age.
 #[allow(clippy::too_many_arguments, reason = "each is one thing")]
-pub fn look(
+pub fn look<N: NamedRelation>(
     client: &SpiClient,
-    table: &Table,
+    table: &Table<N>,
     key: &RangeKey,
     first_with_age: i64,
     partition: pg_sys::Oid,
@@ -112,14 +144,14 @@ pub fn look(
     age: Age,
     leaving: Leaving,
 ) -> Result<Option<Old>, spi::Error> {
-    let Some((schema, name)) = catalog::qualified_name(partition) else { return Ok(None) };
-    let stays = |schema, name, ids, note, is_obstructed| {
-        Ok(Some(Old { schema, name, ids, action: "keep", statement: None, note: Some(note), is_obstructed }))
+    let Some(named) = Seen::of(partition) else { return Ok(None) };
+    let stays = |named, ids, note, is_obstructed| {
+        Ok(Some(Old { partition, named, ids, exit: None, note: Some(note), is_obstructed }))
     };
     if age == Age::Untold {
         // Of one from MINVALUE, nobody thinks that it stays for ever.
         let is_first = ids.start == Edge::Lowest;
-        return stays(schema, name, ids, "its bounds do not say how old its rows are".to_owned(), is_first);
+        return stays(named, ids, "its bounds do not say how old its rows are".to_owned(), is_first);
     }
     let is_drop = leaving == Leaving::Drop;
     let facts = || {
@@ -128,15 +160,11 @@ pub fn look(
     };
     let Some((reason, is_pending)) = table.owner.run(|| snapshot::latest(facts))? else { return Ok(None) };
     if let Some(Text(reason)) = reason {
-        return stays(schema, name, ids, reason, true);
+        return stays(named, ids, reason, true);
     }
-    let (of, whole) = (table.quoted(), quoted(&schema, &name));
-    if ids.start < Edge::Id(first_with_age)
-        && let Some(owner) = Owner::of(partition)
-    {
-        let below = query_for_lowest(&(i64::MIN..first_with_age), key.column(), &whole);
-        let below = || Ok::<_, spi::Error>(!client.select(&*below, Some(1), &[])?.is_empty());
-        let note = if owner.run(|| snapshot::latest(below))? {
+    if ids.start < Edge::Id(first_with_age) {
+        let is_below = lowest_in_one(partition, &(i64::MIN..first_with_age), key.column()).is_some();
+        let note = if is_below {
             Some(
                 "it has keys of the layout's first hour, as tables have from before, which do not say how old rows are",
             )
@@ -146,19 +174,15 @@ pub fn look(
             None
         };
         if let Some(note) = note {
-            return stays(schema, name, ids, note.to_owned(), true);
+            return stays(named, ids, note.to_owned(), true);
         }
     }
-    let detach =
-        |end: &[u8]| [&b"ALTER TABLE "[..], of.to_bytes(), b" DETACH PARTITION ", whole.to_bytes(), end].concat();
-    let (action, statement) = match leaving {
-        Leaving::Drop => (leaving, [&b"DROP TABLE "[..], whole.to_bytes()].concat()),
-        // Somebody has begun to, by CONCURRENTLY, and was interrupted.
-        _ if is_pending == Some(true) => (Leaving::Detach, detach(b" FINALIZE")),
-        Leaving::DetachConcurrently => (leaving, detach(b" CONCURRENTLY")),
-        Leaving::Detach => (leaving, detach(b"")),
+    let exit = match leaving {
+        Leaving::Drop => Exit::Drop,
+        _ if is_pending == Some(true) => Exit::Finalize,
+        Leaving::DetachConcurrently => Exit::DetachConcurrently,
+        Leaving::Detach => Exit::Detach,
     };
-    let note = (action == Leaving::DetachConcurrently).then(|| "run the statement by itself".to_owned());
-    let statement = Some(c_string(statement));
-    Ok(Some(Old { schema, name, ids, action: action.name(), statement, note, is_obstructed: false }))
+    let note = (exit == Exit::DetachConcurrently).then(|| "run the statement by itself".to_owned());
+    Ok(Some(Old { partition, named, ids, exit: Some(exit), note, is_obstructed: false }))
 }

@@ -3,7 +3,7 @@
 //! which [`table`] knows; [`upkeep`] does so for the time ahead, and lets old partitions go. A partition gets the owner and the privileges of its table: what it carries, such as indexes with
 //! expressions, is that owner's code.
 
-mod default_rows;
+pub mod default_rows;
 mod failure;
 mod key;
 mod leaving;
@@ -18,6 +18,7 @@ use self::key::RangeKey;
 use self::names::shown;
 use self::table::{Table, check_owner};
 use crate::errors::partitions::PartitionError;
+use crate::postgres::held::{Held, NamedRelation, Seen};
 use crate::postgres::time::timestamptz::Instant;
 use crate::postgres::{catalog, read_only, restricted};
 use pgrx::datum::Interval;
@@ -59,13 +60,13 @@ fn create_by(
     let times = Times::of(layout, every, since, until)?;
 
     // First with a weak lock that is released at once: usually all partitions exist, or one overlaps.
-    let table = Table::look(&key, pg_sys::AccessShareLock)?;
+    let table = Table::<Seen>::look(&key)?;
     if table.missing(&times.wanted(layout, &table)?)?.is_empty() {
         return Ok(Vec::new());
     }
     // As strong as the lock that CREATE TABLE ... PARTITION OF takes. Two sessions that held a weaker one and upgraded
     // it would deadlock.
-    let table = Table::look(&key, pg_sys::AccessExclusiveLock)?;
+    let table = Table::<Held>::look(&key)?;
     let wanted = times.wanted(layout, &table)?;
     let missing = table.missing(&wanted)?;
     if missing.is_empty() {
@@ -108,7 +109,7 @@ impl Times {
     }
 
     /// The pieces of the range. Where it begins within a partition that is such a piece, they are counted from there.
-    fn wanted(&self, layout: &Layout, table: &Table) -> Result<Vec<Piece>, PartitionError> {
+    fn wanted<N: NamedRelation>(&self, layout: &Layout, table: &Table<N>) -> Result<Vec<Piece>, PartitionError> {
         let bounds: Vec<Range<Edge>> = table.bounds().cloned().collect();
         self.pieces(layout, continued(layout, self.every, &bounds, self.since))
     }

@@ -18,8 +18,3 @@ pub fn shown(name: &CStr) -> String {
 pub fn identifier(name: &CStr) -> CString {
     catalog::quoted_identifier(name).unwrap_or_default()
 }
-
-/// `schema.name`, quoted where necessary.
-pub fn quoted(schema: &CStr, name: &CStr) -> CString {
-    catalog::quoted_name(schema, name).unwrap_or_default()
-}

@@ -2,12 +2,14 @@
 
 use super::failure::Failure;
 use super::key::RangeKey;
-use super::names::{c_string, identifier, quoted, shown};
+use super::names::{c_string, identifier, shown};
 use super::privileges::Heritage;
 use crate::errors::partitions::{DefaultRows, Partition, PartitionError};
+use crate::postgres::catalog;
+use crate::postgres::held::{Held, NamedRelation, Sql};
+use crate::postgres::integers::IntegerColumn;
 use crate::postgres::open_relation::OpenRelation;
 use crate::postgres::restricted::Owner;
-use crate::postgres::{catalog, snapshot};
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::pieces::{Edge, Overlap, Piece, missing};
@@ -26,71 +28,44 @@ pub fn check_owner(table: pg_sys::Oid) -> Result<(), PartitionError> {
 /// A partition that exists, and its bounds.
 type Existing = (pg_sys::Oid, Range<Edge>);
 
-/// A table that is partitioned by range of a `bigint`.
-pub struct Table {
+/// A table that is partitioned by range of a `bigint`, and held or only seen.
+pub struct Table<N> {
     /// As whom its partitions are created.
     pub owner: Owner,
-    schema_oid: pg_sys::Oid,
-    schema: CString,
-    name: CString,
+    /// Its name.
+    pub named: N,
+    schema: pg_sys::Oid,
     existing: Vec<Existing>,
     default: Option<pg_sys::Oid>,
 }
 
-impl Table {
-    /// Locks a table and reads its partitions. The lock is kept until the end of the transaction, unless it is an
-    /// ACCESS SHARE lock. The partitions are read from the relation cache: the snapshot of a REPEATABLE READ
-    /// transaction might not show the latest.
-    pub fn look(key: &RangeKey, lock: u32) -> Result<Self, PartitionError> {
+impl<N: NamedRelation> Table<N> {
+    /// Reads the partitions of a table, under the lock that its name needs. They are read from the relation cache: the
+    /// snapshot of a REPEATABLE READ transaction might not show the latest.
+    pub fn look(key: &RangeKey) -> Result<Self, PartitionError> {
         let table = key.table();
         let gone = || PartitionError::NoSuchTable(table.to_u32());
-        let relation = match lock {
-            pg_sys::AccessShareLock => OpenRelation::open(table, lock),
-            _ => OpenRelation::open_and_keep_locked(table, lock),
-        };
-        let relation = relation.ok_or_else(gone)?;
+        let (relation, named) = N::open(table).ok_or_else(gone)?;
         // The owner may have changed before the lock was granted.
         check_owner(table)?;
         let (existing, default) = partitions(key, &relation);
-        let catalog::RelationFacts { name, schema: schema_oid, .. } = catalog::relation(table).ok_or_else(gone)?;
-        let schema = catalog::schema_name(schema_oid).ok_or_else(gone)?;
+        let schema = relation.schema();
         drop(relation);
         let owner = Owner::of(table).ok_or_else(gone)?;
-        Ok(Self { owner, schema_oid, schema, name, existing, default })
+        Ok(Self { owner, named, schema, existing, default })
     }
 
     /// Checks that the owner may create tables beside this one.
     pub fn check_may_create(&self) -> Result<(), PartitionError> {
-        if self.owner.is_temporary || catalog::may_create_in(self.schema_oid, self.owner.role) {
+        if self.owner.is_temporary || catalog::may_create_in(self.schema, self.owner.role) {
             return Ok(());
         }
         let role = catalog::role_name(self.owner.role).unwrap_or_default();
         Err(PartitionError::MayNotCreate {
-            table: shown(&self.quoted()),
+            table: shown(&self.named.quoted()),
             role: shown(&identifier(&role)),
-            schema: shown(&identifier(&self.schema)),
+            schema: shown(&identifier(self.named.names().0)),
         })
-    }
-
-    /// Creates the missing partitions, with the privileges of the table.
-    pub fn fill_gaps(
-        &self,
-        client: &mut SpiClient,
-        key: &RangeKey,
-        wanted: &[Piece],
-        missing: Vec<usize>,
-    ) -> Result<Vec<pg_sys::Oid>, Failure> {
-        // The lock that CREATE TABLE would take, so that no row comes in after the check.
-        self.check_default(client, key, wanted, &missing, pg_sys::AccessExclusiveLock)?;
-        let mut created = Vec::with_capacity(missing.len());
-        let mut heritage = Heritage::default();
-        for piece in missing {
-            client.update(&*self.statement(&wanted[piece]), None, &[])?;
-            let partition = self.find(&wanted[piece]).unwrap_or(pg_sys::InvalidOid);
-            heritage.pass_on(client, key.table(), partition)?;
-            created.push(partition);
-        }
-        Ok(created)
     }
 
     /// What its partitions hold, in ascending order, but for the default partition.
@@ -107,7 +82,7 @@ impl Table {
     pub fn existing(&self, partition: usize) -> Partition {
         let (oid, ids) = self.existing[partition].clone();
         let name = catalog::relation_name(oid).unwrap_or_default();
-        Partition { parent: shown(&self.quoted()), name: shown(&name), ids }
+        Partition { parent: shown(&self.named.quoted()), name: shown(&name), ids }
     }
 
     /// Whether there is a default partition.
@@ -115,30 +90,20 @@ impl Table {
         self.default.is_some()
     }
 
-    /// The table's name.
-    pub fn name(&self) -> &CStr {
-        &self.name
-    }
-
-    /// The table's name, quoted, for a statement.
-    pub fn quoted(&self) -> CString {
-        quoted(&self.schema, &self.name)
-    }
-
     /// The name of a partition; may be too long.
     fn name_of(&self, piece: &Piece) -> CString {
-        c_string([self.name.to_bytes(), piece.suffix.as_bytes()].concat())
+        c_string([self.named.names().1.to_bytes(), piece.suffix.as_bytes()].concat())
     }
 
     /// The relation with the name of a partition, in the table's schema.
     fn find(&self, piece: &Piece) -> Option<pg_sys::Oid> {
-        catalog::relation_named(self.schema_oid, &self.name_of(piece))
+        catalog::relation_named(self.schema, &self.name_of(piece))
     }
 
     /// A partition that is to be created, for an error message.
     fn wanted(&self, piece: &Piece) -> Partition {
         Partition {
-            parent: shown(&self.quoted()),
+            parent: shown(&self.named.quoted()),
             name: shown(&self.name_of(piece)),
             ids: Edge::Id(piece.ids.start)..Edge::Id(piece.ids.end),
         }
@@ -181,7 +146,7 @@ impl Table {
         // One query for each run of adjacent pieces.
         for run in missing.chunk_by(|piece, next| piece + 1 == *next) {
             let ids = wanted[run[0]].ids.start..wanted[run[run.len() - 1]].ids.end;
-            let Some(id) = lowest_in(client, &default, &ids, key.column())? else { continue };
+            let Some(id) = lowest_in(&default, &ids, key.column()) else { continue };
             let piece = run.iter().map(|&piece| &wanted[piece]).find(|piece| piece.ids.contains(&id));
             let name = catalog::relation_name(default.oid()).unwrap_or_default();
             return Err(PartitionError::DefaultRows(Box::new(DefaultRows {
@@ -197,16 +162,43 @@ impl Table {
 
     /// The name of a partition, with the schema and quoted.
     pub fn quoted_name_of(&self, piece: &Piece) -> CString {
-        quoted(&self.schema, &self.name_of(piece))
+        catalog::quoted_name(self.named.names().0, &self.name_of(piece)).unwrap_or_default()
     }
 
     /// The statement that creates a partition.
-    pub fn statement(&self, piece: &Piece) -> CString {
-        let (partition, parent) = (self.quoted_name_of(piece), self.quoted());
-        let bounds = format!(" FOR VALUES FROM ({}) TO ({})", piece.ids.start, piece.ids.end);
-        let parts =
-            [&b"CREATE TABLE "[..], partition.to_bytes(), b" PARTITION OF ", parent.to_bytes(), bounds.as_bytes()];
-        c_string(parts.concat())
+    pub fn statement(&self, piece: &Piece) -> Sql<N> {
+        Sql::new("CREATE TABLE ")
+            .name_beside(&self.named, &self.name_of(piece))
+            .text(" PARTITION OF ")
+            .name(&self.named)
+            .text(" FOR VALUES FROM (")
+            .number(piece.ids.start)
+            .text(") TO (")
+            .number(piece.ids.end)
+            .text(")")
+    }
+}
+
+impl Table<Held> {
+    /// Creates the missing partitions, with the privileges of the table.
+    pub fn fill_gaps(
+        &self,
+        client: &mut SpiClient,
+        key: &RangeKey,
+        wanted: &[Piece],
+        missing: Vec<usize>,
+    ) -> Result<Vec<pg_sys::Oid>, Failure> {
+        // The lock that CREATE TABLE would take, so that no row comes in after the check.
+        self.check_default(client, key, wanted, &missing, pg_sys::AccessExclusiveLock)?;
+        let mut created = Vec::with_capacity(missing.len());
+        let mut heritage = Heritage::default();
+        for piece in missing {
+            self.statement(&wanted[piece]).update(client)?;
+            let partition = self.find(&wanted[piece]).unwrap_or(pg_sys::InvalidOid);
+            heritage.pass_on(client, key.table(), partition)?;
+            created.push(partition);
+        }
+        Ok(created)
     }
 }
 
@@ -236,60 +228,15 @@ fn partitions(key: &RangeKey, table: &OpenRelation) -> (Vec<Existing>, Option<pg
 const PROCEDURE: &str = "SELECT FROM pg_catalog.pg_proc JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) pronamespace \
      WHERE nspname OPERATOR(pg_catalog.=) '_snowflake' AND proname OPERATOR(pg_catalog.=) 'partition_default_rows'";
 
-/// The lowest of these IDs in a table and its partitions. Each is read by itself, as its owner: whoever read all of them at
-/// once would run code of all owners.
-fn lowest_in(
-    client: &SpiClient,
-    table: &OpenRelation,
-    ids: &Range<i64>,
-    column: &CStr,
-) -> Result<Option<i64>, spi::Error> {
-    let mut lowest = None;
-    for table in with_partitions(table) {
-        let has_rows = catalog::relation(table).is_some_and(|relation| relation.kind == pg_sys::RELKIND_RELATION);
-        let (Some(owner), Some((schema, name)), true) = (Owner::of(table), catalog::qualified_name(table), has_rows)
-        else {
-            continue;
-        };
-        let query = query_for_lowest(ids, column, &quoted(&schema, &name));
-        let lowest_of_it = || {
-            let rows = client.select(&*query, Some(1), &[])?;
-            if rows.is_empty() { Ok(None) } else { rows.first().get_one::<i64>() }
-        };
-        // What was committed before the lock was granted.
-        let found = owner.run(|| snapshot::latest(lowest_of_it))?;
-        lowest = [lowest, found].into_iter().flatten().min();
-    }
-    Ok(lowest)
+/// The lowest of these IDs in a table and its partitions. Foreign tables among these are not looked at.
+fn lowest_in(table: &OpenRelation, ids: &Range<i64>, column: &CStr) -> Option<i64> {
+    let tables = catalog::with_heirs(table.oid()).into_iter();
+    tables.filter_map(|table| lowest_in_one(table, ids, column)).min()
 }
 
-/// A table that is open and so locked, and its partitions down to the last.
-fn with_partitions(table: &OpenRelation) -> Vec<pg_sys::Oid> {
-    // SAFETY: the list is of OIDs, as many as it says, and at least one: that of the table, which exists.
-    unsafe {
-        let list = pg_sys::find_all_inheritors(table.oid(), pg_sys::NoLock as pg_sys::LOCKMODE, std::ptr::null_mut());
-        let cells = std::slice::from_raw_parts((*list).elements, (*list).length as usize);
-        cells.iter().map(|cell| cell.oid_value).collect()
-    }
-}
-
-/// A query for the lowest of these IDs in a table.
-pub fn query_for_lowest(ids: &Range<i64>, column: &CStr, table: &CStr) -> CString {
-    let (column, table) = (column.to_bytes(), table.to_bytes());
-    let from = format!(" OPERATOR(pg_catalog.>=) '{}'::pg_catalog.int8 AND ", ids.start);
-    let to = format!(" OPERATOR(pg_catalog.<) '{}'::pg_catalog.int8 ORDER BY ", ids.end);
-    let parts = [
-        &b"SELECT "[..],
-        column,
-        b"::pg_catalog.int8 FROM ONLY ",
-        table,
-        b" WHERE ",
-        column,
-        from.as_bytes(),
-        column,
-        to.as_bytes(),
-        column,
-        b" LIMIT 1",
-    ];
-    c_string(parts.concat())
+/// The lowest of these IDs in a table alone.
+pub fn lowest_in_one(table: pg_sys::Oid, ids: &Range<i64>, column: &CStr) -> Option<i64> {
+    let open = OpenRelation::open(table, pg_sys::AccessShareLock)?;
+    let last = ids.end.checked_sub(1)?;
+    IntegerColumn::named(&open, column)?.lowest(ids.start..=last)
 }

@@ -6,14 +6,14 @@ use super::default_rows::{self, Moved};
 use super::failure::Failure;
 use super::key::RangeKey;
 use super::leaving::{self, Leaving};
-use super::names::{quoted, shown};
+use super::names::shown;
 use super::table::{Table, check_owner};
 use super::{interval_text, step};
 use crate::errors::Error;
 use crate::errors::partitions::{Kept, PartitionError};
 use crate::postgres::encoding::{self, Text};
 use crate::postgres::given::Given;
-use crate::postgres::open_relation::OpenRelation;
+use crate::postgres::held::{Held, NamedRelation, Seen};
 use crate::postgres::time::{clock, timestamptz};
 use crate::postgres::{catalog, read_only, restricted};
 use crate::server::believed;
@@ -74,8 +74,8 @@ struct Schedule {
 }
 
 /// What there is to do.
-struct UpkeepPlan {
-    table: Table,
+struct UpkeepPlan<N> {
+    table: Table<N>,
     /// The pieces that get a partition.
     pieces: Vec<Piece>,
     /// Those that get one by the next calls.
@@ -84,7 +84,7 @@ struct UpkeepPlan {
     old: Vec<leaving::Old>,
 }
 
-impl UpkeepPlan {
+impl<N: NamedRelation> UpkeepPlan<N> {
     fn is_idle(&self) -> bool {
         self.pieces.is_empty() && self.old.iter().all(|old| !old.is_carried_out())
     }
@@ -129,7 +129,7 @@ fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Re
     }
 
     // First with a weak lock that is released at once: usually there is nothing to do.
-    let plan = draw(client, layout, &key, &terms, pg_sys::AccessShareLock)?;
+    let plan: UpkeepPlan<Seen> = draw(client, layout, &key, &terms)?;
     if wish.dry_run && !terms.moves_default_rows {
         plan.check(client, &key)?;
     }
@@ -140,17 +140,18 @@ fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Re
     }
     refusing_to_wait(layout, &name, || {
         // As strong as the locks that the statements take, so that no other session is in between.
-        let plan = draw(client, layout, &key, &terms, pg_sys::AccessExclusiveLock)?;
+        let mut plan: UpkeepPlan<Held> = draw(client, layout, &key, &terms)?;
+        let leaving = plan.hold_leaving(client, layout, &key, &terms)?;
         plan.warn();
         done.extend(plan.steps());
-        let UpkeepPlan { table, pieces, old, .. } = plan;
+        let UpkeepPlan { table, pieces, .. } = plan;
         if !pieces.is_empty() {
             table.check_may_create()?;
             let all = (0..pieces.len()).collect();
             table.owner.run(|| table.fill_gaps(client, &key, &pieces, all))?;
         }
-        for statement in old.iter().filter(|old| old.is_carried_out()).filter_map(|old| old.statement.as_ref()) {
-            table.owner.run(|| client.update(&**statement, None, &[]))?;
+        for (exit, partition) in leaving {
+            table.owner.run(|| exit.statement(&table.named, &partition).update(client))?;
         }
         Ok(done)
     })
@@ -197,14 +198,13 @@ fn times() -> (UnixMicros, UnixMicros, UnixMicros) {
     (believed, believed.max(last), believed.min(now))
 }
 
-fn draw(
+fn draw<N: NamedRelation>(
     client: &SpiClient,
     layout: &Layout,
     key: &RangeKey,
     terms: &Schedule,
-    lock: u32,
-) -> Result<UpkeepPlan, Failure> {
-    let table = Table::look(key, lock)?;
+) -> Result<UpkeepPlan<N>, Failure> {
+    let table = Table::<N>::look(key)?;
     let (now, latest, passed) = times();
     let until = terms.ahead.later(latest);
     let bounds: Vec<Range<Edge>> = table.bounds().cloned().collect();
@@ -221,22 +221,15 @@ fn draw(
     let mut old = Vec::new();
     if let Some(retention) = terms.retention {
         if terms.leaving == Leaving::DetachConcurrently && table.has_default() {
-            return Err(PartitionError::HasDefault(shown(&table.quoted())).into());
+            return Err(PartitionError::HasDefault(shown(&table.named.quoted())).into());
         }
         let (slack, first) = (settings::max_lead(), first_with_age(layout));
         for (number, bounds) in bounds.iter().enumerate() {
             let found = age(layout, bounds, retention, slack, passed);
             if found != Age::Kept {
                 let partition = table.oid(number);
-                let look =
-                    || leaving::look(client, &table, key, first, partition, bounds.clone(), found, terms.leaving);
-                let mut looked = look()?;
-                if lock == pg_sys::AccessExclusiveLock && looked.as_ref().is_some_and(leaving::Old::is_carried_out) {
-                    // Until it was locked, others could rename it, and write to it by its own name.
-                    OpenRelation::open_and_keep_locked(partition, lock);
-                    looked = look()?;
-                }
-                old.extend(looked);
+                let looked = leaving::look(client, &table, key, first, partition, bounds.clone(), found, terms.leaving);
+                old.extend(looked?);
             }
         }
     }
@@ -255,7 +248,29 @@ fn most(client: &SpiClient, table: pg_sys::Oid) -> Result<usize, spi::Error> {
     Ok(usize::try_from(most).unwrap_or(1))
 }
 
-impl UpkeepPlan {
+impl UpkeepPlan<Held> {
+    /// Holds the partitions that go, and looks at each again: until it was locked, others could rename it, and write to it by its own
+    /// name.
+    fn hold_leaving(
+        &mut self,
+        client: &SpiClient,
+        layout: &Layout,
+        key: &RangeKey,
+        terms: &Schedule,
+    ) -> Result<Vec<(leaving::Exit, Held)>, Failure> {
+        let mut leaving = Vec::new();
+        for old in self.old.iter_mut().filter(|old| old.is_carried_out()) {
+            let Some(held) = Held::of(old.partition, pg_sys::AccessExclusiveLock) else { continue };
+            let (first, ids) = (first_with_age(layout), old.ids.clone());
+            let again = leaving::look(client, &self.table, key, first, old.partition, ids, Age::Old, terms.leaving)?;
+            *old = again.ok_or_else(|| PartitionError::NoSuchTable(old.partition.to_u32()))?;
+            leaving.extend(old.exit.filter(|_| old.is_carried_out()).map(|exit| (exit, held)));
+        }
+        Ok(leaving)
+    }
+}
+
+impl<N: NamedRelation> UpkeepPlan<N> {
     /// For a dry run: the errors that the call itself would end with, as far as names and bounds do not show them.
     fn check(&self, client: &SpiClient, key: &RangeKey) -> Result<(), Failure> {
         if self.pieces.is_empty() {
@@ -267,18 +282,19 @@ impl UpkeepPlan {
     }
 
     fn steps(&self) -> Vec<UpkeepStep> {
+        let table = self.table.named.seen();
         let created = self.pieces.iter().map(|piece| UpkeepStep {
             partition: text(&self.table.quoted_name_of(piece)),
             action: "create",
             ids: Edge::Id(piece.ids.start)..Edge::Id(piece.ids.end),
-            statement: Some(text(&self.table.statement(piece))),
+            statement: Some(self.table.statement(piece).shown()),
             note: None,
         });
         let old = self.old.iter().map(|old| UpkeepStep {
-            partition: text(&quoted(&old.schema, &old.name)),
-            action: old.action,
+            partition: text(&old.named.quoted()),
+            action: old.action(),
             ids: old.ids.clone(),
-            statement: old.statement.as_ref().map(text),
+            statement: old.exit.map(|exit| exit.statement(&table, &old.named).shown()),
             note: old.note.clone().map(Text),
         });
         let later = self.later.first().zip(self.later.last()).map(|(first, last)| UpkeepStep {
@@ -299,7 +315,7 @@ impl UpkeepPlan {
     fn warn(&self) {
         let mut stay = self.old.iter().filter(|old| old.is_obstructed);
         if let Some(first) = stay.next() {
-            let (table, name) = (shown(self.table.name()), shown(&first.name));
+            let (table, name) = (shown(self.table.named.names().1), shown(first.named.names().1));
             Kept { table, first: name, note: first.note.clone().unwrap_or_default(), others: stay.count() }.warn();
         }
     }

@@ -48,6 +48,7 @@ BEGIN
             hidden := concat_ws(', ', hidden, c.tbl);
             CONTINUE;
         END IF;
+        c.tbl := _snowflake.held(c.relation, 'ACCESS SHARE');
         -- Of a numeric, only what is in the range can become a bigint.
         EXECUTE format('SELECT %1$I::bigint FROM ONLY %2$s WHERE %1$I >= 0 AND %1$I <= $1 '
             'AND CASE WHEN %1$I >= 0 AND %1$I <= $1 THEN %1$I::bigint END & $2 = $3 ORDER BY %1$I DESC LIMIT 1', c.col, c.tbl) INTO found

@@ -84,9 +84,8 @@ BEGIN
             DETAIL = 'At other levels, the snapshot is older than the locks, and does not show what others committed in between.',
             HINT = 'Begin the transaction with BEGIN ISOLATION LEVEL READ COMMITTED;';
     END IF;
-    EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', (SELECT string_agg(format('ONLY %I.%I', n.nspname, t.relname), ', ' ORDER BY t.oid)
-        FROM _snowflake.family_of(k.tbl) AS f JOIN pg_class AS t ON t.oid = f JOIN pg_namespace AS n ON n.oid = t.relnamespace
-        WHERE t.relkind IN ('r', 'p')));
+    PERFORM _snowflake.held(t.oid, 'ACCESS EXCLUSIVE') FROM (SELECT t.oid FROM _snowflake.family_of(k.tbl) AS f JOIN pg_class AS t ON t.oid = f
+        WHERE t.relkind IN ('r', 'p') ORDER BY t.oid) AS t;
     IF to_regclass(k.quoted) IS DISTINCT FROM k.tbl::regclass THEN
         RAISE serialization_failure USING MESSAGE = format('others changed %s meanwhile', k.quoted),
             DETAIL = 'It was dropped or renamed while this call waited for it.', HINT = 'Nothing was changed by this call. Call it again.';
@@ -326,7 +325,7 @@ BEGIN
         statement := alter_column || ' DROP IDENTITY';
         note := 'the identity''s sequence goes with it, and is made again';
         RETURN NEXT;
-        EXECUTE format('SELECT last_value, is_called FROM %s', s.quoted) INTO p;
+        p := _snowflake.place_of(s.oid);
         locks := NULL;
         statement := format('CREATE SEQUENCE %s AS %s %s', s.quoted, format_type(s.seqtypid, NULL), _snowflake.sequence_clauses(s.oid));
         note := 'as it was';
@@ -404,6 +403,7 @@ DECLARE
     s record;
     v record;
     p record;
+    following bigint;
     fresh text;
     taken boolean;
     to_identity boolean;
@@ -431,10 +431,12 @@ BEGIN
         END IF;
         begins := coalesce(start, greatest(v.highest + 1, 1), 1);
         IF NOT is_new AND s.is_shared THEN
-            EXECUTE format('SELECT CASE WHEN is_called THEN last_value + $1 ELSE last_value END AS next FROM %s', s.quoted) INTO p USING s.seqincrement;
-            begins := greatest(coalesce(start, p.next), p.next);
+            p := _snowflake.place_of(s.oid);
+            following := CASE WHEN p.is_called THEN p.last_value + s.seqincrement ELSE p.last_value END;
+            begins := greatest(coalesce(start, following), following);
         END IF;
-        EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE %I = $1)', k.quoted, k.attname) INTO taken USING begins;
+        EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE %I = $1)', _snowflake.held(k.tbl, 'ACCESS SHARE'), k.attname)
+            INTO taken USING begins;
         IF taken THEN
             RAISE invalid_parameter_value USING MESSAGE = format('a row has the value %s in column %s', begins, k.whole),
                 HINT = 'Give a start that no row has, or leave it out for the value after the highest.';

@@ -30,13 +30,14 @@ BEGIN
     END IF;
 END $$;
 
--- Locks a table as strongly as CREATE TABLE ... PARTITION OF locks its parent. LOCK TABLE looks the name up again when the lock is granted.
--- If it is another table's by then, or the table has another owner, the call ends before any of their code runs.
+-- Locks a table as strongly as CREATE TABLE ... PARTITION OF locks its parent, and its default partition with all that this consists of. If a
+-- name is another table's by then, or a table has another owner, the call ends before any of their code runs.
 CREATE FUNCTION _snowflake.lock(tbl regclass, quoted text, parent regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
-    EXECUTE format('LOCK TABLE %s%s IN ACCESS EXCLUSIVE MODE', CASE WHEN tbl = parent THEN 'ONLY ' END, quoted);
+    PERFORM _snowflake.held(relid, 'ACCESS EXCLUSIVE') FROM pg_partition_tree(tbl)
+        WHERE relid = tbl OR tbl <> parent ORDER BY level, relid;
     IF to_regclass(quoted) IS DISTINCT FROM tbl THEN
         RAISE serialization_failure USING MESSAGE = format('table %s was changed by others meanwhile', quoted),
             DETAIL = 'It was dropped or renamed while this call waited for it.',
@@ -193,8 +194,7 @@ BEGIN
         PERFORM _snowflake.lock(d.tbl, d.quoted, parent);
     END IF;
     FOR i IN 1..cardinality(names) LOOP
-        EXECUTE format('SELECT min(%1$I) FROM %2$s WHERE %1$I >= $1 AND %1$I < $2', col, d.quoted)
-            INTO lowest USING lower[i], upper[i];
+        lowest := _snowflake.lowest_key(d.tbl, col, lower[i], upper[i]);
         CONTINUE WHEN lowest IS NULL;
         RAISE check_violation USING
             MESSAGE = format('default partition "%s" has rows of a partition that is to be made', d.relname),

@@ -92,7 +92,7 @@ CREATE FUNCTION _snowflake.family_of(tbl regclass) RETURNS SETOF regclass
 
 -- The lowest and the highest value of a column of the caller's own tables. Whoever reads a table runs code of its owner, as of indexes.
 CREATE FUNCTION _snowflake.values_of(k record, OUT lowest bigint, OUT highest bigint)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET row_security = off
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET row_security = off
     AS $$
 DECLARE
     c record;
@@ -106,7 +106,8 @@ BEGIN
             DETAIL = 'Code of the table, such as expressions of its indexes, would run as the caller.',
             HINT = format('Have role %I call this.', c.owner);
     END IF;
-    EXECUTE format('SELECT min(%1$I)::bigint, max(%1$I)::bigint FROM %2$s', k.attname, k.quoted) INTO lowest, highest;
+    EXECUTE format('SELECT min(%1$I)::bigint, max(%1$I)::bigint FROM %2$s', k.attname, _snowflake.held(k.tbl, 'ACCESS SHARE'))
+        INTO lowest, highest;
 END $$;
 
 -- The datacenter and the worker of this database as one number; NULL where it has none.

@@ -150,8 +150,7 @@ BEGIN
             IF note IS NULL AND p.lower < floor AND row_security_active(p.tbl) THEN
                 note := 'row security hides its rows from its owner, so it may have keys of the layout''s first hour';
             ELSIF note IS NULL AND p.lower < floor THEN
-                EXECUTE format('SELECT EXISTS (SELECT FROM ONLY %s WHERE %I < %s)', p.whole, _snowflake.range_key(parent), floor)
-                    INTO has_earlier_keys;
+                has_earlier_keys := _snowflake.lowest_key(p.tbl, _snowflake.range_key(parent), (-9223372036854775808)::bigint, floor) IS NOT NULL;
                 note := CASE
                     WHEN has_earlier_keys THEN
                         'it has keys of the layout''s first hour, as tables have from before, which do not say how old rows are'

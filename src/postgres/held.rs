@@ -217,6 +217,13 @@ impl Sql<Held> {
     }
 }
 
+impl Held {
+    /// A statement that was drawn up with no names but this one's, and those of what belongs to the relation: its columns, its indexes.
+    pub fn statement(&self, text: &Text) -> Sql<Self> {
+        Sql { text: encoding::statement(&text.0).into_bytes(), names: PhantomData }
+    }
+}
+
 /// Relations that are held, for statements that were drawn up as a whole: the names in these are known by OID, and compared.
 #[derive(Default)]
 pub struct Holds {
@@ -229,6 +236,11 @@ impl Holds {
         if let Some(held) = Held::of(relation, lock) {
             self.held.insert(relation.to_u32(), held);
         }
+    }
+
+    /// Holds the name of a schema, too. One that is gone is left out.
+    pub fn hold_schema(&mut self, schema: pg_sys::Oid) {
+        hold_schema(schema);
     }
 
     /// Whether a relation is held.

@@ -139,7 +139,7 @@ impl<'r> IntegerColumn<'r> {
     }
 
     /// The value in a row of the table.
-    fn value(&self, row: &Row<'_>) -> Option<i64> {
+    fn value(&self, row: &TableRow<'_>) -> Option<i64> {
         match WIDTHS[self.width].0 {
             pg_sys::INT2OID => row.get::<i16>(self.number).map(i64::from),
             pg_sys::INT4OID => row.get::<i32>(self.number).map(i64::from),
@@ -222,7 +222,7 @@ impl<'r> Scan<'r> {
     }
 
     /// The next row; of an index, from this end.
-    fn next(&mut self, end: End) -> Option<Row<'_>> {
+    fn next(&mut self, end: End) -> Option<TableRow<'_>> {
         let direction = match self.is_descending {
             Some(is_descending) if (end == End::Lowest) == is_descending => {
                 pg_sys::ScanDirection::BackwardScanDirection
@@ -236,7 +236,7 @@ impl<'r> Scan<'r> {
                 None => pg_sys::systable_getnext(self.scan),
             }
         };
-        (!row.is_null()).then_some(Row { table: self.table, row })
+        (!row.is_null()).then_some(TableRow { table: self.table, row })
     }
 }
 
@@ -257,12 +257,12 @@ impl Drop for Scan<'_> {
 }
 
 /// A row, until the next one is fetched.
-struct Row<'s> {
+struct TableRow<'s> {
     table: &'s OpenRelation,
     row: pg_sys::HeapTuple,
 }
 
-impl Row<'_> {
+impl TableRow<'_> {
     /// The value of a column, which is stored as this type is; `None` for NULL.
     fn get<T: FromDatum>(&self, column: i16) -> Option<T> {
         let column = NonZeroUsize::new(column.unsigned_abs().into())?;

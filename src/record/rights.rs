@@ -1,8 +1,15 @@
 //! Who may change the record, and call what: whatever default privileges said when the extension was created.
 
-use crate::postgres::encoding::{self, Text};
+use crate::postgres::encoding::Text;
+use crate::postgres::held::Holds;
 use crate::postgres::restricted;
 use pgrx::prelude::*;
+
+/// The schemas of the extension's functions. One of them may belong to anybody.
+const SCHEMAS: &str = "
+    SELECT DISTINCT pronamespace FROM pg_extension e JOIN pg_depend d ON refclassid = 'pg_extension'::regclass AND refobjid = e.oid
+        AND deptype = 'e' AND classid = 'pg_proc'::regclass
+    JOIN pg_proc p ON p.oid = objid WHERE extname = 'pg_snowflake'";
 
 /// The statements that take from all but its owner the privileges with which the record can be changed.
 const RECORD: &str = "
@@ -44,14 +51,18 @@ const FUNCTIONS: &str = "
 /// Where a statement fails.
 pub fn set() -> Result<(), spi::Error> {
     let set = |client: &mut spi::SpiClient<'_>| {
-        let mut statements = Vec::new();
+        let mut holds = Holds::default();
+        for row in client.select(SCHEMAS, None, &[])? {
+            row.get(1)?.into_iter().for_each(|schema| holds.hold_schema(schema));
+        }
+        let mut statements: Vec<Text> = Vec::new();
         for query in [RECORD, FUNCTIONS] {
             for row in client.select(query, None, &[])? {
                 statements.extend(row.get::<Text>(1)?);
             }
         }
         for Text(statement) in statements {
-            client.update(&*encoding::statement(&statement), None, &[])?;
+            holds.statement(&statement).update(client)?;
         }
         Ok(())
     };

@@ -270,10 +270,9 @@ fn writers(client: &SpiClient, chosen: &Chosen, next: pg_sys::Oid) -> Result<Vec
 fn sequences(client: &SpiClient, chosen: &Chosen) -> Result<Vec<Sequence>> {
     let mut sequences = rows(client, SEQUENCES, &[chosen.table.into(), chosen.number.into()], sequence)?;
     if chosen.source == Source::Snowflake {
-        let query = composed(CLOSED_TO, &[GRANTEES]);
         for sequence in &mut sequences {
             let arguments = [chosen.table.into(), pg_sys::Oid::from(sequence.oid.0).into()];
-            sequence.closed_to = rows(client, &query, &arguments, |row| text(row, 1))?;
+            sequence.closed_to = rows(client, &composed(CLOSED_TO, &[GRANTEES]), &arguments, |row| text(row, 1))?;
         }
     }
     Ok(sequences)

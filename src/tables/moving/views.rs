@@ -23,8 +23,7 @@ const PARTS: [(&str, &str); 5] = [
 
 /// The views that depend on columns.
 pub fn views(client: &SpiClient, columns: &[&Column]) -> Result<Vec<View>> {
-    let query = composed(&composed(VIEWS, &PARTS), &[STATE]);
-    let mut views = rows(client, &query, &places(columns), |row| {
+    let mut views = rows(client, &composed(&composed(VIEWS, &PARTS), &[STATE]), &places(columns), |row| {
         Ok(View {
             oid: oid(row, 1)?,
             name: text(row, 2)?,

@@ -1,6 +1,7 @@
 //! A new partition has the privileges of its table, and its replica identity.
 
-use crate::postgres::encoding::{self, Text};
+use crate::postgres::encoding::Text;
+use crate::postgres::held::Held;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 
@@ -31,18 +32,18 @@ impl Heritage {
         &mut self,
         client: &mut SpiClient,
         parent: pg_sys::Oid,
-        partition: pg_sys::Oid,
+        partition: (pg_sys::Oid, &Held),
     ) -> Result<(), spi::Error> {
-        let has_own = client.select(HAS_OWN, Some(1), &[partition.into()])?.first().get_one::<bool>()? != Some(false);
+        let has_own = client.select(HAS_OWN, Some(1), &[partition.0.into()])?.first().get_one::<bool>()? != Some(false);
         if self.is_plain && !has_own {
             return Ok(());
         }
-        let statements = client.select(query(), None, &[parent.into(), partition.into()])?;
+        let statements = client.select(query(), None, &[parent.into(), partition.0.into()])?;
         let statements: Vec<Text> =
             statements.map(|row| row.get(1)).collect::<Result<Option<_>, _>>()?.unwrap_or_default();
         self.is_plain |= statements.is_empty() && !has_own;
         for statement in statements {
-            client.update(&*encoding::statement(&statement.0), None, &[])?;
+            partition.1.statement(&statement).update(client)?;
         }
         Ok(())
     }

@@ -195,7 +195,9 @@ impl Table<Held> {
         for piece in missing {
             self.statement(&wanted[piece]).update(client)?;
             let partition = self.find(&wanted[piece]).unwrap_or(pg_sys::InvalidOid);
-            heritage.pass_on(client, key.table(), partition)?;
+            if let Some(held) = Held::of(partition, pg_sys::AccessExclusiveLock) {
+                heritage.pass_on(client, key.table(), (partition, &held))?;
+            }
             created.push(partition);
         }
         Ok(created)

@@ -236,11 +236,13 @@ fn draw<N: NamedRelation>(
     Ok(UpkeepPlan { table, pieces, later, old })
 }
 
+/// How many indexes a table ($1) has.
+const INDEXES: &str = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_index WHERE indrelid OPERATOR(pg_catalog.=) $1";
+
 /// How many partitions of a table one call makes: no more than three quarters of the server's locks are for, as each takes one lock for
 /// itself, two for its TOAST table, and one for each of its indexes.
 fn most(client: &SpiClient, table: pg_sys::Oid) -> Result<usize, spi::Error> {
-    let indexes = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_index WHERE indrelid OPERATOR(pg_catalog.=) $1";
-    let indexes = client.select(indexes, Some(1), &[table.into()])?.first().get_one::<i64>()?.unwrap_or_default();
+    let indexes = client.select(INDEXES, Some(1), &[table.into()])?.first().get_one::<i64>()?.unwrap_or_default();
     // SAFETY: variables of this process, which do not change.
     let locks =
         unsafe { i64::from(pg_sys::max_locks_per_xact) * i64::from(pg_sys::MaxBackends + pg_sys::max_prepared_xacts) };

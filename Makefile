@@ -29,7 +29,7 @@ SOURCES := $(shell find build.rs Cargo.lock Cargo.toml core/Cargo.toml core/src 
 	pg_snowflake.control sql src scripts/install-script scripts/stage)
 INSTALL = install
 
-.PHONY: all install uninstall installcheck clean deps demo check test test-all bench lint docs hosted dist deb image help FORCE
+.PHONY: all install put uninstall installcheck clean deps demo check test test-all bench lint docs hosted dist deb image help FORCE
 .NOTPARALLEL:
 
 all: $(STAGE)/pg_snowflake.so ## build the library and the SQL scripts
@@ -44,7 +44,10 @@ $(STAGE)/pg_snowflake.so: $(STAGE)/.for $(SOURCES)
 	@PGRX_PG_CONFIG_PATH='$(FOUND)' scripts/explained $(CARGO) build $(FLAGS)
 	@scripts/stage $(BUILT)/libpg_snowflake.so $(STAGE)
 
-install: all ## install into the PostgreSQL of PG_CONFIG, below DESTDIR
+install: all put ## install into the PostgreSQL of PG_CONFIG, below DESTDIR
+
+# What lies in STAGE; scripts call it, too, with a STAGE of their own.
+put:
 	$(INSTALL) -d '$(LIBDIR)' '$(EXTENSIONDIR)'
 	$(INSTALL) -m 755 $(STAGE)/pg_snowflake.so '$(LIBDIR)/'
 	$(INSTALL) -m 644 $(STAGE)/*.control $(STAGE)/*.sql '$(EXTENSIONDIR)/'

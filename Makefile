@@ -18,9 +18,8 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 MAJOR = $(shell PG_CONFIG='$(FOUND)' scripts/pg-config --major)
 LIBDIR = $(DESTDIR)$(shell '$(FOUND)' --pkglibdir)
 EXTENSIONDIR = $(DESTDIR)$(shell '$(FOUND)' --sharedir)/extension
-# From vendored crates, where a source package has them.
-OFFLINE = $(if $(wildcard vendor),--offline --config 'source.crates-io.replace-with="vendored"' --config 'source.vendored.directory="vendor"')
-FLAGS = --locked $(OFFLINE) --profile $(PROFILE) --target-dir '$(TARGET)' $(shell CARGO='$(CARGO)' scripts/cargo-flags) \
+FLAGS = --locked --profile $(PROFILE) --target-dir '$(TARGET)' \
+	$(shell scripts/cargo-flags vendored; CARGO='$(CARGO)' scripts/cargo-flags) \
 	--no-default-features --features 'pg$(MAJOR) $(REGISTRIES)'
 BUILT = $(TARGET)/$(if $(CARGO_BUILD_TARGET),$(CARGO_BUILD_TARGET)/)$(subst dev,debug,$(PROFILE))
 STAGE = $(TARGET)/install

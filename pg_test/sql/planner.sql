@@ -139,12 +139,12 @@ ANALYZE visits;
 SELECT explain($$SELECT * FROM visits ORDER BY snowflake_timestamp(id) DESC LIMIT 3$$);
 
 -- Row-level security, and a view that is a security barrier: the policy's condition comes first where it must.
-CREATE ROLE snowflake_clerk;
+CREATE ROLE regress_snowflake_clerk;
 CREATE FUNCTION seen(text) RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS $$BEGIN RAISE NOTICE 'seen: %', $1; RETURN true; END$$;
-CREATE POLICY new_ones ON orders TO snowflake_clerk USING (snowflake_timestamp(id) >= '2026-01-07 22:37+00');
+CREATE POLICY new_ones ON orders TO regress_snowflake_clerk USING (snowflake_timestamp(id) >= '2026-01-07 22:37+00');
 ALTER TABLE orders ENABLE ROW LEVEL SECURITY;
-GRANT SELECT ON orders TO snowflake_clerk;
-SET ROLE snowflake_clerk;
+GRANT SELECT ON orders TO regress_snowflake_clerk;
+SET ROLE regress_snowflake_clerk;
 EXPLAIN (COSTS OFF) SELECT item FROM orders WHERE seen(item) AND snowflake_timestamp(id) < '2026-01-07 22:39+00';
 SELECT item FROM orders WHERE seen(item) AND snowflake_timestamp(id) < '2026-01-07 22:39+00';
 RESET ROLE;
@@ -243,5 +243,5 @@ SELECT count(*) FROM numbers WHERE snowflake_timestamp(id) <> '2026-01-02';
 SET pg_snowflake.plan_by_time = off;
 SELECT count(*) FROM numbers WHERE snowflake_timestamp(id) < '2026-01-02';
 RESET pg_snowflake.plan_by_time;
-DROP OWNED BY snowflake_clerk;
-DROP ROLE snowflake_clerk;
+DROP OWNED BY regress_snowflake_clerk;
+DROP ROLE regress_snowflake_clerk;

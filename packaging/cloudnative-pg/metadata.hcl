@@ -1,12 +1,13 @@
-// For a directory `pg-snowflake` of CloudNativePG's catalogue. The versions are those of packages at apt.postgresql.org, which has none yet.
+// For a directory `pg-snowflake` of CloudNativePG's catalogue, whose programs want each field, the
+// empty ones, too. The versions are those of packages at apt.postgresql.org, which has none yet.
 metadata = {
   name                     = "pg-snowflake"
   sql_name                 = "pg_snowflake"
   image_name               = "pg-snowflake"
   licenses                 = ["Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-3-Clause", "ISC", "MIT", "PostgreSQL", "Unicode-3.0", "Zlib"]
   shared_preload_libraries = ["pg_snowflake"]
-  // Worker IDs come from a registry, or are set where there is one instance only, as in the test.
-  postgresql_parameters    = {}
+  // For tests alone, whose cluster has one instance. More of them would lease theirs.
+  postgresql_parameters    = { "pg_snowflake.worker_id" = "7" }
   extension_control_path   = []
   dynamic_library_path     = []
   ld_library_path          = []

@@ -21,6 +21,7 @@ mod held;
 mod hosted;
 mod hostile;
 mod house;
+mod install;
 mod javascript;
 mod leap;
 mod libraries;

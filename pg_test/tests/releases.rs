@@ -7,6 +7,15 @@ use tempfile::TempDir;
 
 const ARCHIVE: &str = "pg_snowflake-9.9.9.tar.gz";
 
+/// Debian's package, and its source package.
+const PACKAGES: [&str; 5] = [
+    "postgresql-15-pg-snowflake_9.9.9-1_amd64.deb",
+    "pg-snowflake_9.9.9-1.dsc",
+    "pg-snowflake_9.9.9-1.debian.tar.xz",
+    "pg-snowflake_9.9.9.orig.tar.gz",
+    "pg-snowflake_9.9.9.orig-vendor.tar.xz",
+];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
@@ -46,9 +55,11 @@ impl Release {
         for (file, text) in [
             (format!("target/dist/{ARCHIVE}"), "sources"),
             ("target/dist/SHA256SUMS".to_owned(), "those of the archives alone\n"),
-            ("target/deb/postgresql-15-pg-snowflake_9.9.9-1_amd64.deb".to_owned(), "package"),
         ] {
             release.write(&file, text);
+        }
+        for file in PACKAGES {
+            release.write(&format!("target/deb/{file}"), file);
         }
         release.write("scripts/release-files", &fs::read_to_string(root().join("scripts/release-files")).unwrap());
         release.make_key("key");
@@ -148,6 +159,36 @@ fn without_a_key_there_are_checksums_of_all_files_and_no_signature() {
     let gathered = release.gather(None);
     assert!(gathered.status.success(), "{}", String::from_utf8_lossy(&gathered.stderr));
     let sums = fs::read_to_string(release.path("target/release/SHA256SUMS")).unwrap();
-    assert_eq!(sums.lines().count(), 2, "{sums}");
+    for file in PACKAGES.iter().chain([&ARCHIVE]) {
+        assert!(sums.contains(&format!("  {file}\n")), "{file}: {sums}");
+    }
+    assert_eq!(sums.lines().count(), PACKAGES.len() + 1, "{sums}");
     assert!(!release.path("target/release/SHA256SUMS.sig").exists());
+}
+
+#[test]
+fn a_release_has_the_source_package_and_that_of_its_commit_alone() {
+    let release = Release::new();
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.current_dir(release.path("")).args(["-c", "user.name=n", "-c", "user.email=e@localhost"]).args(arguments);
+        succeeds(&mut git);
+    };
+    git(&["init", "--quiet"]);
+    let origin = format!("target/deb/{}", PACKAGES[3]);
+    git(&["add", "scripts"]);
+    git(&["commit", "--quiet", "--message", "the release"]);
+    git(&["archive", "--format=tar.gz", "--output", &origin, "HEAD"]);
+    let gathered = release.gather(None);
+    assert!(gathered.status.success(), "{}", String::from_utf8_lossy(&gathered.stderr));
+
+    git(&["commit", "--quiet", "--allow-empty", "--message", "a later one"]);
+    let gathered = release.gather(None);
+    let said = String::from_utf8_lossy(&gathered.stderr);
+    assert!(!gathered.status.success() && said.contains("orig.tar.gz is of another commit"), "{said}");
+
+    fs::remove_file(release.path("target/deb").join(PACKAGES[1])).unwrap();
+    let gathered = release.gather(None);
+    let said = String::from_utf8_lossy(&gathered.stderr);
+    assert!(!gathered.status.success() && said.contains("no package was built"), "{said}");
 }

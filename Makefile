@@ -1,15 +1,18 @@
-# pg_snowflake: build, install, try, test. `make help` lists the targets; what only maintainers run is in docs/testing.md.
+# pg_snowflake: build, install, try, test. `make help` lists the targets; what only maintainers run
+# is in docs/testing.md.
 
-# As PGXS has it: the PostgreSQL to build for, and a directory before those to install into. Where PG_CONFIG is not named, scripts/pg-config
-# says which is taken: that of the PATH, or else the newest that is installed.
+# As PGXS has it: the PostgreSQL to build for, and a directory before those to install into. Where
+# PG_CONFIG is not named, scripts/pg-config says which is taken: that of the PATH, or else the
+# newest that is installed.
 PG_CONFIG ?=
 DESTDIR ?=
-# cargo, its profile and its directory. `dev` builds in half the time, `demo` in less; packages have `dist`. CARGO_BUILD_TARGET is cargo's own, for another
-# processor than this one.
+# cargo, its profile and its directory. `dev` builds in half the time, `demo` in less; packages have
+# `dist`. CARGO_BUILD_TARGET is cargo's own, for another processor than this one.
 CARGO ?= cargo
 PROFILE ?= release
 TARGET ?= target
-# What worker IDs can be leased from; less, or nothing, makes a smaller library: REGISTRIES="registry-etcd".
+# What worker IDs can be leased from; less, or nothing, makes a smaller library:
+# REGISTRIES="registry-etcd".
 REGISTRIES ?= registries
 export PG_CONFIG CARGO
 

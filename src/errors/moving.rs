@@ -28,6 +28,8 @@ pub enum MovingError {
     SeveralOwners(String),
     /// The caller may not read this column of this table.
     NotReadable(String, String),
+    /// Values of this column of this table are in this foreign table.
+    ForeignValues(String, String, String),
     /// Something stands in the way.
     Obstacles {
         /// Of these columns.
@@ -77,6 +79,7 @@ impl MovingError {
             Self::NotOwner(tables) => not_owner(&tables),
             Self::SeveralOwners(table) => several_owners(&table),
             Self::NotReadable(table, column) => not_readable(&table, &column),
+            Self::ForeignValues(table, column, foreign) => foreign_values(&table, &column, &foreign),
             Self::Obstacles { columns, is_release, obstacles, hints } => {
                 in_the_way(&columns, is_release, &obstacles, &hints)
             }
@@ -151,8 +154,17 @@ fn several_owners(table: &str) -> ErrorReport {
 
 fn not_readable(table: &str, column: &str) -> ErrorReport {
     let message = format!("the values of column {column} of table {table} may not be read");
-    error(ERRCODE_INSUFFICIENT_PRIVILEGE, &message)
-        .set_hint("This needs SELECT on the column, and no row-level security that applies to the role.")
+    error(ERRCODE_INSUFFICIENT_PRIVILEGE, &message).set_hint(
+        "This needs USAGE on the schema, SELECT on the column, and no row-level security that applies to the role.",
+    )
+}
+
+fn foreign_values(table: &str, column: &str, foreign: &str) -> ErrorReport {
+    let message = format!(
+        "the values of column {column} of table {table} are not read, as some are in the foreign table {foreign}"
+    );
+    error(ERRCODE_FEATURE_NOT_SUPPORTED, &message)
+        .set_hint(format!("Look whether they are all below the next ID: SELECT max({column}) FROM {table};"))
 }
 
 // What stands in the way of a plan.

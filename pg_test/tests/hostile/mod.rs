@@ -4,6 +4,7 @@
 mod bindings;
 mod extension;
 mod roles;
+mod shown;
 mod world;
 
 use postgres::Client;

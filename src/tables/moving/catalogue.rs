@@ -33,6 +33,7 @@ const RELATIONS: &str = include_str!("catalogue/relations.sql");
 const SEQUENCES: &str = include_str!("catalogue/sequences.sql");
 const SESSIONS: &str = include_str!("catalogue/sessions.sql");
 const TABLE: &str = include_str!("catalogue/table.sql");
+const UNSEEN: &str = include_str!("catalogue/unseen.sql");
 const WRITERS: &str = include_str!("catalogue/writers.sql");
 
 /// A part of queries for columns.
@@ -312,10 +313,24 @@ pub fn position(sequence: &Sequence) -> Option<LastValue> {
     Some(LastValue { last: position.last, is_called: position.is_called })
 }
 
-/// Whether the caller may know the values of a column: read it, and all rows.
-pub fn may_read(client: &SpiClient, chosen: &Chosen) -> Result<bool> {
-    const READABLE: &str = "SELECT has_column_privilege($1, $2, 'SELECT') AND NOT row_security_active($1)";
-    Ok(rows(client, READABLE, &[chosen.table.into(), chosen.number.into()], known_flag)? == [true])
+/// What keeps the caller from being told the values of a column.
+pub enum Unseen {
+    /// He may not use the schema, or not read the column, or not all rows.
+    Privileges,
+    /// Some are in this foreign table. It would be read with what its owner may do on the other server.
+    Foreign(String),
+}
+
+/// Whether the caller may know the values of a column: `None`, or what keeps him from it. A table is given by its OID, which whoever may not
+/// use its schema has, too.
+pub fn unseen(client: &SpiClient, chosen: &Chosen) -> Result<Option<Unseen>> {
+    let arguments = [chosen.table.into(), chosen.number.into()];
+    let found = rows(client, UNSEEN, &arguments, |row| {
+        let is_readable: Option<bool> = row.get(1)?;
+        let foreign = maybe_text(row, 2)?;
+        Ok(if is_readable.ok_or(Unread::Gone)? { foreign.map(Unseen::Foreign) } else { Some(Unseen::Privileges) })
+    })?;
+    found.into_iter().next().ok_or(Unread::Gone)
 }
 
 /// The constraints of the columns' domains that a value does not pass. They may call anything.

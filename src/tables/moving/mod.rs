@@ -20,7 +20,7 @@ use crate::postgres::restricted::Owner;
 use crate::postgres::time::{clock, timestamptz};
 use crate::postgres::{catalog, encoding, own, snapshot};
 use crate::{generator, record, settings};
-use catalogue::{Choice, Chosen, look};
+use catalogue::{Choice, Chosen, Unseen, look};
 use meanwhile::unread;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
@@ -125,8 +125,14 @@ fn key_of(client: &SpiClient, wanted: &Named) -> Result<Key, Error> {
     if !facts.has_one_owner() {
         return Err(MovingError::SeveralOwners(table.to_owned()).into());
     }
-    if !look(|| catalogue::may_read(client, &chosen)).map_err(unread)? {
-        return Err(MovingError::NotReadable(table.to_owned(), column.to_owned()).into());
+    let unseen = look(|| catalogue::unseen(client, &chosen)).map_err(unread)?;
+    if let Some(unseen) = unseen {
+        let (table, column) = (table.to_owned(), column.to_owned());
+        return Err(match unseen {
+            Unseen::Privileges => MovingError::NotReadable(table, column),
+            Unseen::Foreign(foreign) => MovingError::ForeignValues(table, column, foreign),
+        }
+        .into());
     }
     let values = values::values(client, wanted.table, chosen.number, i64::MIN)?;
     Ok(Key {

@@ -35,6 +35,8 @@ readings! {
     encoding -> c_int = GetDatabaseEncoding();
     /// The role as which statements run now.
     user -> pg_sys::Oid = GetUserId();
+    /// The role that the session has put on, or has logged in as: outside of functions that run as their owner.
+    role_of_session -> pg_sys::Oid = GetOuterUserId();
     /// Whether that role is a superuser.
     is_superuser -> bool = superuser();
     /// Whether the server is in recovery, so that nothing can be written.

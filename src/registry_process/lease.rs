@@ -81,12 +81,15 @@ pub fn trouble_of_segments() -> Option<String> {
     trouble().or_else(|| Some(error()).filter(|error| !error.is_empty()).map(for_caller))
 }
 
-/// What a caller may know. Names of hosts and directories of servers are for those who may call `snowflake_workers()`; all of it is in the
-/// log.
+/// What a caller may know. Where the registry is, and names of hosts and directories of servers, are
+/// for those to whom PostgreSQL shows its parameters; all of it is in the log. A function that runs as
+/// its owner passes an error on to the client: so the role of the session must be one of them, too.
 pub fn for_caller(trouble: String) -> String {
     shared::may_wait();
+    let reader = pg_sys::Oid::from(pg_sys::ROLE_PG_READ_ALL_SETTINGS);
     // SAFETY: looks into the catalog, in a session.
-    let is_monitor =
-        unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(pg_sys::ROLE_PG_MONITOR)) };
-    if is_monitor { trouble } else { "The server's log says why.".to_owned() }
+    let sees_all = [process::user(), process::role_of_session()]
+        .into_iter()
+        .all(|role| unsafe { pg_sys::has_privs_of_role(role, reader) });
+    if sees_all { trouble } else { "The server's log says why.".to_owned() }
 }

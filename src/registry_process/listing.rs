@@ -1,6 +1,7 @@
 //! The registry's records, for `snowflake_workers()` and `snowflake_segments()`. A session asks the process for them, which reads them
 //! from the registry and writes them into a file for statistics; the session reads that.
 
+use super::lease::for_caller;
 use super::wake::wake;
 use crate::errors::Error;
 use crate::postgres::time::clock;
@@ -52,7 +53,7 @@ impl Listing {
         }
         let failure = shared::lease_news().listing_errors[self as usize].to_string();
         if !failure.is_empty() {
-            return Err(Error::NoListing(failure));
+            return Err(Error::NoListing(for_caller(failure)));
         }
         fs::read_to_string(self.file()).map_err(|error| Error::NoListing(error.to_string()))
     }

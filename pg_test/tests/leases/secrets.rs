@@ -1,13 +1,14 @@
 //! The password of a registry is shown to nobody.
 
 use crate::{leasing, secret_file, status};
+use postgres::Client;
 use snowflake_test::certificates::Authority;
 use snowflake_test::check::{refused, wait_for};
-use snowflake_test::ports::outward;
+use snowflake_test::ports::{free_port, outward};
 use snowflake_test::proxy::{Mode, Proxy};
 use snowflake_test::query::{next, value};
 use snowflake_test::registries::{Kind, Setup};
-use snowflake_test::{Cluster, Stop};
+use snowflake_test::{Cluster, Stop, with_each_registry};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
@@ -92,6 +93,71 @@ fn a_wrong_url_ends_the_start_and_is_not_shown() {
         assert!(log.contains("invalid value for parameter \"pg_snowflake.registry\""), "{log}");
         assert!(!log.contains("s3cret"), "{log}");
     }
+}
+
+with_each_registry!(only_who_sees_the_setting_is_told_where_the_registry_is);
+
+/// Host, port and user of a registry stand in the errors of calls only for those to whom PostgreSQL shows the parameter; also where a
+/// function that runs as its owner makes the call, or a default of a table that such a function writes.
+fn only_who_sees_the_setting_is_told_where_the_registry_is(kind: Kind) {
+    let port = free_port();
+    let url = kind.url(false, "registrar:s3cret", &format!("127.0.0.1:{port}"));
+    let cluster = leasing(&url).set("pg_snowflake.max_wait = '100ms'").start();
+    let mut client = cluster.client();
+    client
+        .batch_execute(
+            "CREATE ROLE clerk LOGIN; CREATE ROLE watcher LOGIN IN ROLE pg_monitor;
+             CREATE ROLE reader LOGIN IN ROLE pg_read_all_settings;
+             CREATE TABLE orders (id bigint DEFAULT snowflake_next(), note text); GRANT INSERT ON orders TO PUBLIC;
+             CREATE FUNCTION next_of_owner() RETURNS bigint SECURITY DEFINER LANGUAGE sql AS 'SELECT snowflake_next()';
+             CREATE FUNCTION order_of_owner() RETURNS void SECURITY DEFINER LANGUAGE sql AS 'INSERT INTO orders DEFAULT VALUES';
+             CREATE FUNCTION preflight_of_owner() RETURNS text SECURITY DEFINER LANGUAGE sql
+                 AS 'SELECT string_agg(finding, chr(10)) FROM snowflake_preflight()';
+             GRANT EXECUTE ON FUNCTION snowflake_segment_next(text), snowflake_segment_next(text, integer),
+                 snowflake_segment_create(text, bigint, bigint, bigint, bigint), snowflake_segment_raise(text, bigint),
+                 snowflake_segment_drop(text) TO PUBLIC",
+        )
+        .unwrap();
+    wait_for("the registry does not answer", || status(&mut client, "registry_error").contains(&port.to_string()));
+    let hidden = [port.to_string(), "127.0.0.1".to_owned(), "registrar".to_owned(), "s3cret".to_owned()];
+    let calls = [
+        "SELECT snowflake_next()",
+        "SELECT snowflake_next(3)",
+        "INSERT INTO orders (note) VALUES ('a')",
+        "SELECT next_of_owner()",
+        "SELECT order_of_owner()",
+        "SELECT string_agg(finding, E'\n') FROM snowflake_preflight()",
+        "SELECT preflight_of_owner()",
+        "SELECT snowflake_segment_next('orders')",
+        "SELECT snowflake_segment_next('orders', 3)",
+        "SELECT snowflake_segment_create('orders')",
+        "SELECT snowflake_segment_raise('orders', 5)",
+        "SELECT snowflake_segment_drop('orders')",
+    ];
+    let of_segments = |call: &str| call.contains("_segment_");
+    // All that is said, of whatever part of an error.
+    let said = |client: &mut Client, call: &str| match client.simple_query(call) {
+        Ok(rows) => format!("{rows:?}"),
+        Err(error) => format!("{:?}", error.as_db_error().unwrap()),
+    };
+    for role in ["clerk", "watcher", "reader", "postgres"] {
+        let mut session = cluster.client_of(role, "postgres");
+        // It takes seconds until a change is given up.
+        for call in calls.iter().filter(|call| !of_segments(call) || role == "clerk") {
+            let said = said(&mut session, call);
+            let shown: Vec<&String> = hidden.iter().filter(|text| said.contains(*text)).collect();
+            if role == "clerk" {
+                assert_eq!(shown, [""; 0], "{call}: {said}");
+                assert!(said.contains("The server's log says why."), "{call}: {said}");
+            } else {
+                assert!(shown.contains(&&hidden[0]) && !shown.contains(&&hidden[3]), "{role}: {call}: {said}");
+            }
+        }
+    }
+    // Who has put the role of a clerk on is one.
+    client.batch_execute("SET ROLE clerk").unwrap();
+    assert!(!said(&mut client, calls[0]).contains(&hidden[0]));
+    assert!(cluster.log().contains(&hidden[0]) && !cluster.log().contains(&hidden[3]));
 }
 
 /// What PostgreSQL shows of the parameter, in all its ways.

@@ -6,8 +6,9 @@ use snowflake_test::programs::{output, run};
 use snowflake_test::{Cluster, Options, check, ids, value};
 use std::path::{Path, PathBuf};
 
-/// The commands of docs/reference/hosted.md by which a list is made of what is to be restored: of a dump of an extension, and of the script.
-fn commands() -> [String; 2] {
+/// The commands of docs/reference/hosted.md by which a list is made of what is to be restored: of a dump of an extension, and of the script,
+/// without and with privileges on its functions.
+fn commands() -> [String; 3] {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/hosted.md")).unwrap();
     let steps = page.split("## To the library, and back").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
     let blocks: Vec<String> = steps
@@ -15,9 +16,10 @@ fn commands() -> [String; 2] {
         .filter(|block| block.starts_with("       "))
         .map(|block| block.lines().map(|line| line.trim_start().to_owned() + "\n").collect())
         .collect();
-    let [extension, script, restore] = <[String; 3]>::try_from(blocks).unwrap();
+    let [extension, script, privileges, restore] = <[String; 4]>::try_from(blocks).unwrap();
     assert_eq!(restore, "pg_restore --exit-on-error --use-list list --dbname shop shop.dump\n");
-    [extension, script]
+    let with_privileges = format!("{script}{privileges}");
+    [extension, script, with_privileges]
 }
 
 /// What a dump has, besides the rows.
@@ -25,6 +27,7 @@ fn commands() -> [String; 2] {
 enum Has {
     Extension,
     Script,
+    ScriptForScript,
 }
 
 /// Rows, defaults, views, partitions, indexes.
@@ -218,6 +221,50 @@ fn a_restore_before_the_layout_is_known() {
     }
     assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM stored"), 500);
     assert!(value::<bool>(&mut client, "SELECT snowflake_database_layout() LIKE '% tick=10ms %'"));
+}
+
+/// Privileges on the functions that were granted or revoked are in a dump. They come along within the edition; in the library, the functions
+/// belong to a superuser.
+#[test]
+fn what_was_revoked_stays_revoked() {
+    for is_extension in [true, false] {
+        let make = |clock: &str, worker: i32| {
+            let cluster = if is_extension { extension(clock) } else { script(clock) };
+            match is_extension {
+                true => owner(&cluster, "CREATE EXTENSION pg_snowflake"),
+                false => run_script(&cluster, DATABASE),
+            }
+            owner(&cluster, &format!("SELECT snowflake_configure({worker})"));
+            cluster.client().batch_execute("CREATE ROLE clerk LOGIN; CREATE ROLE loader LOGIN").unwrap();
+            cluster
+        };
+        let first = make("+0s", 3);
+        owner(&first, OBJECTS);
+        owner(&first, FILL);
+        let restrict = "
+            REVOKE EXECUTE ON FUNCTION snowflake_next(), snowflake_next(integer), snowflake_to_text(bigint, text) FROM PUBLIC;
+            REVOKE EXECUTE ON PROCEDURE snowflake_partition_default_rows(regclass, interval, boolean) FROM PUBLIC;
+            REVOKE USAGE ON TYPE snowflake_parts FROM PUBLIC; GRANT USAGE ON TYPE snowflake_parts TO loader;
+            GRANT EXECUTE ON FUNCTION snowflake_next(), snowflake_next(integer) TO loader; GRANT EXECUTE ON FUNCTION snowflake_status() TO clerk";
+        owner(&first, restrict);
+        let before = stored(&first);
+        let second = make("-5s", 4);
+        restore(&second, &dump(&first), if is_extension { Has::Extension } else { Has::ScriptForScript });
+        goes_on(&second, &before, 4);
+        let may = |role: &str, function: &str| -> bool {
+            let may = format!("SELECT has_function_privilege('{role}', '{function}', 'EXECUTE')");
+            value(&mut second.client_of("owner", DATABASE), &may)
+        };
+        for function in ["snowflake_next()", "snowflake_next(integer)"] {
+            assert!(!may("clerk", function) && may("loader", function), "{is_extension}: {function}");
+        }
+        assert!(!may("loader", "snowflake_to_text(bigint, text)"), "{is_extension}");
+        assert!(!may("loader", "snowflake_partition_default_rows(regclass, interval, boolean)"), "{is_extension}");
+        assert!(may("clerk", "snowflake_status()") && !may("loader", "snowflake_status()"), "{is_extension}");
+        assert!(may("clerk", "snowflake_timestamp(bigint)"), "{is_extension}");
+        let types = "SELECT has_type_privilege('loader', 'snowflake_parts', 'USAGE') AND NOT has_type_privilege('clerk', 'snowflake_parts', 'USAGE')";
+        assert!(value::<bool>(&mut second.client_of("owner", DATABASE), types), "{is_extension}");
+    }
 }
 
 /// Within the edition: the whole dump of a database with the script, in plain SQL.

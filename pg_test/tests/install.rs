@@ -60,7 +60,9 @@ impl Place {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
         command.env_clear().env("PATH", env::var_os("PATH").unwrap()).envs(variables.iter().copied());
-        for (variable, path) in [("CARGO", "cargo"), ("RUSTC", "cargo"), ("PG_CONFIG", "pg_config"), ("TARGET", "target")] {
+        for (variable, path) in
+            [("CARGO", "cargo"), ("RUSTC", "cargo"), ("PG_CONFIG", "pg_config"), ("TARGET", "target")]
+        {
             command.env(variable, self.path(path));
         }
         run(&mut command);

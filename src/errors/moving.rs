@@ -61,6 +61,10 @@ pub enum MovingError {
     /// Rows of this table could not be written any more, as this message and detail say. The move is made all the same where something was
     /// waived.
     Unwritable(String, String, Option<String>, bool),
+    /// No row could be written into this table, before the move and after it: by the defaults, and as a
+    /// copy, where there is a row. What is deferred was not tried where triggers wait for the end of the
+    /// transaction.
+    Untried { table: String, by_defaults: String, by_copy: Option<String>, others_wait: bool },
     /// The transaction is not READ COMMITTED.
     Isolation,
     /// A query of the extension's own failed.
@@ -89,6 +93,9 @@ impl MovingError {
             Self::ViewRebound { view, before, now } => view_rebound(&view, before, now),
             Self::OtherDefault(column) => other_default(&column),
             Self::Unwritable(table, problem, detail, is_made) => unwritable(&table, &problem, detail, is_made),
+            Self::Untried { table, by_defaults, by_copy, others_wait } => {
+                untried(&table, &by_defaults, by_copy, others_wait)
+            }
             Self::Isolation => isolation(),
             Self::Query(problem) => {
                 error(ERRCODE_INTERNAL_ERROR, "could not read what there is to move").set_detail(problem)
@@ -271,6 +278,21 @@ fn unwritable(table: &str, problem: &str, detail: Option<String>, is_made: bool)
         } else {
             "Nothing was changed. Fix what failed, or SET pg_snowflake.probe = off to move the table without a try."
         })
+}
+
+fn untried(table: &str, by_defaults: &str, by_copy: Option<String>, others_wait: bool) -> ErrorReport {
+    let by_copy = match by_copy {
+        Some(problem) => format!("A copy of the newest row fails, too: {problem}"),
+        None => "There is no other row to copy.".to_owned(),
+    };
+    let remedy = if others_wait {
+        "Call this in a transaction of its own: triggers wait for the end of this one, so what is deferred was not tried."
+    } else {
+        "Write one, in this transaction, before you commit."
+    };
+    error(ERRCODE_WARNING, &format!("table {table} could not be tried: {by_defaults}"))
+        .set_detail(format!("A row of defaults failed so before the move and after it. {by_copy}"))
+        .set_hint(format!("Whether rows can be written after the move was not seen. {remedy}"))
 }
 
 // The table or the column.

@@ -17,6 +17,7 @@ pub mod integers;
 pub mod open_relation;
 pub mod own;
 pub mod process;
+pub mod questions;
 pub mod random;
 pub mod read_only;
 pub mod restricted;

@@ -6,7 +6,7 @@
 
 use crate::errors::Error;
 use crate::errors::leases::LeaseError;
-use crate::postgres::process;
+use crate::postgres::{process, questions};
 use crate::settings;
 use crate::shared::{self, counters};
 use pgrx::pg_sys;
@@ -87,9 +87,10 @@ pub fn trouble_of_segments() -> Option<String> {
 pub fn for_caller(trouble: String) -> String {
     shared::may_wait();
     let reader = pg_sys::Oid::from(pg_sys::ROLE_PG_READ_ALL_SETTINGS);
-    // SAFETY: looks into the catalog, in a session.
-    let sees_all = [process::user(), process::role_of_session()]
-        .into_iter()
-        .all(|role| unsafe { pg_sys::has_privs_of_role(role, reader) });
-    if sees_all { trouble } else { "The server's log says why.".to_owned() }
+    let roles = [process::user(), process::role_of_session()];
+    if roles.into_iter().all(|role| questions::has_privileges_of(role, reader)) {
+        trouble
+    } else {
+        "The server's log says why.".to_owned()
+    }
 }

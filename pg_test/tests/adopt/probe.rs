@@ -4,6 +4,7 @@ use super::staged::call;
 use postgres::Client;
 use snowflake_test::check::refused;
 use snowflake_test::{Cluster, value};
+use std::sync::mpsc;
 
 fn server(statements: &str) -> (Cluster, Client) {
     let cluster = Cluster::options().start();
@@ -142,13 +143,7 @@ fn it_runs_as_the_owner_alone() {
 #[test]
 fn what_breaks_every_insert_is_in_the_way_and_can_be_waived() {
     let cluster = Cluster::options().start();
-    let (tell, notices) = std::sync::mpsc::channel();
-    let mut config = postgres::Config::new();
-    config.host_path(cluster.socket()).user("postgres").dbname("postgres");
-    let mut client = config
-        .notice_callback(move |notice| tell.send(notice.message().to_owned()).unwrap())
-        .connect(postgres::NoTls)
-        .unwrap();
+    let (mut client, notices) = listening(&cluster);
     call(
         &mut client,
         "CREATE FUNCTION narrow() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE small integer; BEGIN small := NEW.\"Ord Id\"; RETURN NEW; END $$",
@@ -187,7 +182,7 @@ fn what_breaks_every_insert_is_in_the_way_and_can_be_waived() {
         call(&mut client, &format!("SET pg_snowflake.waive = '{waiver}'; SELECT snowflake_adopt('t')"));
         let heard: Vec<String> = notices.try_iter().collect();
         assert!(
-            heard.iter().any(|it| it == "rows of table public.t could not be written any more"),
+            heard.iter().any(|it| it.starts_with("rows of table public.t could not be written any more\n")),
             "{define}: {heard:?}"
         );
         call(&mut client, "RESET pg_snowflake.waive; DROP TABLE t");
@@ -199,6 +194,154 @@ fn what_breaks_every_insert_is_in_the_way_and_can_be_waived() {
         "CREATE TABLE t (\"Ord Id\" serial PRIMARY KEY, n integer DEFAULT 1, CHECK (\"Ord Id\" > 0), CHECK (\"Ord Id\" + n > 0));
          CREATE INDEX ON t ((\"Ord Id\" % 2), (\"Ord Id\"::text)); CREATE INDEX ON t (n) WHERE n::smallint > 0; SELECT snowflake_adopt('t'); INSERT INTO t DEFAULT VALUES",
     );
+}
+
+/// A session that hears what is warned of.
+fn listening(cluster: &Cluster) -> (Client, mpsc::Receiver<String>) {
+    let (tell, notices) = mpsc::channel();
+    let mut config = postgres::Config::new();
+    config.host_path(cluster.socket()).user("postgres").dbname("postgres");
+    let said = |notice: &postgres::error::DbError| {
+        [Some(notice.message()), notice.detail(), notice.hint()].into_iter().flatten().collect::<Vec<_>>().join("\n")
+    };
+    let client =
+        config.notice_callback(move |notice| tell.send(said(&notice)).unwrap()).connect(postgres::NoTls).unwrap();
+    (client, notices)
+}
+
+/// What runs at the end of a transaction is reached, too, whatever has it run there.
+#[test]
+fn deferred_constraints_are_tried() {
+    let (_cluster, mut client) = server(
+        "CREATE TABLE log (key integer); CREATE TABLE other (id bigint PRIMARY KEY); CREATE TABLE later (id bigint PRIMARY KEY);
+         CREATE FUNCTION logs() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'INSERT INTO log VALUES ($1)' USING NEW.id; RETURN NULL; END $$;
+         CREATE FUNCTION passes_on() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'INSERT INTO later VALUES ($1)' USING NEW.id; RETURN NULL; END $$;
+         CREATE CONSTRAINT TRIGGER t AFTER INSERT ON later DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION logs();
+         CREATE TABLE t_1 (id bigserial PRIMARY KEY);
+         CREATE CONSTRAINT TRIGGER t AFTER INSERT ON t_1 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION logs();
+         CREATE TABLE t_2 (id bigserial PRIMARY KEY);
+         CREATE CONSTRAINT TRIGGER t AFTER INSERT ON t_2 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION passes_on();
+         CREATE TABLE t_3 (id bigserial PRIMARY KEY); CREATE TRIGGER t AFTER INSERT ON t_3 FOR EACH ROW EXECUTE FUNCTION passes_on();
+         CREATE TABLE t_4 (id bigserial PRIMARY KEY, code text NOT NULL); INSERT INTO t_4 (code) VALUES ('a');
+         CREATE CONSTRAINT TRIGGER t AFTER INSERT ON t_4 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION logs()",
+    );
+    for table in ["t_1", "t_2", "t_3", "t_4"] {
+        let state = format!(
+            "SELECT concat((SELECT count(*) FROM {table}), (SELECT count(*) FROM log), pg_get_expr(adbin, adrelid))
+                             FROM pg_attrdef WHERE adrelid = '{table}'::regclass AND adnum = 1"
+        );
+        let before: String = value(&mut client, &state);
+        let error = refused(&mut client, &format!("SELECT snowflake_adopt('{table}')"), "55000");
+        assert_eq!(error.message(), format!("rows of table public.{table} could not be written any more"), "{error:?}");
+        assert!(error.detail().unwrap().contains("integer out of range"), "{error:?}");
+        assert_eq!(value::<String>(&mut client, &state), before);
+    }
+}
+
+/// What waits for the end of the caller's transaction goes on waiting: nothing of it runs, and what is deferred stays so.
+#[test]
+fn what_others_have_deferred_waits_on() {
+    let (cluster, mut client) = server(
+        "CREATE TABLE ran (what text); CREATE TABLE other (id bigint PRIMARY KEY); CREATE TABLE t (id bigserial PRIMARY KEY);
+         CREATE FUNCTION notes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             RAISE LOG 'ran for % in %', TG_TABLE_NAME, current_query(); INSERT INTO ran VALUES (TG_TABLE_NAME); RETURN NULL; END $$;
+         CREATE CONSTRAINT TRIGGER t AFTER INSERT ON other DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION notes();
+         CREATE CONSTRAINT TRIGGER t AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION notes()",
+    );
+    let (mut session, notices) = listening(&cluster);
+    call(&mut session, "BEGIN; INSERT INTO other VALUES (1); SELECT snowflake_adopt('t')");
+    let heard: Vec<String> = notices.try_iter().collect();
+    let [warning] = &heard[..] else { panic!("{heard:?}") };
+    assert!(warning.starts_with("table public.t could not be tried: cannot fire deferred trigger"), "{warning}");
+    assert!(warning.contains("Call this in a transaction of its own"), "{warning}");
+    assert!(!cluster.log().contains("ran for"), "nothing runs but at the end");
+    call(&mut session, "INSERT INTO t DEFAULT VALUES");
+    assert!(!cluster.log().contains("ran for"));
+    call(&mut session, "COMMIT");
+    assert_eq!(value::<String>(&mut client, "SELECT string_agg(what, ',' ORDER BY what) FROM ran"), "other,t");
+    // What has nothing that is deferred is tried all the same.
+    call(
+        &mut session,
+        "BEGIN; INSERT INTO other VALUES (2); CREATE TABLE plain (id serial PRIMARY KEY); SELECT snowflake_adopt('plain'); ROLLBACK",
+    );
+    assert_eq!(notices.try_iter().collect::<Vec<_>>(), [""; 0]);
+    // Where nothing waits, they are tried, and stay deferred.
+    call(
+        &mut session,
+        "SELECT snowflake_release('t'); TRUNCATE ran; BEGIN; SELECT snowflake_adopt('t'); INSERT INTO t DEFAULT VALUES",
+    );
+    assert_eq!(notices.try_iter().collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(value::<i64>(&mut session, "SELECT count(*) FROM ran"), 0);
+    call(&mut session, "COMMIT");
+    assert_eq!(value::<i64>(&mut session, "SELECT count(*) FROM ran"), 1);
+}
+
+/// A row that fails before the move already shows nothing of the move. So that is said, by the plan as far as the catalogue shows it.
+#[test]
+fn what_could_not_be_tried_is_said() {
+    let (cluster, mut client) = server(
+        "CREATE TABLE parent (id bigint PRIMARY KEY); CREATE TABLE log (key integer);
+         CREATE FUNCTION never() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'never'; END $$;
+         CREATE FUNCTION fills() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.code := NEW.id; RETURN NEW; END $$;
+         CREATE TABLE unique_code (id serial PRIMARY KEY, code text NOT NULL UNIQUE, note text); INSERT INTO unique_code (code) VALUES ('x');
+         CREATE TABLE no_rows (id serial PRIMARY KEY, code text NOT NULL);
+         CREATE TABLE refers (id serial PRIMARY KEY, parent_id bigint NOT NULL DEFAULT 5 REFERENCES parent);
+         CREATE TABLE never_written (id serial PRIMARY KEY); CREATE TRIGGER t BEFORE INSERT ON never_written FOR EACH ROW EXECUTE FUNCTION never();
+         CREATE TABLE filled (id serial PRIMARY KEY, code text NOT NULL); CREATE TRIGGER t BEFORE INSERT ON filled FOR EACH ROW EXECUTE FUNCTION fills();
+         CREATE TABLE copied (id serial PRIMARY KEY, code text NOT NULL); INSERT INTO copied (code) VALUES ('x');
+         CREATE TABLE several (id serial PRIMARY KEY, a text NOT NULL, b text NOT NULL, UNIQUE (a, b), UNIQUE (id, a)); INSERT INTO several (a, b) VALUES ('x', 'y');
+         CREATE TABLE some_null (id serial PRIMARY KEY, a text NOT NULL, b text UNIQUE); INSERT INTO some_null (a) VALUES ('x')",
+    );
+    let (mut session, notices) = listening(&cluster);
+    for (table, of_plan, says) in [
+        (
+            "unique_code",
+            "a row of defaults lacks a value of code; a copy of the newest row is no other one for the unique index unique_code_code_key",
+            "null value in column \"code\"",
+        ),
+        (
+            "no_rows",
+            "a row of defaults lacks a value of code; there is no row to copy",
+            "null value in column \"code\"",
+        ),
+        (
+            "several",
+            "a row of defaults lacks a value of a and b; a copy of the newest row is no other one for the unique index several_a_b_key",
+            "null value in column \"a\"",
+        ),
+        ("refers", "", "violates foreign key constraint"),
+        ("never_written", "", "never"),
+        ("filled", "", ""),
+        ("copied", "", ""),
+        ("some_null", "", ""),
+    ] {
+        let plan = format!(
+            "SELECT coalesce(string_agg(note, E'\\n'), '') FROM snowflake_adopt_plan('{table}') WHERE note LIKE '%trial row%'"
+        );
+        let found: String = value(&mut session, &plan);
+        assert!(found.contains(of_plan) && found.is_empty() == of_plan.is_empty(), "{table}: {found}");
+        notices.try_iter().for_each(drop);
+        call(&mut session, &format!("SELECT snowflake_adopt('{table}')"));
+        let heard: Vec<String> = notices.try_iter().collect();
+        if says.is_empty() {
+            assert_eq!(heard, [""; 0], "{table}");
+            continue;
+        }
+        let [warning] = &heard[..] else { panic!("{table}: {heard:?}") };
+        let begin = format!("table public.{table} could not be tried: ");
+        assert!(warning.starts_with(&begin) && warning.contains(says), "{table}: {warning}");
+        assert!(warning.contains("Whether rows can be written after the move was not seen"), "{table}: {warning}");
+    }
+    // A row that makes a write possible is all it takes.
+    call(
+        &mut session,
+        "INSERT INTO parent VALUES (5); SELECT snowflake_release('refers'); SELECT snowflake_adopt('refers')",
+    );
+    assert_eq!(notices.try_iter().collect::<Vec<_>>(), [""; 0]);
+    call(&mut session, "SET pg_snowflake.probe = off; CREATE TABLE untried (id serial PRIMARY KEY)");
+    let plan = "SELECT string_agg(note, E'\\n') FROM snowflake_adopt_plan('untried') WHERE kind = 'note'";
+    assert!(value::<String>(&mut session, plan).contains("no trial row is written, as pg_snowflake.probe is off"));
+    let _ = &mut client;
 }
 
 /// Whoever catches a cancel goes on in his own transaction, as himself, and what he commits is there.

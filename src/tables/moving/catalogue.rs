@@ -2,9 +2,7 @@
 //! `pg_catalog` alone, so no object of another schema can be taken for one of PostgreSQL's, and all names that they
 //! return are qualified; and without row-level security, which would hide values.
 
-use super::rows::{
-    Result, Unread, composed, flag, known_flag, maybe_text, oid, oids, places, rows, text, texts, width,
-};
+use super::rows::{Result, Unread, composed, flag, maybe_text, oid, oids, places, rows, text, texts, width};
 use crate::generator;
 use crate::postgres::subtransaction::undone;
 use crate::postgres::{domain, encoding, integers, own, restricted};

@@ -150,7 +150,14 @@ fn key_of(client: &SpiClient, wanted: &Named) -> Result<Key, Error> {
 /// Where there is no such table or column, or a wish cannot be met.
 pub fn plan(wish: &Wish) -> Result<MovePlan, Error> {
     let first = expected_id()?;
-    meanwhile::told(tables(wish), || Ok(Spi::connect(|client| draw(client, wish, first))?.plan))
+    let drawn = |client: &SpiClient| {
+        let Drawn { mut plan, keys, .. } = draw(client, wish, first)?;
+        if matches!(wish.way, Way::In { .. }) {
+            plan.notes.extend(probe::foreseen(client, &keys)?);
+        }
+        Ok(plan)
+    };
+    meanwhile::told(tables(wish), || Spi::connect(|client| drawn(client)))
 }
 
 /// The lowest ID that can be made now, by the clock.

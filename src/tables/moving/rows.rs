@@ -67,11 +67,6 @@ pub fn flag(row: &SpiHeapTupleData, column: usize) -> Result<bool> {
     Ok(row.get(column)?.unwrap_or_default())
 }
 
-/// What a function says of a privilege, which is NULL of an object that is not there any more.
-pub fn known_flag(row: &SpiHeapTupleData) -> Result<bool> {
-    row.get(1)?.ok_or(Unread::Gone)
-}
-
 /// An OID that is never NULL, but of an object that is not there any more.
 pub fn oid(row: &SpiHeapTupleData, column: usize) -> Result<Oid> {
     Ok(Oid(row.get::<pg_sys::Oid>(column)?.ok_or(Unread::Gone)?.to_u32()))

@@ -235,6 +235,8 @@ DO $$
 DECLARE
     part regprocedure;
 BEGIN
+    -- At the end of the script, as operators are looked up, too.
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOR part IN SELECT p.oid FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
         WHERE n.nspname = '_snowflake' AND p.proname IN ('hold', 'lowest_key', 'count_keys')
         AND NOT EXISTS (SELECT FROM pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) WHERE grantee = 0) LOOP

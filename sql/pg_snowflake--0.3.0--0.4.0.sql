@@ -2,6 +2,17 @@
 
 -- Names of tables that stay what they are, and keys that are read without a name: for functions in PL/pgSQL.
 
+-- A table, its partitions and the tables that inherit from it, without a lock: that of pg_partition_tree() would stay.
+CREATE FUNCTION _snowflake.family_of(tbl regclass) RETURNS SETOF regclass
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+    WITH RECURSIVE family (relid) AS (
+        SELECT tbl::oid UNION SELECT inhrelid FROM family JOIN pg_inherits ON inhparent = relid
+    ) SELECT relid::regclass FROM family ORDER BY relid <> tbl, relid
+    $$;
+COMMENT ON FUNCTION _snowflake.family_of(regclass) IS
+    'part of snowflake_partition_default_rows(): a table first, then its partitions and the tables that inherit from it';
+
 -- As long as this transaction lasts, the name stands for this table: the lock keeps the table, and another its schema.
 CREATE FUNCTION _snowflake.hold(tbl regclass) RETURNS text
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 100
@@ -22,6 +33,65 @@ CREATE FUNCTION _snowflake.count_keys(tbl regclass, col name, since bigint, unti
     AS 'MODULE_PATHNAME', 'snowflake_count_keys';
 COMMENT ON FUNCTION _snowflake.count_keys(regclass, name, bigint, bigint) IS
     'part of snowflake_partition_default_rows(): how many rows have a key of a range, and how many have not';
+
+CREATE OR REPLACE FUNCTION _snowflake.check_default_partition(parent regclass, rest regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    c record;
+BEGIN
+    SELECT format('%I.%I', n.nspname, t.relname) AS quoted, t.relowner::regrole AS owner INTO c
+        FROM pg_class AS t JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        WHERE t.oid IN (SELECT parent UNION SELECT relid FROM pg_partition_ancestors(parent)
+            UNION SELECT _snowflake.family_of(rest))
+        AND pg_get_userbyid(t.relowner) <> current_user ORDER BY t.oid = parent DESC, t.oid LIMIT 1;
+    IF FOUND THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('table %s belongs to role %s, and the caller is role %I', c.quoted, c.owner, current_user),
+            DETAIL = 'Code of the table, such as expressions of its indexes, would run as the caller.',
+            HINT = format('Have role %1$s call this. If you trust that role''s code with your rights, SET ROLE %1$s does as well. The table, '
+                'those that it is a partition of, and its default partition need one owner.', c.owner);
+    END IF;
+    SELECT format('%I.%I', n.nspname, t.relname) AS quoted, t.relkind INTO c
+        FROM _snowflake.family_of(rest) AS f JOIN pg_class AS t ON t.oid = f JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        WHERE t.relkind NOT IN ('r', 'p') OR EXISTS (SELECT FROM pg_rewrite WHERE ev_class = t.oid) ORDER BY t.oid LIMIT 1;
+    IF FOUND THEN
+        RAISE wrong_object_type USING MESSAGE = format('rows of %s cannot be moved', c.quoted),
+            DETAIL = CASE c.relkind WHEN 'f' THEN 'It is a foreign table: its rows cannot be moved in one transaction.'
+                ELSE 'It has rules, which would run for each row that is moved.' END,
+            HINT = 'Move its rows yourself, or detach it.';
+    END IF;
+    SELECT format('%I.%I', n.nspname, t.relname) AS quoted, k.conname, pg_get_constraintdef(k.oid) AS definition INTO c
+        FROM pg_constraint AS k JOIN pg_class AS t ON t.oid = k.conrelid JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        WHERE k.contype = 'f' AND k.conparentid = 0 AND k.confrelid IN (SELECT parent UNION
+            SELECT relid FROM pg_partition_ancestors(parent) UNION SELECT _snowflake.family_of(rest))
+        ORDER BY k.oid LIMIT 1;
+    IF FOUND THEN
+        RAISE dependent_objects_still_exist USING
+            MESSAGE = format('rows to which foreign key "%s" of table %s refers cannot be moved', c.conname, c.quoted),
+            DETAIL = 'To PostgreSQL, a row that is moved to another partition is deleted and inserted again.',
+            HINT = format('Drop the foreign key, and add it again afterwards: ALTER TABLE %1$s DROP CONSTRAINT %2$I; and '
+                'ALTER TABLE %1$s ADD CONSTRAINT %2$I %3$s;', c.quoted, c.conname, c.definition);
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION _snowflake.triggers(tbl regclass, event integer, partition text, OUT off text[], OUT as_now text[], OUT has_copies boolean)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+    SELECT coalesce(array_agg(format('ALTER TABLE %s DISABLE TRIGGER %I', name, tgname) ORDER BY oid), '{}'),
+        coalesce(array_agg(format('ALTER TABLE %s ENABLE %sTRIGGER %I', name,
+            CASE tgenabled WHEN 'A' THEN 'ALWAYS ' WHEN 'R' THEN 'REPLICA ' END, tgname) ORDER BY oid), '{}'),
+        coalesce(bool_or(tgparentid <> 0 OR partition IS NOT NULL), false)
+    FROM (
+        SELECT g.*, coalesce(partition, format('%I.%I', n.nspname, c.relname)) AS name
+        FROM pg_trigger AS g JOIN pg_class AS c ON c.oid = g.tgrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE (NOT g.tgisinternal OR g.tgparentid <> 0 AND (g.tgconstraint = 0
+                OR EXISTS (SELECT FROM pg_constraint AS k WHERE k.oid = g.tgconstraint AND k.contype = 't')))
+            AND g.tgenabled <> 'D' AND g.tgtype & event <> 0
+            AND CASE WHEN partition IS NULL THEN g.tgrelid IN (SELECT _snowflake.family_of(tbl))
+                ELSE g.tgrelid = tbl AND g.tgtype & 1 = 1 END
+    ) AS firing
+    $$;
 
 CREATE OR REPLACE FUNCTION _snowflake.partition_default_rows(
     parent regclass, every interval, dry_run boolean, since bigint,
@@ -92,7 +162,7 @@ BEGIN
         END IF;
         SELECT c.oid::regclass AS tbl, c.relname, n.nspname, format('%I.%I', n.nspname, c.relname) AS quoted INTO d
             FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
-            WHERE inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT';
+            WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT';
         IF NOT FOUND THEN
             RETURN;
         END IF;
@@ -113,7 +183,7 @@ BEGIN
             RAISE serialization_failure USING MESSAGE = format('table %s was changed by others meanwhile', t.quoted),
                 DETAIL = 'It, or its default partition, was dropped while this call waited for it.', HINT = 'Call it again.';
         END IF;
-        PERFORM _snowflake.hold(relid) FROM pg_partition_tree(d.tbl) WHERE relid <> d.tbl ORDER BY level, relid;
+        PERFORM _snowflake.hold(f) FROM _snowflake.family_of(d.tbl) AS f;
         held := d.tbl;
     END LOOP;
     IF NOT dry_run AND d.tbl <> held THEN
@@ -135,7 +205,7 @@ BEGIN
     SELECT max(b[2]::numeric) FILTER (WHERE b[2] <> 'MAXVALUE' AND b[2]::numeric <= id),
             min(b[1]::numeric) FILTER (WHERE b[1] <> 'MINVALUE' AND b[1]::numeric > id)
         INTO after, before FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid,
-            regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM [(]''?([^'')]*)''?[)] TO [(]''?([^'')]*)''?[)]') AS b
+            regexp_match(pg_get_expr(c.relpartbound, 0), 'FROM [(]''?([^'')]*)''?[)] TO [(]''?([^'')]*)''?[)]') AS b
         WHERE inhparent = parent AND b IS NOT NULL;
     IF after > lower THEN
         lower := after;
@@ -238,7 +308,7 @@ BEGIN
     -- At the end of the script, as operators are looked up, too.
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOR part IN SELECT p.oid FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
-        WHERE n.nspname = '_snowflake' AND p.proname IN ('hold', 'lowest_key', 'count_keys')
+        WHERE n.nspname = '_snowflake' AND p.proname IN ('family_of', 'hold', 'lowest_key', 'count_keys')
         AND NOT EXISTS (SELECT FROM pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) WHERE grantee = 0) LOOP
         EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC', part);
     END LOOP;

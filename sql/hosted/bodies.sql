@@ -135,7 +135,7 @@ DECLARE
     lowest bigint;
     found_here bigint;
 BEGIN
-    FOR relation IN SELECT relid FROM pg_partition_tree(tbl) WHERE isleaf LOOP
+    FOR relation IN SELECT f FROM _snowflake.family_of(tbl) AS f JOIN pg_class AS c ON c.oid = f WHERE c.relkind = 'r' LOOP
         -- The lock ends with the subtransaction: who holds it and then wants a stronger one waits for another who does the same.
         BEGIN
             name := _snowflake.held(relation, 'ACCESS SHARE');
@@ -159,7 +159,7 @@ DECLARE
 BEGIN
     inside := 0;
     outside := 0;
-    FOR relation IN SELECT relid FROM pg_partition_tree(tbl) WHERE isleaf LOOP
+    FOR relation IN SELECT f FROM _snowflake.family_of(tbl) AS f JOIN pg_class AS c ON c.oid = f WHERE c.relkind = 'r' LOOP
         BEGIN
             name := _snowflake.held(relation, 'ACCESS SHARE');
             EXECUTE format('SELECT count(*) FILTER (WHERE %1$I::bigint >= $1 AND %1$I::bigint < $2) AS inside, count(*) AS rows FROM ONLY %2$s',

@@ -76,6 +76,7 @@ BEGIN
                 HINT = format('Have role %1$I call this in a session of its own. If you trust that role''s code with your rights, SET ROLE '
                     '%1$I does as well.', c.owner);
         END IF;
+        PERFORM _snowflake.check_schema(c.tbl);
     END LOOP;
     IF NOT locks THEN
         RETURN;
@@ -304,8 +305,8 @@ BEGIN
     END IF;
     IF k.relkind = 'p' AND EXISTS (SELECT FROM pg_partitioned_table AS d WHERE d.partrelid = k.tbl AND d.partstrat IN ('r', 'l') AND d.partattrs[0] = k.attnum)
         AND NOT EXISTS (SELECT FROM pg_inherits JOIN pg_class AS t ON t.oid = inhrelid,
-            regexp_match(pg_get_expr(t.relpartbound, t.oid), 'FROM [(]''?([^'',)]*)''?.* TO [(]''?([^'',)]*)') AS b
-            WHERE inhparent = k.tbl AND (pg_get_expr(t.relpartbound, t.oid) = 'DEFAULT' OR
+            regexp_match(pg_get_expr(t.relpartbound, 0), 'FROM [(]''?([^'',)]*)''?.* TO [(]''?([^'',)]*)') AS b
+            WHERE inhparent = k.tbl AND (pg_get_expr(t.relpartbound, 0) = 'DEFAULT' OR
                 CASE b[1] WHEN 'MINVALUE' THEN '-Infinity' ELSE b[1] END::numeric <= next AND CASE b[2] WHEN 'MAXVALUE' THEN 'Infinity' ELSE b[2] END::numeric > next)) THEN
         note := format('table %s is partitioned by the column, and has no partition for new IDs, from %s on', k.quoted, next);
         RETURN NEXT;

@@ -12,8 +12,8 @@ BEGIN
         INTO c FROM pg_class AS t JOIN pg_namespace AS n ON n.oid = t.relnamespace
         WHERE t.oid IN (
             SELECT parent UNION SELECT relid FROM pg_partition_ancestors(parent)
-            UNION SELECT tree.relid FROM pg_inherits JOIN pg_class AS d ON d.oid = inhrelid, pg_partition_tree(d.oid) AS tree
-            WHERE inhparent = parent AND pg_get_expr(d.relpartbound, d.oid) = 'DEFAULT'
+            UNION SELECT f FROM pg_inherits JOIN pg_class AS d ON d.oid = inhrelid, _snowflake.family_of(d.oid) AS f
+            WHERE inhparent = parent AND pg_get_expr(d.relpartbound, 0) = 'DEFAULT'
         ) AND pg_get_userbyid(t.relowner) <> current_user ORDER BY is_parent DESC, t.oid LIMIT 1;
     IF FOUND AND c.is_parent THEN
         RAISE insufficient_privilege USING
@@ -28,6 +28,7 @@ BEGIN
             DETAIL = 'Code of both would run as the caller: the extension in SQL cannot run it as their owners, as the library does.',
             HINT = format('Give both tables one owner, for example ALTER TABLE %s OWNER TO %I;', c.quoted, current_user);
     END IF;
+    PERFORM _snowflake.check_schema(parent);
 END $$;
 
 -- Locks a table as strongly as CREATE TABLE ... PARTITION OF locks its parent, and its default partition with all that this consists of. If a
@@ -36,8 +37,8 @@ CREATE FUNCTION _snowflake.lock(tbl regclass, quoted text, parent regclass) RETU
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
-    PERFORM _snowflake.held(relid, 'ACCESS EXCLUSIVE') FROM pg_partition_tree(tbl)
-        WHERE relid = tbl OR tbl <> parent ORDER BY level, relid;
+    PERFORM _snowflake.held(f, 'ACCESS EXCLUSIVE') FROM _snowflake.family_of(tbl) AS f JOIN pg_class AS c ON c.oid = f
+        WHERE f = tbl OR tbl <> parent AND c.relkind IN ('r', 'p');
     IF to_regclass(quoted) IS DISTINCT FROM tbl THEN
         RAISE serialization_failure USING MESSAGE = format('table %s was changed by others meanwhile', quoted),
             DETAIL = 'It was dropped or renamed while this call waited for it.',
@@ -138,7 +139,7 @@ CREATE FUNCTION _snowflake.partitions_of(parent regclass) RETURNS TABLE (
     SELECT c.oid::regclass, c.relname, n.nspname, CASE b[1] WHEN 'MINVALUE' THEN '-Infinity' ELSE b[1] END::numeric,
         CASE b[2] WHEN 'MAXVALUE' THEN 'Infinity' ELSE b[2] END::numeric, b[1], b[2]
     FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace,
-        regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM [(]''?([^'')]*)''?[)] TO [(]''?([^'')]*)''?[)]') AS b
+        regexp_match(pg_get_expr(c.relpartbound, 0), 'FROM [(]''?([^'')]*)''?[)] TO [(]''?([^'')]*)''?[)]') AS b
     WHERE inhparent = parent AND b IS NOT NULL
     $$;
 
@@ -187,11 +188,15 @@ DECLARE
 BEGIN
     SELECT c.oid::regclass AS tbl, c.relname, format('%I.%I', n.nspname, c.relname) AS quoted INTO d
         FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT';
+        WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT';
     IF NOT FOUND THEN
         RETURN;
     ELSIF locks THEN
         PERFORM _snowflake.lock(d.tbl, d.quoted, parent);
+    END IF;
+    -- Then only CREATE TABLE sees the rows.
+    IF EXISTS (SELECT FROM _snowflake.family_of(d.tbl) AS f WHERE row_security_active(f)) THEN
+        RETURN;
     END IF;
     FOR i IN 1..cardinality(names) LOOP
         lowest := _snowflake.lowest_key(d.tbl, col, lower[i], upper[i]);
@@ -299,7 +304,7 @@ BEGIN
     SELECT coalesce(min(begins), first) INTO first FROM (
         SELECT b[1]::bigint AS begin_id, b[2]::bigint AS end_id, l[2] + (b[1]::bigint >> l[3]::integer) * l[1] AS begins
         FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid,
-            regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM [(]''?([0-9]+)''?[)] TO [(]''?([0-9]+)''?[)]') AS b
+            regexp_match(pg_get_expr(c.relpartbound, 0), 'FROM [(]''?([0-9]+)''?[)] TO [(]''?([0-9]+)''?[)]') AS b
         WHERE inhparent = parent AND b IS NOT NULL
     ) AS existing
     WHERE begins < first AND begin_id = ((begins - l[2]) / l[1]) << l[3]::integer

@@ -81,15 +81,6 @@ CREATE FUNCTION _snowflake.next_function() RETURNS regprocedure
         AND p.proowner = (SELECT nspowner FROM pg_namespace WHERE nspname = '_snowflake') ORDER BY p.oid LIMIT 1
     $$;
 
--- A table, its partitions and the tables that inherit from it.
-CREATE FUNCTION _snowflake.family_of(tbl regclass) RETURNS SETOF regclass
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
-    AS $$
-    WITH RECURSIVE family (relid) AS (
-        SELECT tbl::oid UNION SELECT inhrelid FROM family JOIN pg_inherits ON inhparent = relid
-    ) SELECT relid::regclass FROM family ORDER BY relid
-    $$;
-
 -- The lowest and the highest value of a column of the caller's own tables. Whoever reads a table runs code of its owner, as of indexes.
 CREATE FUNCTION _snowflake.values_of(k record, OUT lowest bigint, OUT highest bigint)
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET row_security = off
@@ -106,6 +97,7 @@ BEGIN
             DETAIL = 'Code of the table, such as expressions of its indexes, would run as the caller.',
             HINT = format('Have role %I call this.', c.owner);
     END IF;
+    PERFORM _snowflake.held(t.oid, 'ACCESS SHARE') FROM _snowflake.family_of(k.tbl) AS f JOIN pg_class AS t ON t.oid = f WHERE t.relkind IN ('r', 'p');
     EXECUTE format('SELECT min(%1$I)::bigint, max(%1$I)::bigint FROM %2$s', k.attname, _snowflake.held(k.tbl, 'ACCESS SHARE'))
         INTO lowest, highest;
 END $$;

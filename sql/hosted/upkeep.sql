@@ -334,7 +334,7 @@ BEGIN
             END LOOP;
             IF retention IS NOT NULL AND expired = 'detach concurrently'
                 AND EXISTS (SELECT FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
-                    WHERE inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT') THEN
+                    WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT') THEN
                 RAISE object_not_in_prerequisite_state USING MESSAGE = format('partitions of %s cannot be detached concurrently', t.quoted),
                     DETAIL = 'PostgreSQL does not do that for a table with a default partition.',
                     HINT = 'Use expired => ''detach'', with a lock_timeout.';
@@ -361,7 +361,7 @@ BEGIN
             until := _snowflake.instant(l[2] + (upper[i] >> l[3]::integer) * l[1], l);
             statement := _snowflake.partition_statement(t, names[i], lower[i], upper[i]);
             note := CASE WHEN dry_run AND EXISTS (SELECT FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
-                    WHERE inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT' AND row_security_active(c.oid))
+                    WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT' AND row_security_active(c.oid))
                 THEN 'it fails if the default partition has rows of it, which row security hides from their owner' END;
             RETURN NEXT;
         END LOOP;

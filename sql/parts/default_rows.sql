@@ -22,7 +22,7 @@ BEGIN
     SELECT format('%I.%I', n.nspname, t.relname) AS quoted, t.relowner::regrole AS owner INTO c
         FROM pg_class AS t JOIN pg_namespace AS n ON n.oid = t.relnamespace
         WHERE t.oid IN (SELECT parent UNION SELECT relid FROM pg_partition_ancestors(parent)
-            UNION SELECT relid FROM pg_partition_tree(rest))
+            UNION SELECT _snowflake.family_of(rest))
         AND pg_get_userbyid(t.relowner) <> current_user ORDER BY t.oid = parent DESC, t.oid LIMIT 1;
     IF FOUND THEN
         RAISE insufficient_privilege USING
@@ -32,7 +32,7 @@ BEGIN
                 'those that it is a partition of, and its default partition need one owner.', c.owner);
     END IF;
     SELECT format('%I.%I', n.nspname, t.relname) AS quoted, t.relkind INTO c
-        FROM pg_partition_tree(rest) AS tree JOIN pg_class AS t ON t.oid = tree.relid JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        FROM _snowflake.family_of(rest) AS f JOIN pg_class AS t ON t.oid = f JOIN pg_namespace AS n ON n.oid = t.relnamespace
         WHERE t.relkind NOT IN ('r', 'p') OR EXISTS (SELECT FROM pg_rewrite WHERE ev_class = t.oid) ORDER BY t.oid LIMIT 1;
     IF FOUND THEN
         RAISE wrong_object_type USING MESSAGE = format('rows of %s cannot be moved', c.quoted),
@@ -43,7 +43,7 @@ BEGIN
     SELECT format('%I.%I', n.nspname, t.relname) AS quoted, k.conname, pg_get_constraintdef(k.oid) AS definition INTO c
         FROM pg_constraint AS k JOIN pg_class AS t ON t.oid = k.conrelid JOIN pg_namespace AS n ON n.oid = t.relnamespace
         WHERE k.contype = 'f' AND k.conparentid = 0 AND k.confrelid IN (SELECT parent UNION
-            SELECT relid FROM pg_partition_ancestors(parent) UNION SELECT relid FROM pg_partition_tree(rest))
+            SELECT relid FROM pg_partition_ancestors(parent) UNION SELECT _snowflake.family_of(rest))
         ORDER BY k.oid LIMIT 1;
     IF FOUND THEN
         RAISE dependent_objects_still_exist USING
@@ -72,7 +72,7 @@ CREATE FUNCTION _snowflake.triggers(tbl regclass, event integer, partition text,
         WHERE (NOT g.tgisinternal OR g.tgparentid <> 0 AND (g.tgconstraint = 0
                 OR EXISTS (SELECT FROM pg_constraint AS k WHERE k.oid = g.tgconstraint AND k.contype = 't')))
             AND g.tgenabled <> 'D' AND g.tgtype & event <> 0
-            AND CASE WHEN partition IS NULL THEN g.tgrelid IN (SELECT relid FROM pg_partition_tree(tbl))
+            AND CASE WHEN partition IS NULL THEN g.tgrelid IN (SELECT _snowflake.family_of(tbl))
                 ELSE g.tgrelid = tbl AND g.tgtype & 1 = 1 END
     ) AS firing
     $$;
@@ -175,7 +175,7 @@ BEGIN
         END IF;
         SELECT c.oid::regclass AS tbl, c.relname, n.nspname, format('%I.%I', n.nspname, c.relname) AS quoted INTO d
             FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
-            WHERE inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT';
+            WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT';
         IF NOT FOUND THEN
             RETURN;
         END IF;
@@ -196,7 +196,7 @@ BEGIN
             RAISE serialization_failure USING MESSAGE = format('table %s was changed by others meanwhile', t.quoted),
                 DETAIL = 'It, or its default partition, was dropped while this call waited for it.', HINT = 'Call it again.';
         END IF;
-        PERFORM _snowflake.hold(relid) FROM pg_partition_tree(d.tbl) WHERE relid <> d.tbl ORDER BY level, relid;
+        PERFORM _snowflake.hold(f) FROM _snowflake.family_of(d.tbl) AS f;
         held := d.tbl;
     END LOOP;
     IF NOT dry_run AND d.tbl <> held THEN
@@ -218,7 +218,7 @@ BEGIN
     SELECT max(b[2]::numeric) FILTER (WHERE b[2] <> 'MAXVALUE' AND b[2]::numeric <= id),
             min(b[1]::numeric) FILTER (WHERE b[1] <> 'MINVALUE' AND b[1]::numeric > id)
         INTO after, before FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid,
-            regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM [(]''?([^'')]*)''?[)] TO [(]''?([^'')]*)''?[)]') AS b
+            regexp_match(pg_get_expr(c.relpartbound, 0), 'FROM [(]''?([^'')]*)''?[)] TO [(]''?([^'')]*)''?[)]') AS b
         WHERE inhparent = parent AND b IS NOT NULL;
     IF after > lower THEN
         lower := after;

@@ -1,5 +1,16 @@
 -- Names of tables that stay what they are, and keys that are read without a name: for functions in PL/pgSQL.
 
+-- A table, its partitions and the tables that inherit from it, without a lock: that of pg_partition_tree() would stay.
+CREATE FUNCTION _snowflake.family_of(tbl regclass) RETURNS SETOF regclass
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+    WITH RECURSIVE family (relid) AS (
+        SELECT tbl::oid UNION SELECT inhrelid FROM family JOIN pg_inherits ON inhparent = relid
+    ) SELECT relid::regclass FROM family ORDER BY relid <> tbl, relid
+    $$;
+COMMENT ON FUNCTION _snowflake.family_of(regclass) IS
+    'part of snowflake_partition_default_rows(): a table first, then its partitions and the tables that inherit from it';
+
 -- As long as this transaction lasts, the name stands for this table: the lock keeps the table, and another its schema.
 CREATE FUNCTION _snowflake.hold(tbl regclass) RETURNS text
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 100

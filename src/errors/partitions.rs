@@ -61,6 +61,8 @@ pub enum PartitionError {
     NoTime(Box<Partition>),
     /// The table has a default partition, so no partition can be detached concurrently.
     HasDefault(String),
+    /// This part of the default partition belongs to this role, and the table to another one: all quoted.
+    OtherOwner { part: String, owner: String, table: String },
     /// The lock of this table was not granted in time.
     NotLocked(String),
 }
@@ -110,6 +112,7 @@ impl PartitionError {
             Self::Ahead(now, until, problem) => bad_ahead(now, until, problem, layout),
             Self::NoTime(partition) => no_time(&partition, layout),
             Self::HasDefault(table) => has_default(&table),
+            Self::OtherOwner { part, owner, table } => other_owner(&part, &owner, &table),
             Self::NotLocked(table) => not_locked(&table),
             Self::DefaultRows(rows) => default_rows(&rows, layout),
         }
@@ -235,6 +238,15 @@ fn has_default(table: &str) -> ErrorReport {
     error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
         .set_detail("PostgreSQL does not do that for a table with a default partition.")
         .set_hint("Use expired => 'detach', with a lock_timeout.")
+}
+
+fn other_owner(part: &str, owner: &str, table: &str) -> ErrorReport {
+    error(ERRCODE_INSUFFICIENT_PRIVILEGE, &format!("table {part} belongs to role {owner}, and table {table} does not"))
+        .set_detail(
+            "It is of the default partition. PostgreSQL reads that for each new partition, and would run code of it, such as its constraints, as \
+             the owner of the table.",
+        )
+        .set_hint("Give both tables one owner.")
 }
 
 fn not_locked(table: &str) -> ErrorReport {

@@ -18,14 +18,25 @@ pub struct RelationFacts {
     pub is_temporary: bool,
 }
 
-/// A table, its partitions and all that inherit from it, without a lock: some may be gone, where they are not locked before.
+/// A table, its partitions and all that inherit from it, without a lock: some may be gone, where they are not locked before. None where
+/// there is no such table.
 pub fn with_heirs(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    // SAFETY: takes any OID, and makes a list of OIDs with it, in the current memory context.
-    unsafe {
-        let list = pg_sys::find_all_inheritors(table, pg_sys::NoLock as pg_sys::LOCKMODE, ptr::null_mut());
-        let cells = std::slice::from_raw_parts((*list).elements, (*list).length as usize);
-        cells.iter().map(|cell| cell.oid_value).collect()
+    let mut open = vec![table];
+    let mut found = Vec::new();
+    while let Some(table) = open.pop() {
+        // PostgreSQL's function ends the call where there is no such table.
+        if relation(table).is_none() || found.contains(&table) {
+            continue;
+        }
+        found.push(table);
+        // SAFETY: makes a list of OIDs in the current memory context, or returns NULL.
+        open.extend(unsafe {
+            let list = pg_sys::find_inheritance_children(table, pg_sys::NoLock as pg_sys::LOCKMODE);
+            let length = list.as_ref().map_or(0, |list| list.length as usize);
+            (0..length).map(move |place| (*(*list).elements.add(place)).oid_value)
+        });
     }
+    found
 }
 
 /// What the catalog says of a relation; `None` where there is no such relation.

@@ -37,7 +37,7 @@ const PARENTS: &str = "
     CREATE TABLE shop.heirs (id bigint, amount integer); GRANT SELECT ON shop.heirs TO PUBLIC; INSERT INTO shop.heirs VALUES (5, 6)";
 
 /// Functions of a table, whose OID stands for the word.
-const OF_TABLES: [&str; 23] = [
+const OF_TABLES: [&str; 24] = [
     "SELECT * FROM snowflake_preflight(keys => ARRAY[OID]::regclass[])",
     "SELECT * FROM snowflake_preflight(keys => ARRAY[OID]::regclass[], key_column => 'id')",
     "SELECT * FROM snowflake_preflight('pgedge', keys => ARRAY[OID]::regclass[], key_column => 'amount')",
@@ -58,6 +58,7 @@ const OF_TABLES: [&str; 23] = [
     "SELECT * FROM _snowflake.triggers(OID::regclass, 8, NULL)",
     "SELECT * FROM _snowflake.is_plain_partition(OID::regclass, OID::regclass)",
     "SELECT * FROM _snowflake.privileges(OID, OID)",
+    "SELECT * FROM _snowflake.family_of(OID::regclass)",
     "SELECT _snowflake.hold(OID::regclass)",
     "SELECT _snowflake.lowest_key(OID::regclass, 'id', 0, 9000000000000000000)",
     "SELECT * FROM _snowflake.count_keys(OID::regclass, 'id', 0, 9000000000000000000)",

@@ -6,7 +6,7 @@ use super::names::{c_string, identifier, shown};
 use super::privileges::Heritage;
 use crate::errors::partitions::{DefaultRows, Partition, PartitionError};
 use crate::postgres::catalog;
-use crate::postgres::held::{Held, NamedRelation, Sql};
+use crate::postgres::held::{Held, NamedRelation, Seen, Sql};
 use crate::postgres::integers::IntegerColumn;
 use crate::postgres::open_relation::OpenRelation;
 use crate::postgres::restricted::Owner;
@@ -143,7 +143,8 @@ impl<N: NamedRelation> Table<N> {
         let Some(default) = self.default else { return Ok(()) };
         // Whoever may detach or drop it has waited for the lock on the table.
         let Some(default) = OpenRelation::open_and_keep_locked(default, lock) else { return Ok(()) };
-        // One query for each run of adjacent pieces.
+        self.check_owners_of_default(&default, lock)?;
+        // Once for each run of adjacent pieces.
         for run in missing.chunk_by(|piece, next| piece + 1 == *next) {
             let ids = wanted[run[0]].ids.start..wanted[run[run.len() - 1]].ids.end;
             let Some(id) = lowest_in(&default, &ids, key.column()) else { continue };
@@ -156,6 +157,22 @@ impl<N: NamedRelation> Table<N> {
                 has_procedure: !client.select(PROCEDURE, Some(1), &[])?.is_empty(),
             }))
             .into());
+        }
+        Ok(())
+    }
+
+    /// Checks that all that the default partition consists of has the owner of the table.
+    fn check_owners_of_default(&self, default: &OpenRelation, lock: u32) -> Result<(), PartitionError> {
+        for part in catalog::with_heirs(default.oid()) {
+            // Until it is locked, it may get another owner.
+            let Some(_open) = OpenRelation::open_and_keep_locked(part, lock) else { continue };
+            let Some(owner) = Owner::of(part).filter(|owner| owner.role != self.owner.role) else { continue };
+            let role = catalog::role_name(owner.role).unwrap_or_default();
+            return Err(PartitionError::OtherOwner {
+                part: Seen::of(part).map_or_else(String::new, |part| shown(&part.quoted())),
+                owner: shown(&identifier(&role)),
+                table: shown(&self.named.quoted()),
+            });
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::query::{NEXT, value};
 use crate::template;
 use postgres::{Client, NoTls};
 use std::fmt::Write as _;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -412,6 +413,20 @@ impl Cluster {
     /// All that the server has logged.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+    }
+
+    /// How long the log is, in bytes.
+    pub fn log_length(&self) -> u64 {
+        std::fs::metadata(self.directory.path().join("log")).map_or(0, |file| file.len())
+    }
+
+    /// What the server has logged since the log was so long.
+    pub fn log_since(&self, length: u64) -> String {
+        let mut bytes = Vec::new();
+        let mut log = std::fs::File::open(self.directory.path().join("log")).unwrap();
+        log.seek(SeekFrom::Start(length)).unwrap();
+        log.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     // Clients.

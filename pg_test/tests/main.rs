@@ -3,6 +3,7 @@
 
 mod adopt;
 mod advisories;
+mod attacker;
 mod backup;
 mod clock;
 mod concurrency;

@@ -17,7 +17,7 @@ fn wide() -> Layout {
 
 fn reach(layout: &Layout) -> Reach {
     let policy = Policy { max_burst: Ticks(1 << 30), max_lead: Ticks(1 << 30), spread: 64 };
-    Reach { policy, limit: layout.last_tick(), now: NOW }
+    Reach { policy, limit: layout.last_tick(), now: NOW, gives_way: false }
 }
 
 fn line(layout: &Layout) -> Line {

@@ -16,7 +16,7 @@
 //!     spread: 1,
 //! };
 //! let now = UnixMicros::parse("2026-01-01T00:00:00Z").unwrap();
-//! let reach = Reach { policy, limit: layout.last_tick(), now: layout.tick_at(now) };
+//! let reach = Reach { policy, limit: layout.last_tick(), now: layout.tick_at(now), gives_way: false };
 //!
 //! // What is open while the clock's tick lasts. A claim is one compare-and-swap then.
 //! let open = reach.open_range(&layout);

@@ -5,7 +5,8 @@
 //! What a claim may do depends on its `lead`, which is how far the tick that it needs is ahead of the clock's tick:
 //!
 //! ```text
-//!   lead <= max_burst             claim: IDs may run so far ahead of the clock
+//!   lead <= max_burst             claim: IDs may run so far ahead of the clock; but who gives way leaves
+//!                                 the last eighth of these positions to others: Full
 //!   lead > max_burst              Full: wait for the clock
 //!
 //!   where the last position is beyond max_burst already, as the clock went back or the line was raised:
@@ -28,7 +29,7 @@
 //! line.switch_worker(&layout, layout.place_worker(None, Some(1))?);
 //!
 //! let policy = Policy { max_burst: Ticks(1), max_lead: Ticks(600_000), spread: 1 };
-//! let reach = Reach { policy, limit: layout.last_tick(), now: Tick(1000) };
+//! let reach = Reach { policy, limit: layout.last_tick(), now: Tick(1000), gives_way: false };
 //! let claim = line.claim(&layout, &reach, 6)?;
 //! assert_eq!((claim.first, claim.count), (layout.position(Tick(1000), 0), 6));
 //!
@@ -92,6 +93,9 @@ pub struct Reach {
     pub limit: Tick,
     /// The clock's tick. Negative while the clock stands before the epoch.
     pub now: Tick,
+    /// Whether the last eighth of the positions that are open to ordinary claims is left to others. So
+    /// who wants more than there is keeps nobody waiting who wants little.
+    pub gives_way: bool,
 }
 
 /// The positions that are open to ordinary claims, which are at most `max_burst` ahead of the clock. Made by
@@ -355,15 +359,22 @@ impl OpenRange {
 impl Reach {
     /// The positions that are open to ordinary claims while this reach holds.
     pub fn open_range(&self, layout: &Layout) -> OpenRange {
-        // The first position of a tick. A tick before the layout's first counts as the first, one after its last as the
-        // one after the last.
-        let start_of = |tick: Tick| layout.position(tick.clamp(Tick(0), layout.last_tick() + Ticks(1)), 0);
-        let last_open = self.now.saturating_add(self.policy.max_burst).min(self.limit);
+        let last = self.now.saturating_add(self.policy.max_burst);
+        let end = start_after(layout, last).0 - self.left_to_others(layout);
         OpenRange {
-            floor: start_of(self.now),
-            end: start_of(last_open.saturating_add(Ticks(1))),
+            floor: start_of(layout, self.now),
+            end: Position(end.min(start_after(layout, self.limit).0)),
             spread_mask: self.policy.spread - 1,
         }
+    }
+
+    /// How many of the positions up to `max_burst` ahead of the clock this reach leaves to others.
+    fn left_to_others(&self, layout: &Layout) -> u64 {
+        if !self.gives_way {
+            return 0;
+        }
+        let last = self.now.saturating_add(self.policy.max_burst);
+        (start_after(layout, last).0 - start_of(layout, self.now).0) / 8
     }
 
     /// The first position after `last` that a claim gets, and how many, at most `want`.
@@ -379,9 +390,11 @@ impl Reach {
             return Err(Refusal::Exhausted);
         }
         let lead = tick.saturating_since(self.now);
-        if lead > max_burst {
+        // The tick of the position up to which there must be room.
+        let needs = layout.tick_of(Position(first.0 + self.left_to_others(layout)));
+        if needs.saturating_since(self.now) > max_burst {
             if last_tick.saturating_since(self.now) <= max_burst {
-                return Err(Refusal::Full { until: tick - max_burst });
+                return Err(Refusal::Full { until: needs - max_burst });
             }
             if lead > max_lead {
                 return Err(Refusal::TooFarAhead { lead });
@@ -396,6 +409,17 @@ impl Reach {
         // The last position is further ahead than the burst, and its tick has room.
         Ok((first, want.min(layout.last_position(last_tick).0 - first.0 + 1)))
     }
+}
+
+/// The first position of a tick. A tick before the layout's first counts as the first, one after its last
+/// as the one after the last.
+fn start_of(layout: &Layout, tick: Tick) -> Position {
+    layout.position(tick.clamp(Tick(0), layout.last_tick() + Ticks(1)), 0)
+}
+
+/// The first position after a tick.
+fn start_after(layout: &Layout, tick: Tick) -> Position {
+    start_of(layout, tick.saturating_add(Ticks(1)))
 }
 
 #[cfg(all(test, not(loom)))]

@@ -238,7 +238,7 @@ proptest! {
         let line = Line::new();
         line.switch_worker(&layout, layout.place_number(0).unwrap());
         let policy = Policy { max_burst: layout.ticks_in(max_burst), max_lead: Ticks(1000), spread: 1 };
-        let reach = Reach { policy, limit: layout.last_tick(), now: Tick(1000) };
+        let reach = Reach { policy, limit: layout.last_tick(), now: Tick(1000), gives_way: false };
         let mut claimed = 0;
         while let Ok(claim) = line.claim(&layout, &reach, 1 << 20) {
             claimed += claim.count;

@@ -226,7 +226,7 @@ impl Server {
             return Vec::new();
         };
         let policy = Policy { max_burst: Ticks(10), max_lead: Ticks(i64::MAX), spread: 1 };
-        let reach = Reach { policy, limit, now: self.layout.tick_at(self.clock) };
+        let reach = Reach { policy, limit, now: self.layout.tick_at(self.clock), gives_way: false };
         let Ok(claim) = self.line.claim(&self.layout, &reach, want) else { return Vec::new() };
         let positions = claim.first.0..claim.first.0 + claim.count;
         self.reserved = self.reserved.max(self.layout.tick_of(Position(positions.end - 1)) + Ticks(2));

@@ -25,7 +25,7 @@ impl Server {
         let (line, pace) = (Line::new(), Pace::default());
         let limit = layout.last_tick();
         let policy = Policy { max_burst: Ticks(max_burst), max_lead: Ticks(max_lead), spread: 1 };
-        let reach = Reach { policy, limit, now: Tick(0) };
+        let reach = Reach { policy, limit, now: Tick(0), gives_way: false };
         line.switch_worker(&layout, layout.place_worker(None, Some(1)).unwrap());
         let (wall, monotonic) = (layout.start_of(Tick(1000)), MonotonicMicros(0));
         Self { layout, line, pace, wall, monotonic, reach, opened: false }
@@ -72,7 +72,7 @@ fn next_is(tick: i64) -> (Layout, Line, Reach) {
     let (layout, line): (Layout, Line) = (DEFAULT.parse().unwrap(), Line::new());
     line.raise(&layout, Tick(tick));
     let policy = Policy { max_burst: Ticks(10), max_lead: Ticks(50), spread: 1 };
-    let reach = Reach { policy, limit: layout.last_tick(), now: Tick(100) };
+    let reach = Reach { policy, limit: layout.last_tick(), now: Tick(100), gives_way: false };
     (layout, line, reach)
 }
 
@@ -129,6 +129,66 @@ fn a_burst_runs_ahead_of_the_clock_then_waits_for_it() {
     assert_eq!(server.drain(), (4096, Refusal::Full { until: Tick(1002) }));
     server.pass(10_000);
     assert_eq!(server.drain(), (40_960, Refusal::Full { until: Tick(1012) }), "a long sleep loses no position");
+}
+
+/// Who uses up what belongs to all leaves an eighth of it to those who want little.
+#[test]
+fn who_gives_way_leaves_the_last_eighth_to_others() {
+    let mut server = Server::new(DEFAULT, 100, 600_000);
+    let drained_by = |server: &mut Server, gives_way| {
+        server.reach.gives_way = gives_way;
+        server.drain()
+    };
+    let (all, left) = (101 * 4096, 101 * 512);
+    assert_eq!(drained_by(&mut server, true), (all - left, Refusal::Full { until: Tick(1001) }));
+    assert_eq!(drained_by(&mut server, true), (0, Refusal::Full { until: Tick(1001) }));
+    // What others have taken is made up for first: by as many ticks, and a part of one.
+    assert_eq!(drained_by(&mut server, false), (left, Refusal::Full { until: Tick(1001) }));
+    assert_eq!(drained_by(&mut server, true), (0, Refusal::Full { until: Tick(1013) }));
+    server.pass(12_000);
+    assert_eq!(drained_by(&mut server, true), (0, Refusal::Full { until: Tick(1013) }));
+    server.pass(1000);
+    let (taken, refusal) = drained_by(&mut server, true);
+    assert_eq!((taken, refusal), (13 * 4096 - left, Refusal::Full { until: Tick(1014) }));
+    // None of it is lost.
+    server.pass(1000);
+    assert_eq!(drained_by(&mut server, true), (4096, Refusal::Full { until: Tick(1015) }));
+    // A limit is one for all.
+    server.pass(1000);
+    server.reach.limit = Tick(server.tick(server.line.last()));
+    let needs = server.reach.limit + Ticks(1);
+    assert!(matches!(drained_by(&mut server, true), (0..4096, Refusal::Limit { .. })), "{needs:?}");
+}
+
+/// Also of a single tick, and of few numbers.
+#[test]
+fn an_eighth_of_a_tick_is_left_and_none_of_very_few() {
+    let mut server = Server::new(DEFAULT, 0, 600_000);
+    server.reach.gives_way = true;
+    assert_eq!(server.drain(), (3584, Refusal::Full { until: Tick(1001) }));
+    server.reach.gives_way = false;
+    assert_eq!(server.drain(), (512, Refusal::Full { until: Tick(1001) }));
+    let mut server = Server::new("timestamp=41 worker=3 sequence=2", 0, 600_000);
+    server.reach.gives_way = true;
+    assert_eq!(server.drain(), (4, Refusal::Full { until: Tick(1001) }));
+    let mut server = Server::new("timestamp=41 worker=3 sequence=2", 1, 600_000);
+    server.reach.gives_way = true;
+    assert_eq!(server.drain(), (7, Refusal::Full { until: Tick(1001) }));
+    server.pass(1000);
+    assert_eq!(server.drain(), (4, Refusal::Full { until: Tick(1002) }));
+}
+
+/// The clock went back: whoever gives way gets no more than others, and no less.
+#[test]
+fn behind_the_line_all_are_equal() {
+    for gives_way in [false, true] {
+        let (layout, line, reach) = next_is(140);
+        let reach = Reach { gives_way, ..reach };
+        assert_eq!(line.claim(&layout, &reach, 5000), Err(Refusal::Behind));
+        let mut pace = Pace::default();
+        let claim = line.open(&layout, &reach, 5000, &mut pace, MonotonicMicros(0)).unwrap();
+        assert_eq!((layout.tick_of(claim.first), claim.count), (Tick(140), 4096));
+    }
 }
 
 #[test]
@@ -324,6 +384,7 @@ enum Step {
     Policy { max_burst: i64, max_lead: i64, spread: u32 },
     Limit(i64),
     Raise(i64),
+    GiveWay(bool),
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
@@ -341,6 +402,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         }),
         1 => (-10..=1000_i64).prop_map(Step::Limit),
         1 => (-1000..=1000_i64).prop_map(Step::Raise),
+        1 => any::<bool>().prop_map(Step::GiveWay),
     ]
 }
 
@@ -388,6 +450,7 @@ proptest! {
                         spread: (1_u64 << spread).min(sequences),
                     };
                 }
+                Step::GiveWay(gives_way) => server.reach.gives_way = gives_way,
                 Step::Limit(ahead) => {
                     let last = server.tick(server.line.last());
                     server.reach.limit = Tick(last + ahead).min(layout.last_tick());
@@ -478,7 +541,7 @@ proptest! {
         prop_assert_eq!(closed, last.max(end));
         let policy = Policy { max_burst: Ticks(max_burst), max_lead: Ticks(max_lead), spread: 1 };
         let limit = Tick(base + limit).min(beyond).min(layout.last_tick());
-        let reach = Reach { policy, limit, now: Tick(base + now) };
+        let reach = Reach { policy, limit, now: Tick(base + now), gives_way: false };
         prop_assert_eq!(server.line.claim_in(&reach.open_range(&layout), 1), None);
         let refused = server.line.open(&layout, &reach, 1, &mut Pace::default(), MonotonicMicros(0));
         prop_assert!(refused.is_err());

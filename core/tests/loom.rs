@@ -14,7 +14,7 @@ fn layout() -> Layout {
 
 fn reach(now: i64) -> Reach {
     let policy = Policy { max_burst: Ticks(5), max_lead: Ticks(100), spread: 1 };
-    Reach { policy, limit: Tick(1000), now: Tick(now) }
+    Reach { policy, limit: Tick(1000), now: Tick(now), gives_way: false }
 }
 
 fn worker(layout: &Layout, number: u32) -> WorkerBits {

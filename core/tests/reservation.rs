@@ -256,7 +256,7 @@ impl Server {
             Session::Admitted(limit) => {
                 let now = self.layout.tick_at(self.clock);
                 let policy = Policy { max_burst: Ticks(100), max_lead: Ticks(i64::MAX), spread: 1 };
-                let reach = Reach { policy, limit, now };
+                let reach = Reach { policy, limit, now, gives_way: false };
                 let claim = match self.line.claim(&self.layout, &reach, 3) {
                     // With a new pace each time, so that a tick is opened for every claim that needs one.
                     Err(Refusal::Behind) => {

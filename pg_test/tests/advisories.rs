@@ -36,7 +36,11 @@ const DONE: [&str; 4] = [
      CREATE TRIGGER trap BEFORE INSERT ON snowflake_registry.namespaces FOR EACH ROW EXECUTE FUNCTION public.trap(); \
      CREATE FUNCTION public.format(text, regclass, name) RETURNS text LANGUAGE sql AS 'SELECT $1'; \
      CREATE FUNCTION public.snowflake_age(id bigint) RETURNS interval LANGUAGE sql AS 'SELECT NULL::interval'; \
-     GRANT EXECUTE ON FUNCTION public.snowflake_age(bigint) TO PUBLIC",
+     GRANT EXECUTE ON FUNCTION public.snowflake_age(bigint) TO PUBLIC; \
+     CREATE TABLE public.sold (id serial PRIMARY KEY); ALTER SEQUENCE public.sold_id_seq RENAME TO elsewhere; \
+     CREATE FUNCTION public.spring() RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END'; \
+     CREATE VIEW public.sold_id_seq AS SELECT 1::bigint AS last_value, public.spring() AS is_called; \
+     CREATE INDEX ON public.sold (id) WHERE public.spring()",
     "ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO mallory",
     "CREATE TABLE public.orders (id bigint); ALTER TABLE public.orders ENABLE ROW LEVEL SECURITY",
     "CREATE VIEW public.shown AS SELECT id FROM public.orders",
@@ -62,7 +66,7 @@ fn queries_find_what_was_done() {
     superuser.batch_execute("ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO mallory").unwrap();
     superuser.batch_execute("ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO mallory").unwrap();
     superuser.batch_execute(&format!("BEGIN; {HOSTED}; COMMIT")).unwrap();
-    assert_eq!(queries().len(), 8);
+    assert_eq!(queries().len(), 10);
     for (heading, query) in queries() {
         assert!(rows(&mut superuser, query) > 0, "{heading}: {query}");
         for database in ["clean", "library"] {

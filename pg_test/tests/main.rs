@@ -5,6 +5,7 @@ mod adopt;
 mod advisories;
 mod attacker;
 mod backup;
+mod batches;
 mod clock;
 mod concurrency;
 mod copies;

@@ -27,7 +27,7 @@ const FUNCTIONS: &str = r"
     WHERE p.oid NOT IN (SELECT castfunc FROM pg_cast) AND obj_description(p.oid, 'pg_proc') NOT LIKE 'part of %'
       AND NOT EXISTS (SELECT FROM pg_type WHERE p.oid IN (typinput, typoutput, typreceive, typsend))";
 
-/// The types of the extension, with their attributes.
+/// The types of the extension that stand in columns and results, with their attributes.
 const TYPES: &str = r"
     SELECT typname::text, CASE typtype
         WHEN 'c' THEN format('%s AS (%s)', typname,
@@ -37,7 +37,14 @@ const TYPES: &str = r"
             (SELECT casttarget::regtype FROM pg_cast WHERE castsource = t.oid AND castmethod = 'b'), typcategory) END
     FROM pg_type t JOIN pg_depend d ON d.classid = 'pg_type'::regclass AND d.objid = t.oid AND d.deptype = 'e'
     JOIN pg_extension e ON e.oid = d.refobjid AND extname = 'pg_snowflake'
-    WHERE typcategory <> 'A'";
+    WHERE typcategory <> 'A' AND typnamespace <> '_snowflake'::regnamespace";
+
+/// Those that only carry a privilege.
+const PRIVILEGES: &str = r"
+    SELECT format('_snowflake.%s', typname)
+    FROM pg_type t JOIN pg_depend d ON d.classid = 'pg_type'::regclass AND d.objid = t.oid AND d.deptype = 'e'
+    JOIN pg_extension e ON e.oid = d.refobjid AND extname = 'pg_snowflake'
+    WHERE typnamespace = '_snowflake'::regnamespace AND typtype = 'd'";
 
 /// The relations of the extension but the composite types.
 const RELATIONS: &str = r"
@@ -156,6 +163,9 @@ fn functions_types_and_settings_are_those_of_the_catalogue() {
     let named = types.lines().filter_map(|line| line.strip_prefix("| `_snowflake.")?.split('`').next());
     let named: BTreeSet<_> = named.map(|name| format!("_snowflake.{name}")).collect();
     assert_eq!(named, relations, "left, the relations that types.md lists");
+    for [name] in rows(&mut client, PRIVILEGES) {
+        assert!(types.contains(&format!("type `{name}`")), "types.md lacks {name}");
+    }
 
     let settings = parts(&page("settings.md"), "###");
     let settings: BTreeMap<_, _> = settings.into_iter().filter(|(name, _)| name.starts_with("pg_snowflake.")).collect();

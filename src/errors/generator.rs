@@ -12,6 +12,8 @@ use snowflake_core::{FieldError, Layout, Micros, UnixMicros, WorkerBits};
 pub enum GeneratorError {
     /// The library is not in shared_preload_libraries.
     NotPreloaded,
+    /// The caller may not make many IDs by one call.
+    NoBatches,
     /// This function needs a primary, and the server is a standby, or still recovering.
     InRecovery(&'static str),
     /// The configuration names no worker.
@@ -44,6 +46,7 @@ impl GeneratorError {
     pub(super) fn report(self, layout: &Layout) -> ErrorReport {
         match self {
             Self::NotPreloaded => not_preloaded(),
+            Self::NoBatches => no_batches(),
             Self::InRecovery(function) => in_recovery(function),
             Self::NoWorker { missing, previous } => no_worker(&missing, previous, layout),
             Self::ClockBehind { behind, waited } => clock_behind(behind, waited),
@@ -60,6 +63,15 @@ fn not_preloaded() -> ErrorReport {
     error(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
         .set_detail("The state from which IDs are made lives in shared memory. Decoding works without it.")
         .set_hint(format!("Put into postgresql.conf, and restart the server: {}", preload_line()))
+}
+
+fn no_batches() -> ErrorReport {
+    error(ERRCODE_INSUFFICIENT_PRIVILEGE, "permission denied for snowflake_next(count)")
+        .set_detail("In this database, it needs USAGE on the type _snowflake.batch.")
+        .set_hint(
+            "Make IDs one by one, by snowflake_next(); or have the owner of the database GRANT USAGE ON TYPE \
+             _snowflake.batch to the role.",
+        )
 }
 
 fn in_recovery(function: &str) -> ErrorReport {

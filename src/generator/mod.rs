@@ -17,7 +17,7 @@ use crate::errors::generator::GeneratorError;
 use crate::postgres::time::{clock, counter};
 use crate::registry_process::lease;
 use crate::server::{believed, worker};
-use crate::shared::waits::Wait;
+use crate::shared::waits::{self, Wait};
 use crate::shared::{self, admission};
 use crate::{reservation, settings};
 use pgrx::pg_sys;
@@ -31,6 +31,12 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Where no ID can be made, or not before `pg_snowflake.max_wait` is over. Nothing was claimed then.
 pub fn claim(want: u64) -> Result<Claim, Error> {
     claim_at_once(want).map_or_else(|| claim_slowly(want), Ok)
+}
+
+/// Until the statement that runs now is over, its claims leave the last of what is open to others, who
+/// want little: so they need not wait for a statement that wants more than there is.
+pub fn give_way() {
+    admission::give_way();
 }
 
 /// As [`claim`], for the ordinary case; `None` in all others. Neither waits nor panics.
@@ -118,9 +124,18 @@ fn overcome(
     match refusal {
         Refusal::Full { until } => {
             patience.check_that_clock_moves(now)?;
-            // An eighth of the burst longer than necessary: fewer wake-ups, and no position is lost by it.
-            let extra = layout.length_of(reach.policy.max_burst) / 8;
-            patience.sleep(layout.start_of(until) - now + extra, Wait::Ceiling);
+            let left = layout.start_of(until) - now;
+            if reach.gives_way {
+                // An eighth of the burst longer than necessary: fewer wake-ups, and no position is lost by it.
+                let extra = layout.length_of(reach.policy.max_burst) / 8;
+                patience.sleep(left + extra, Wait::Ceiling);
+            } else {
+                // A statement that comes here again uses up what belongs to all.
+                if waits::has_waited(Wait::Ceiling) {
+                    give_way();
+                }
+                patience.sleep(left, Wait::Ceiling);
+            }
         }
         Refusal::TooEarly { wait } => patience.sleep(wait, Wait::Clock),
         // Where the process was interrupted since it read the clock, others may have claimed meanwhile.

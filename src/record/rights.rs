@@ -1,9 +1,16 @@
 //! Who may change the record, and call what: whatever default privileges said when the extension was created.
 
+use super::SCHEMA;
+use crate::errors::Error;
+use crate::errors::generator::GeneratorError;
 use crate::postgres::encoding::Text;
 use crate::postgres::held::Holds;
-use crate::postgres::restricted;
+use crate::postgres::{catalog, process, questions, restricted};
 use pgrx::prelude::*;
+use std::ffi::CStr;
+
+/// The type on which USAGE allows to make many IDs by one call.
+const BATCH: &CStr = c"batch";
 
 /// The schemas of the extension's functions. One of them may belong to anybody.
 const SCHEMAS: &str = "
@@ -67,4 +74,17 @@ pub fn set() -> Result<(), spi::Error> {
         Ok(())
     };
     restricted::with(&[restricted::SAFE_PATH], || Spi::connect_mut(set))
+}
+
+/// Whether the caller may make many IDs by one call. Where the extension has not been updated to 0.4.0,
+/// everybody may.
+///
+/// # Errors
+/// Where he may not.
+pub fn check_batch() -> Result<(), Error> {
+    let batch = catalog::schema_named(SCHEMA).map_or(pg_sys::InvalidOid, |schema| questions::type_named(schema, BATCH));
+    if batch == pg_sys::InvalidOid || questions::may_use_type(process::user(), batch) {
+        return Ok(());
+    }
+    Err(GeneratorError::NoBatches.into())
 }

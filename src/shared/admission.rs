@@ -5,6 +5,7 @@
 //! until the tick is over, and the clock is not even read while the processor's counter shows that it cannot
 //! be over.
 
+use crate::postgres::process;
 use crate::postgres::time::counter;
 use crate::shared;
 use crate::shared::confirmed::Confirmed;
@@ -46,6 +47,8 @@ struct Admission {
     confirmed: [AtomicI64; 2],
     /// [`shared::admissions`] before it was admitted.
     at: AtomicU64,
+    /// When the statement began that [gives way](give_way), a `timestamptz`.
+    gives_way: AtomicI64,
 }
 
 static ADMISSION: Admission = Admission {
@@ -63,6 +66,7 @@ static ADMISSION: Admission = Admission {
     spread: AtomicU64::new(1),
     confirmed: [const { AtomicI64::new(0) }; 2],
     at: AtomicU64::new(0),
+    gives_way: AtomicI64::new(0),
 };
 
 /// Reads the processor's counter, for the two functions below. Call it before the clock is read.
@@ -127,7 +131,14 @@ pub fn reach(now: Tick) -> Option<Reach> {
         },
         limit: Tick(limit),
         now,
+        gives_way: ADMISSION.gives_way.load(Relaxed) == process::statement_began_at(),
     })
+}
+
+/// Until the statement that runs now is over, it leaves the last of the open positions to others.
+pub fn give_way() {
+    ADMISSION.gives_way.store(process::statement_began_at(), Relaxed);
+    forget_open_range();
 }
 
 /// Admits the session, at the pace that the settings allow, until that is withdrawn. The limit is below all positions, so that the first claim

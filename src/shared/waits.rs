@@ -63,6 +63,11 @@ fn waited() -> Waited {
     }
 }
 
+/// Whether the statement that runs now has waited for this before.
+pub fn has_waited(wait: Wait) -> bool {
+    waited().lengths[wait as usize] > Micros(0)
+}
+
 /// How long the statement that runs now has waited, and for what; also where it has not.
 #[cfg(since_pg18)]
 pub fn of_statement() -> impl Iterator<Item = (Wait, Micros)> {

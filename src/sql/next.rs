@@ -1,6 +1,7 @@
 //! `snowflake_next()`: one ID, or a batch.
 
 use super::batch::{self, Arguments, BLOCK, Batch};
+use crate::record::rights;
 use crate::{generator, settings};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -37,8 +38,12 @@ struct Ids {
 
 impl Batch for Ids {
     fn asked_for(arguments: &Arguments) -> Self {
-        let none = Claim { first: Position(0), count: 0, worker: WorkerBits(0) };
-        Self { left: arguments.count(0), claim: none }
+        rights::check_batch().unwrap_or_else(|error| error.raise());
+        let left = arguments.count(0);
+        if left > BLOCK {
+            generator::give_way();
+        }
+        Self { left, claim: Claim { first: Position(0), count: 0, worker: WorkerBits(0) } }
     }
 
     #[inline(always)]

@@ -57,7 +57,7 @@ fuzz_target!(|input: Input| {
     let mut wall = layout.start_of(Tick(1000));
     let mut monotonic = MonotonicMicros(0);
     let policy = Policy { max_burst: Ticks(100), max_lead: Ticks(600_000), spread: 1 };
-    let mut reach = Reach { policy, limit: layout.last_tick(), now: Tick(0) };
+    let mut reach = Reach { policy, limit: layout.last_tick(), now: Tick(0), gives_way: false };
     let mut last_id = -1;
     let mut opened_at: Option<MonotonicMicros> = None;
     for step in input.steps {

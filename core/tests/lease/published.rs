@@ -8,7 +8,7 @@ fn grant(worker: u64, from: i64, until: i64) -> Grant {
 
 fn reach(published: &Published, now: i64) -> Reach {
     let policy = Policy { max_burst: Ticks(100), max_lead: Ticks(600_000), spread: 1 };
-    Reach { policy, limit: published.limit(&layout()).unwrap(), now: layout().tick_at(at(now)) }
+    Reach { policy, limit: published.limit(&layout()).unwrap(), now: layout().tick_at(at(now)), gives_way: false }
 }
 
 #[test]

@@ -309,7 +309,7 @@ impl Rules {
         let copied = Published { closed: None, ..published(server) };
         let limit = copied.limit(&self.layout)?;
         let policy = Policy { max_burst: Ticks(0), max_lead: Ticks(0), spread: 1 };
-        let reach = Reach { policy, limit, now: snowflake_core::Tick(now.into()) };
+        let reach = Reach { policy, limit, now: snowflake_core::Tick(now.into()), gives_way: false };
         let claim = line(server).claim_in(&reach.open_range(&self.layout), 1)?;
         Some(claim.first.0 as u8)
     }

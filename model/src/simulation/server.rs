@@ -159,7 +159,7 @@ impl Server {
             return (Claimed::NoLease, None);
         };
         let policy = Policy { max_burst: layout.ticks_in(MAX_BURST), max_lead: layout.ticks_in(max_lead), spread: 1 };
-        let reach = Reach { policy, limit, now: layout.tick_at(self.clock(start, now)) };
+        let reach = Reach { policy, limit, now: layout.tick_at(self.clock(start, now)), gives_way: false };
         let claim = match self.line.claim(layout, &reach, want) {
             Err(Refusal::Behind) => self.line.open(layout, &reach, want, &mut self.pace, MonotonicMicros(now.0)),
             claim => claim,

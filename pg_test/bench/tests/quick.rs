@@ -13,7 +13,7 @@ fn the_quick_run_gives_all_its_results() {
     let json = std::fs::read_to_string(results.path().join("results.json")).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let groups = json["groups"].as_array().unwrap();
-    assert_eq!(groups.len(), 26);
+    assert_eq!(groups.len(), 27);
     for group in groups {
         let title = group["title"].as_str().unwrap();
         assert!(printed.contains(&format!("## {title}\n")), "{title} is not printed");

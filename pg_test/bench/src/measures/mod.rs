@@ -1,6 +1,7 @@
 //! What is measured. Each module gives one or more groups of results, of type [`crate::results::Group`].
 
 mod analytics;
+mod beside;
 mod calls;
 mod ceiling;
 pub mod clients;
@@ -34,10 +35,11 @@ const fn measure(name: &'static str, group: fn(&Servers, &Plan, &[Contender]) ->
 }
 
 /// All of them, in the order in which they are measured. Those of the same name may depend on each other.
-pub const ALL: [Measure; 26] = [
+pub const ALL: [Measure; 27] = [
     measure("calls", calls::one_call),
     measure("calls", |servers, plan, _| calls::batch(servers, plan)),
     measure("ceiling", |servers, plan, _| ceiling::ceiling(servers, plan)),
+    measure("beside", |servers, plan, _| beside::beside(servers, plan)),
     measure("clients", |servers, plan, _| clients::clients(servers, plan)),
     measure("cores", |servers, plan, _| cores::generation(servers, plan)),
     measure("cores", cores::inserts),

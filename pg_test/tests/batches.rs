@@ -169,7 +169,7 @@ fn a_restore_by_the_owner_loses_what_a_superuser_revoked() {
 
 /// How far IDs are ahead of the clock, in milliseconds.
 fn lead(client: &mut Client) -> f64 {
-    value(client, "SELECT extract(epoch FROM lead)::float8 * 1000 FROM snowflake_status()")
+    value(client, "SELECT coalesce(extract(epoch FROM lead), 0)::float8 * 1000 FROM snowflake_status()")
 }
 
 /// Statements that make more IDs than there are take turns below the last eighth of the burst, which is left to whoever wants few.

@@ -20,7 +20,7 @@ BEGIN
     END IF;
 END $$;
 
--- Where a call runs code of her own, she can have it wait: at the how-manieth time, a lock says.
+-- Where a call runs code of her own, that can have it wait, the first time or a later one.
 CREATE SEQUENCE tools.passed;
 GRANT ALL ON SEQUENCE tools.passed TO PUBLIC;
 CREATE FUNCTION tools.pass() RETURNS void LANGUAGE plpgsql AS $$
@@ -29,7 +29,7 @@ DECLARE
 BEGIN
     IF current_setting('attacker.gates', true) = 'on' THEN
         number := pg_catalog.nextval('tools.passed');
-        PERFORM pg_catalog.pg_advisory_lock_shared(68, number), pg_catalog.pg_advisory_unlock_shared(68, number);
+        PERFORM pg_catalog.pg_advisory_xact_lock_shared(68, number);
     END IF;
 END $$;
 

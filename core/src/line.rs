@@ -93,8 +93,8 @@ pub struct Reach {
     pub limit: Tick,
     /// The clock's tick. Negative while the clock stands before the epoch.
     pub now: Tick,
-    /// Whether the last eighth of the positions that are open to ordinary claims is left to others. So
-    /// who wants more than there is keeps nobody waiting who wants little.
+    /// Whether the last eighth of the positions that are open to ordinary claims is left to others.
+    /// So who wants more than there is keeps nobody waiting who wants little.
     pub gives_way: bool,
 }
 
@@ -411,8 +411,8 @@ impl Reach {
     }
 }
 
-/// The first position of a tick. A tick before the layout's first counts as the first, one after its last
-/// as the one after the last.
+/// The first position of a tick. A tick before the layout's first counts as the first, one after
+/// its last as the one after the last.
 fn start_of(layout: &Layout, tick: Tick) -> Position {
     layout.position(tick.clamp(Tick(0), layout.last_tick() + Ticks(1)), 0)
 }

@@ -243,8 +243,7 @@ fn has_default(table: &str) -> ErrorReport {
 fn other_owner(part: &str, owner: &str, table: &str) -> ErrorReport {
     error(ERRCODE_INSUFFICIENT_PRIVILEGE, &format!("table {part} belongs to role {owner}, and table {table} does not"))
         .set_detail(
-            "It is of the default partition. PostgreSQL reads that for each new partition, and would run code of it, such as its constraints, as \
-             the owner of the table.",
+            "It is part of the default partition. For each new partition, PostgreSQL evaluates its constraints as the owner of the table.",
         )
         .set_hint("Give both tables one owner.")
 }

@@ -33,8 +33,8 @@ pub fn claim(want: u64) -> Result<Claim, Error> {
     claim_at_once(want).map_or_else(|| claim_slowly(want), Ok)
 }
 
-/// Until the statement that runs now is over, its claims leave the last of what is open to others, who
-/// want little: so they need not wait for a statement that wants more than there is.
+/// Until the statement that runs now is over, its claims leave the last of what is open to others,
+/// who want little: so they need not wait for a statement that wants more than there is.
 pub fn give_way() {
     admission::give_way();
 }
@@ -126,7 +126,8 @@ fn overcome(
             patience.check_that_clock_moves(now)?;
             let left = layout.start_of(until) - now;
             if reach.gives_way {
-                // An eighth of the burst longer than necessary: fewer wake-ups, and no position is lost by it.
+                // An eighth of the burst longer than necessary: fewer wake-ups, and no position is
+                // lost by it.
                 let extra = layout.length_of(reach.policy.max_burst) / 8;
                 patience.sleep(left + extra, Wait::Ceiling);
             } else {

@@ -3,6 +3,7 @@
 use crate::postgres::process;
 use pgrx::datum::Interval;
 use pgrx::{IntoDatum, direct_function_call_as_datum, pg_sys};
+use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_char};
 use std::ptr;
 
@@ -22,10 +23,10 @@ pub struct RelationFacts {
 /// there is no such table.
 pub fn with_heirs(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut open = vec![table];
-    let mut found = Vec::new();
+    let (mut found, mut known) = (Vec::new(), HashSet::new());
     while let Some(table) = open.pop() {
-        // PostgreSQL's function ends the call where there is no such table.
-        if relation(table).is_none() || found.contains(&table) {
+        // A table may inherit by several ways. PostgreSQL's function ends the call where there is no such table.
+        if !known.insert(table) || relation(table).is_none() {
             continue;
         }
         found.push(table);

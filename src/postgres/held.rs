@@ -74,10 +74,10 @@ impl Held {
     ///
     /// Ends the call with an error in recovery, where no row can be locked.
     pub fn of(relation: pg_sys::Oid, lock: u32) -> Option<Self> {
-        Self::opened(OpenRelation::open_and_keep_locked(relation, lock)?)
+        Self::locked(&OpenRelation::open_and_keep_locked(relation, lock)?)
     }
 
-    fn opened(open: OpenRelation) -> Option<Self> {
+    fn locked(open: &OpenRelation) -> Option<Self> {
         // In this order: the lock keeps the relation in its schema.
         let schema = hold_schema(open.schema())?;
         Some(Self { schema, name: open.c_name() })
@@ -87,8 +87,8 @@ impl Held {
 impl NamedRelation for Held {
     /// Locked in ACCESS EXCLUSIVE mode until the end of the transaction.
     fn open(relation: pg_sys::Oid) -> Option<(OpenRelation, Self)> {
-        let held = Self::of(relation, pg_sys::AccessExclusiveLock)?;
-        let open = OpenRelation::open(relation, pg_sys::AccessShareLock)?;
+        let open = OpenRelation::open_and_keep_locked(relation, pg_sys::AccessExclusiveLock)?;
+        let held = Self::locked(&open)?;
         Some((open, held))
     }
 
@@ -211,6 +211,10 @@ impl Sql<Held> {
         client.select(&*self.c_string(), None, arguments)
     }
 
+    fn drawn_up(text: &str) -> Self {
+        Self { text: encoding::statement(text).into_bytes(), names: PhantomData }
+    }
+
     fn c_string(self) -> CString {
         // Neither names nor our own words have a NUL.
         CString::new(self.text).unwrap_or_default()
@@ -220,7 +224,7 @@ impl Sql<Held> {
 impl Held {
     /// A statement that was drawn up with no names but this one's, and those of what belongs to the relation: its columns, its indexes.
     pub fn statement(&self, text: &Text) -> Sql<Self> {
-        Sql { text: encoding::statement(&text.0).into_bytes(), names: PhantomData }
+        Sql::drawn_up(&text.0)
     }
 }
 
@@ -255,7 +259,7 @@ impl Holds {
 
     /// A statement that was drawn up with names that [were compared](Self::is_named).
     pub fn statement(&self, text: &str) -> Sql<Held> {
-        Sql { text: encoding::statement(text).into_bytes(), names: PhantomData }
+        Sql::drawn_up(text)
     }
 }
 

@@ -79,7 +79,8 @@ impl<'r> IntegerColumn<'r> {
         }
     }
 
-    /// An index whose first column this is, with all rows in it. It may be one that older snapshots must not use: it is read by a new one.
+    /// An index whose first column this is, with all rows in it. Also one that older snapshots must not use
+    /// (`pg_index.indcheckxmin`), as a scan takes a new snapshot.
     fn index(&self) -> Option<OpenRelation> {
         // SAFETY: the table is open. The list is one of OIDs, or NULL. An index that is open has this row and these arrays.
         unsafe {

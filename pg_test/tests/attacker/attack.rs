@@ -145,10 +145,9 @@ impl World {
         for (oid, state) in before.iter().filter(|(oid, state)| is_detached(oid) || is_hers(oid, state)) {
             match after.get(oid) {
                 Some(now) if now == state => {}
-                Some(now) => wrong.push(format!(
-                    "{} of mallory's was changed: it was `{}`, and is `{}`",
-                    state.name, state.text, now.text
-                )),
+                Some(now) => {
+                    wrong.push(format!("{} of mallory's was changed: it was {state:?}, and is {now:?}", state.name))
+                }
                 None => wrong.push(format!("{} of mallory's was dropped", state.name)),
             }
         }

@@ -82,10 +82,10 @@ const STATE: &str = "
     SELECT c.oid, relname::text, relkind::text, relnamespace, relowner,
         ARRAY(SELECT inhparent FROM pg_inherits WHERE inhrelid = c.oid UNION SELECT indrelid FROM pg_index WHERE indexrelid = c.oid
             UNION SELECT refobjid FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid
-                AND refclassid = 'pg_class'::regclass AND deptype IN ('a', 'i')),
+                AND refclassid = 'pg_class'::regclass AND deptype IN ('a', 'i') ORDER BY 1),
         concat_ws(' ', relname, relnamespace, relowner, relkind, relacl, relrowsecurity, relispartition, reltablespace,
             md5(relpartbound::text),
-            (SELECT string_agg(inhparent::text, ' ') FROM pg_inherits WHERE inhrelid = c.oid),
+            (SELECT string_agg(inhparent::text, ' ' ORDER BY inhparent) FROM pg_inherits WHERE inhrelid = c.oid),
             (SELECT string_agg(concat_ws(' ', attname, atttypid, attnotnull, attidentity, md5(adbin::text)), ', ' ORDER BY attnum)
                 FROM pg_attribute LEFT JOIN pg_attrdef ON (adrelid, adnum) = (attrelid, attnum)
                 WHERE attrelid = c.oid AND attnum > 0))

@@ -102,8 +102,109 @@ CREATE OR REPLACE FUNCTION _snowflake.triggers(tbl regclass, event integer, part
     ) AS firing
     $$;
 
-CREATE OR REPLACE FUNCTION _snowflake.partition_default_rows(
-    parent regclass, every interval, dry_run boolean, since bigint,
+-- Since when this database makes IDs is not known here: it did before that was on record.
+CREATE SEQUENCE _snowflake.since AS bigint MINVALUE 0 START 0 NO CYCLE;
+DO $$
+BEGIN
+    EXECUTE pg_catalog.format('ALTER SEQUENCE _snowflake.since OWNER TO %s', (SELECT relowner::pg_catalog.regrole FROM pg_catalog.pg_class
+        WHERE oid OPERATOR(pg_catalog.=) '_snowflake.reservation'::pg_catalog.regclass));
+END $$;
+GRANT SELECT ON SEQUENCE _snowflake.since TO PUBLIC;
+COMMENT ON SEQUENCE _snowflake.since IS
+    'internal: since when this database makes snowflake IDs, in milliseconds since 1970; lower keys are not its own';
+SELECT pg_catalog.pg_extension_config_dump('_snowflake.since', '');
+
+-- Functions with a layout as one more argument take the place of those without it, and the privileges that these were given.
+ALTER FUNCTION snowflake_create_partitions(regclass, interval, timestamptz, timestamptz) RENAME TO snowflake_create_partitions_of_0_3_0;
+ALTER FUNCTION snowflake_maintain_partitions(regclass, interval, interval, interval, text, boolean, text)
+    RENAME TO snowflake_maintain_partitions_of_0_3_0;
+ALTER PROCEDURE snowflake_partition_default_rows(regclass, interval, boolean) RENAME TO snowflake_partition_default_rows_of_0_3_0;
+DROP FUNCTION _snowflake.partition_default_rows(regclass, interval, boolean, bigint);
+DROP FUNCTION _snowflake.first_id_at(timestamptz);
+DROP FUNCTION _snowflake.time_of_id(bigint);
+
+CREATE FUNCTION snowflake_create_partitions(
+    parent regclass,
+    every interval,
+    since timestamptz,
+    until timestamptz,
+    layout text DEFAULT NULL
+) RETURNS SETOF regclass
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 ROWS 12
+    AS 'MODULE_PATHNAME', 'snowflake_create_partitions_in';
+COMMENT ON FUNCTION snowflake_create_partitions(regclass, interval, timestamptz, timestamptz, text) IS
+    'creates the missing partitions, by ID time, of a table that is partitioned by range of snowflake IDs, and returns them';
+
+CREATE FUNCTION snowflake_maintain_partitions(
+    parent regclass,
+    every interval,
+    ahead interval,
+    retention interval DEFAULT NULL,
+    expired text DEFAULT 'detach',
+    dry_run boolean DEFAULT false,
+    default_rows text DEFAULT 'refuse',
+    layout text DEFAULT NULL
+) RETURNS TABLE (partition text, action text, since timestamptz, until timestamptz, statement text, note text)
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 ROWS 4
+    AS 'MODULE_PATHNAME', 'snowflake_maintain_partitions_in';
+COMMENT ON FUNCTION snowflake_maintain_partitions(regclass, interval, interval, interval, text, boolean, text, text) IS
+    'for a job: creates the missing partitions of the time ahead, and detaches or drops those that are older than the retention';
+
+CREATE FUNCTION snowflake_declare_keys(parent regclass, since timestamptz DEFAULT NULL, layout text DEFAULT NULL)
+    RETURNS SETOF regclass
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 ROWS 12
+    AS 'MODULE_PATHNAME', 'snowflake_declare_keys';
+COMMENT ON FUNCTION snowflake_declare_keys(regclass, timestamptz, text) IS
+    'declares that the keys of a partitioned table from a time on are snowflake IDs, so that its partitions can expire; returns those that it marks';
+
+CREATE FUNCTION _snowflake.first_id_at(at timestamptz, layout text) RETURNS bigint
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN layout IS NULL THEN snowflake_min_id(at) ELSE snowflake_min_id(at, layout) END;
+COMMENT ON FUNCTION _snowflake.first_id_at(timestamptz, text) IS
+    'part of snowflake_partition_default_rows(): snowflake_min_id(), wherever it is';
+
+CREATE FUNCTION _snowflake.time_of_id(id bigint, layout text) RETURNS timestamptz
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN layout IS NULL THEN snowflake_timestamp(id) ELSE snowflake_timestamp(id, layout) END;
+COMMENT ON FUNCTION _snowflake.time_of_id(bigint, text) IS
+    'part of snowflake_partition_default_rows(): snowflake_timestamp(), wherever it is';
+
+CREATE FUNCTION _snowflake.known_from(parent regclass, layout text) RETURNS bigint
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000
+    AS 'MODULE_PATHNAME', 'snowflake_known_from';
+COMMENT ON FUNCTION _snowflake.known_from(regclass, text) IS
+    'part of snowflake_partition_default_rows(): from which key on those of the default partition are known to be snowflake IDs';
+
+CREATE FUNCTION _snowflake.mark(partition regclass, "from" bigint, layout text) RETURNS void
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000
+    AS 'MODULE_PATHNAME', 'snowflake_mark';
+COMMENT ON FUNCTION _snowflake.mark(regclass, bigint, text) IS
+    'part of snowflake_partition_default_rows(): notes from which key on those of a partition are snowflake IDs';
+
+CREATE OR REPLACE FUNCTION _snowflake.is_plain_partition(parent regclass, rest regclass) RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+    SELECT r.relkind = 'r' AND r.reloptions IS NULL AND r.reltablespace = t.reltablespace AND r.relpersistence = t.relpersistence
+        AND r.relacl IS NOT DISTINCT FROM t.relacl AND (r.relrowsecurity, r.relforcerowsecurity, r.relreplident)
+            = (t.relrowsecurity, t.relforcerowsecurity, t.relreplident) AND NOT t.relrowsecurity
+        AND r.relreplident <> 'i' AND r.reloftype = 0
+        AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid IN (rest, parent) AND attacl IS NOT NULL)
+        AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = rest AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = indexrelid))
+        AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = rest AND CASE WHEN tgparentid = 0 THEN NOT tgisinternal
+            ELSE tgenabled <> (SELECT p.tgenabled FROM pg_trigger AS p WHERE p.oid = pg_trigger.tgparentid) END)
+        AND NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = rest AND contype IN ('c', 'f') AND conislocal)
+        AND NOT EXISTS (SELECT FROM pg_publication_rel WHERE prrelid = rest)
+        AND NOT EXISTS (SELECT FROM pg_statistic_ext WHERE stxrelid = rest)
+        AND NOT EXISTS (SELECT FROM pg_description WHERE objoid = rest AND classoid = 'pg_class'::regclass
+            AND (objsubid <> 0 OR description !~ '^[[]pg_snowflake: keys from -?[0-9]+ on are IDs of [^]]+[]]$'))
+        AND NOT EXISTS (SELECT FROM pg_seclabel WHERE objoid = rest AND classoid = 'pg_class'::regclass)
+        AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = rest
+            AND d.deptype = 'n' AND d.classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass, 'pg_class'::regclass, 'pg_policy'::regclass))
+    FROM pg_class AS r, pg_class AS t WHERE r.oid = rest AND t.oid = parent
+    $$;
+
+CREATE FUNCTION _snowflake.partition_default_rows(
+    parent regclass, every interval, dry_run boolean, since bigint, layout text DEFAULT NULL,
     OUT made text, OUT moved bigint, OUT lower bigint, OUT until bigint, OUT statements text[]
 )
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET row_security = off
@@ -118,8 +219,8 @@ DECLARE
     d record;
     cols text;
     held regclass;
-    -- Keys below are not taken for IDs: those that a table had before its IDs read as times of the layout's first hour.
-    floor CONSTANT bigint := _snowflake.first_id_at(_snowflake.time_of_id(0) + interval '1 hour');
+    -- Keys below are not known to be IDs.
+    floor bigint;
     id bigint;
     -- No partition holds this one: bounds are bigints, too.
     highest CONSTANT bigint := 9223372036854775807;
@@ -176,13 +277,15 @@ BEGIN
             RETURN;
         END IF;
         PERFORM _snowflake.check_default_partition(parent, d.tbl);
+        floor := coalesce(_snowflake.known_from(parent, layout), highest);
         id := _snowflake.lowest_key(d.tbl, t.col, greatest(since, floor), highest);
         IF id IS NULL THEN
             changed := (SELECT outside FROM _snowflake.count_keys(d.tbl, t.col, floor, highest));
             IF changed > 0 THEN
                 RAISE NOTICE 'rows that stay in the default partition: %', changed
-                    USING DETAIL = format('Their "%s" is NULL, negative, the highest bigint, or of the layout''s first hour, as keys from before a '
-                        'table had IDs are. So it has no time.', t.col);
+                    USING DETAIL = format('Their "%s" is NULL, or nothing says that it is a snowflake ID%s. So it has no time.', t.col,
+                        CASE WHEN floor < highest THEN format(': it is below %s', floor) ELSE '' END),
+                    HINT = 'If they are snowflake IDs, say so by snowflake_declare_keys().';
             END IF;
             RETURN;
         END IF;
@@ -201,7 +304,7 @@ BEGIN
     END IF;
 
     -- The piece of time, on the grid of snowflake_maintain_partitions(), and as much of it as has no partition.
-    at := timezone('UTC', _snowflake.time_of_id(id));
+    at := timezone('UTC', _snowflake.time_of_id(id, layout));
     IF months > 0 THEN
         start := timestamp '1600-01-01' + make_interval(months => div((extract(year FROM at) - 1600) * 12 + extract(month FROM at) - 1,
             months)::integer * months);
@@ -209,8 +312,13 @@ BEGIN
         start := date_bin(every, at, timestamp '1601-01-01');
     END IF;
     "end" := start + every;
-    lower := CASE WHEN timezone('UTC', start) <= _snowflake.time_of_id(floor) THEN floor ELSE _snowflake.first_id_at(timezone('UTC', start)) END;
-    until := _snowflake.first_id_at(timezone('UTC', "end"));
+    lower := CASE WHEN timezone('UTC', start) <= _snowflake.time_of_id(0, layout) THEN 0
+        ELSE _snowflake.first_id_at(timezone('UTC', start), layout) END;
+    -- What is not known stays.
+    IF lower < floor AND _snowflake.lowest_key(d.tbl, t.col, lower, floor) IS NOT NULL THEN
+        lower := floor;
+    END IF;
+    until := _snowflake.first_id_at(timezone('UTC', "end"), layout);
     SELECT max(b[2]::numeric) FILTER (WHERE b[2] <> 'MAXVALUE' AND b[2]::numeric <= id),
             min(b[1]::numeric) FILTER (WHERE b[1] <> 'MINVALUE' AND b[1]::numeric > id)
         INTO after, before FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid,
@@ -218,7 +326,7 @@ BEGIN
         WHERE inhparent = parent AND b IS NOT NULL;
     IF after > lower THEN
         lower := after;
-        start := timezone('UTC', _snowflake.time_of_id(lower));
+        start := timezone('UTC', _snowflake.time_of_id(lower, layout));
     END IF;
     until := least(until, before);
     name := t.relname || to_char(start, CASE WHEN start = date_trunc('day', start) AND (months > 0 OR mod(length, 86400) = 0)
@@ -262,6 +370,7 @@ BEGIN
             FOR statement IN SELECT s FROM _snowflake.privileges(parent, d.quoted::regclass) AS s LOOP
                 EXECUTE statement;
             END LOOP;
+            PERFORM _snowflake.mark(d.tbl, floor, layout), _snowflake.mark(d.quoted::regclass, floor, layout);
         END IF;
         RETURN;
     END IF;
@@ -307,6 +416,70 @@ BEGIN
     FOR statement IN SELECT s FROM _snowflake.privileges(parent, quoted::regclass) AS s LOOP
         EXECUTE statement;
     END LOOP;
+    PERFORM _snowflake.mark(quoted::regclass, greatest(lower, floor), layout);
+END $$;
+COMMENT ON FUNCTION _snowflake.partition_default_rows(regclass, interval, boolean, bigint, text) IS
+    'part of snowflake_partition_default_rows(): makes one partition';
+
+CREATE PROCEDURE snowflake_partition_default_rows(parent regclass, every interval, dry_run boolean DEFAULT false,
+    layout text DEFAULT NULL)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    made pg_catalog.text;
+    moved bigint;
+    until bigint;
+    statements pg_catalog.text[];
+    statement pg_catalog.text;
+    since bigint := 0;
+BEGIN
+    LOOP
+        -- A partition is a transaction. What waited for the locks must see what was done meanwhile.
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        SELECT s.made, s.moved, s.until, s.statements INTO made, moved, until, statements
+            FROM _snowflake.partition_default_rows(parent, every, dry_run, since, layout) AS s;
+        EXIT WHEN made IS NULL;
+        IF dry_run THEN
+            since := until;
+            FOREACH statement IN ARRAY statements LOOP
+                RAISE INFO '%;', statement;
+            END LOOP;
+        ELSE
+            COMMIT;
+            IF moved IS NULL THEN
+                RAISE NOTICE 'the default partition has become partition "%"', made;
+            ELSE
+                RAISE NOTICE 'partition "%" is made, % rows were moved', made, moved;
+            END IF;
+        END IF;
+    END LOOP;
+END $$;
+COMMENT ON PROCEDURE snowflake_partition_default_rows(regclass, interval, boolean, text) IS
+    'makes partitions, by ID time, for the rows of a default partition, and moves these there, each partition in a transaction of its own';
+
+DO $$
+DECLARE
+    renamed record;
+    given record;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    FOR renamed IN SELECT p.oid::regprocedure AS before, n.oid::regprocedure AS after, p.proacl
+        FROM pg_proc AS p JOIN pg_proc AS n ON n.pronamespace = p.pronamespace AND p.proname = n.proname || '_of_0_3_0'
+            AND n.pronargs = p.pronargs + 1
+        JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+        JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid AND e.extname = 'pg_snowflake'
+    LOOP
+        IF renamed.proacl IS NOT NULL THEN
+            EXECUTE format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', renamed.after);
+            FOR given IN SELECT grantee, is_grantable FROM aclexplode(renamed.proacl) LOOP
+                EXECUTE format('GRANT EXECUTE ON ROUTINE %s TO %s%s', renamed.after,
+                    CASE given.grantee WHEN 0 THEN 'PUBLIC' ELSE given.grantee::regrole::text END,
+                    CASE WHEN given.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END);
+            END LOOP;
+        END IF;
+        EXECUTE format('DROP ROUTINE %s', renamed.before);
+    END LOOP;
 END $$;
 
 -- Everybody may call functions that are part of others, whatever default privileges say.
@@ -317,8 +490,29 @@ BEGIN
     -- At the end of the script, as operators are looked up, too.
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOR part IN SELECT p.oid FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
-        WHERE n.nspname = '_snowflake' AND p.proname IN ('family_of', 'hold', 'lowest_key', 'count_keys')
+        WHERE n.nspname = '_snowflake' AND p.proname IN ('family_of', 'hold', 'lowest_key', 'count_keys', 'first_id_at', 'time_of_id', 'known_from',
+            'mark', 'partition_default_rows')
         AND NOT EXISTS (SELECT FROM pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) WHERE grantee = 0) LOOP
         EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC', part);
     END LOOP;
+END $$;
+
+-- Partitions that do not expire any more, as nothing says whose their keys are. The job knows some of them.
+DO $$
+DECLARE
+    tables text;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    SELECT string_agg(DISTINCT partrelid::regclass::text, ', ') INTO tables
+        FROM pg_partitioned_table JOIN pg_attrdef AS d ON (adrelid, adnum) = (partrelid, partattrs[0])
+            JOIN pg_depend AS u ON u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid AND u.refclassid = 'pg_proc'::regclass
+            JOIN pg_proc AS p ON p.oid = u.refobjid AND p.prosrc = 'snowflake_next'
+            JOIN pg_inherits ON inhparent = partrelid
+        WHERE partstrat = 'r' AND partnatts = 1
+            AND coalesce(obj_description(inhrelid, 'pg_class'), '') !~ '[[]pg_snowflake: keys from -?[0-9]+ on are IDs of [^]]+[]]$';
+    IF tables IS NOT NULL THEN
+        RAISE WARNING USING MESSAGE = 'old partitions may not expire any more until their owner has called snowflake_declare_keys()',
+            DETAIL = format('Tables: %s. A retention keeps what is not known to have snowflake IDs; the disk grows meanwhile.', tables),
+            HINT = 'Let the job run once, which knows partitions that it has made itself. Its rows with the action "keep" name the others.';
+    END IF;
 END $$;

@@ -302,6 +302,7 @@ pub fn missing(wanted: &[Range<i64>], existing: &[Range<Edge>]) -> Result<Vec<us
     Ok(missing)
 }
 
+pub mod mark;
 pub mod upkeep;
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ DECLARE
     made pg_catalog.regprocedure;
     made_type pg_catalog.regtype;
     statement pg_catalog.text;
+    privileges pg_catalog.aclitem[];
+    carried pg_catalog.text[] := '{}';
     before pg_catalog.text[];
     sequences pg_catalog.oid[];
 BEGIN
@@ -160,6 +162,30 @@ FOREACH made IN ARRAY earlier LOOP
 END LOOP;
 FOREACH made_type IN ARRAY earlier_types LOOP
     EXECUTE format('ALTER TYPE %s SET SCHEMA _snowflake', made_type);
+END LOOP;
+-- Functions of an earlier version that now have an argument more. Who could call them may call the new ones.
+FOR statement, privileges, made IN
+    SELECT o.new, p.proacl, p.oid FROM (VALUES
+        ('snowflake_create_partitions', 'regclass, interval, timestamptz, timestamptz', 'text'),
+        ('snowflake_maintain_partitions', 'regclass, interval, interval, interval, text, boolean, text', 'text'),
+        ('snowflake_partition_default_rows', 'regclass, interval, boolean', 'text'),
+        ('_snowflake.first_id_at', 'timestamptz', NULL), ('_snowflake.time_of_id', 'bigint', NULL),
+        ('_snowflake.partition_default_rows', 'regclass, interval, boolean, bigint', NULL),
+        ('_snowflake.old_partitions', 'regclass, bigint, bigint, bigint, text, bigint, bigint[], boolean', NULL)
+    ) AS v (name, arguments, added), LATERAL (
+        SELECT CASE WHEN added IS NULL THEN format('%s(%s)', name, arguments) ELSE format('%I.%s(%s)', target, name, arguments) END AS old,
+            CASE WHEN added IS NOT NULL THEN format('%s(%s, %s)', name, arguments, added) END AS new
+    ) AS o JOIN pg_proc AS p ON p.oid = to_regprocedure(o.old)
+    WHERE p.proowner = me AND (added IS NULL OR EXISTS (SELECT FROM generate_subscripts(known, 1) AS i
+        WHERE known[i][1] LIKE replace(name, '_', '\_') || '(%' AND known[i][2] = obj_description(p.oid, 'pg_proc')))
+LOOP
+    IF privileges IS NOT NULL AND statement IS NOT NULL THEN
+        carried := carried || format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', statement)
+            || ARRAY(SELECT format('GRANT EXECUTE ON ROUTINE %s TO %s%s', statement,
+                CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END,
+                CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END) FROM aclexplode(privileges));
+    END IF;
+    EXECUTE format('DROP ROUTINE %s', made);
 END LOOP;
 SELECT coalesce(array_agg(concat_ws(' ', oid, ctid)), '{}') INTO before FROM pg_proc WHERE pronamespace = '_snowflake'::regnamespace;
 SELECT coalesce(array_agg(oid), '{}') INTO sequences FROM pg_class WHERE relnamespace = '_snowflake'::regnamespace AND relkind = 'S';

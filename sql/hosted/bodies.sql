@@ -113,16 +113,43 @@ END $$
 --- snowflake_from_text
     LANGUAGE sql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE COST 20
     RETURN _snowflake.from_text("text", form)
---- snowflake_create_partitions
+--- snowflake_create_partitions_in
     LANGUAGE sql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 ROWS 12
     BEGIN ATOMIC
-        SELECT _snowflake.create_partitions(parent, every, since, until, _snowflake.layout());
+        SELECT _snowflake.create_partitions(parent, every, since, until,
+            CASE WHEN layout IS NULL THEN _snowflake.layout() ELSE _snowflake.layout(layout) END);
     END
---- snowflake_maintain_partitions
+--- snowflake_maintain_partitions_in
     LANGUAGE sql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 ROWS 4
     BEGIN ATOMIC
-        SELECT * FROM _snowflake.maintain_partitions(parent, every, ahead, retention, expired, dry_run, default_rows, _snowflake.layout());
+        SELECT * FROM _snowflake.maintain_partitions(parent, every, ahead, retention, expired, dry_run, default_rows,
+            CASE WHEN layout IS NULL THEN _snowflake.layout() ELSE _snowflake.layout(layout) END);
     END
+--- snowflake_declare_keys
+    LANGUAGE sql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 ROWS 12
+    BEGIN ATOMIC
+        SELECT _snowflake.declare_keys(parent, since, CASE WHEN layout IS NULL THEN _snowflake.layout() ELSE _snowflake.layout(layout) END);
+    END
+--- snowflake_known_from
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    l CONSTANT bigint[] := CASE WHEN layout IS NULL THEN _snowflake.layout() ELSE _snowflake.layout(layout) END;
+    col CONSTANT name := _snowflake.range_key(parent);
+    known record;
+BEGIN
+    SELECT k.* INTO known FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid, _snowflake.known(parent, c.oid, col, l) AS k
+        WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT';
+    -- The first ID of a tick, so that it can be a bound.
+    RETURN CASE WHEN known."from" BETWEEN 0 AND l[5] - (1::bigint << l[3]::integer)
+        THEN (known."from" - 1 >> l[3]::integer) + 1 << l[3]::integer ELSE known."from" END;
+END $$
+--- snowflake_mark
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    PERFORM _snowflake.set_mark(partition, "from", CASE WHEN layout IS NULL THEN _snowflake.layout() ELSE _snowflake.layout(layout) END);
+END $$
 --- snowflake_hold
     LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE COST 100
     RETURN _snowflake.held(tbl, 'ACCESS EXCLUSIVE')

@@ -231,7 +231,9 @@ BEGIN
     -- that can fail comes before it.
     PERFORM setval('_snowflake.layout', wanted[14]), setval('_snowflake.epoch', wanted[2]),
         _snowflake.go_on_from(((lowest >> wanted[12]::integer) + 1) << wanted[12]::integer, number),
-        CASE WHEN base IS NULL THEN setval('_snowflake.end', 0) END, setval('_snowflake.worker', placed);
+        CASE WHEN base IS NULL THEN setval('_snowflake.end', 0) END, setval('_snowflake.worker', placed),
+        CASE WHEN base IS NULL AND pg_sequence_last_value('_snowflake.since') IS NULL
+            THEN setval('_snowflake.since', _snowflake.micros(clock_timestamp()) / 1000) END;
     PERFORM _snowflake.begin_with(wanted, is_new);
     RETURN _snowflake.notation(wanted);
 END $$;

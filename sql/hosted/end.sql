@@ -42,6 +42,9 @@ GRANT ALL ON ALL ROUTINES IN SCHEMA _snowflake TO CURRENT_USER;
 GRANT ALL ON TYPE snowflake_parts TO CURRENT_USER;
 GRANT ALL ON TYPE snowflake_id TO CURRENT_USER;
 @privileges@
+FOREACH statement IN ARRAY carried LOOP
+    EXECUTE statement;
+END LOOP;
 
 FOR made IN SELECT oid FROM pg_proc WHERE pronamespace = '_snowflake'::regnamespace AND proname LIKE 'snowflake\_%' LOOP
     EXECUTE format('ALTER ROUTINE %s SET SCHEMA %I', made, target);

@@ -608,6 +608,7 @@ BEGIN
             HINT = 'Nothing was changed. Find out who created that function.';
     END IF;
     first_id := id >> l[3]::integer << l[3]::integer;
+    PERFORM _snowflake.mark_open(tbl, k.attname, first_id, true, l);
     adopted_at := _snowflake.time_of(first_id, l);
     highest_before := v.highest;
     RETURN NEXT;
@@ -666,5 +667,7 @@ BEGIN
     FOREACH statement IN ARRAY statements LOOP
         EXECUTE statement;
     END LOOP;
+    -- Of a sequence that falls, or goes on where it is, it is not known from which key on others come.
+    PERFORM _snowflake.mark_open(tbl, k.attname, coalesce(begins, (-9223372036854775808)::bigint), false, NULL);
     RETURN begins;
 END $$;

@@ -143,6 +143,249 @@ CREATE FUNCTION _snowflake.partitions_of(parent regclass) RETURNS TABLE (
     WHERE inhparent = parent AND b IS NOT NULL
     $$;
 
+-- Whose the keys of a partition are, on record: core/src/pieces/mark.rs in PL/pgSQL.
+
+-- Notes from which key on those of a partition are IDs of a layout; without a key, takes the note away.
+CREATE FUNCTION _snowflake.set_mark(tbl regclass, "from" bigint, l bigint[]) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    name CONSTANT text := _snowflake.held(tbl, 'SHARE UPDATE EXCLUSIVE');
+    users CONSTANT text := regexp_replace(obj_description(tbl, 'pg_class'),
+        format('(^|%s)[[]pg_snowflake: keys from -?[0-9]+ on are IDs of [^]]+[]]$', chr(10)), '');
+BEGIN
+    EXECUTE format('COMMENT ON TABLE %s IS %L', name, CASE WHEN "from" IS NULL THEN nullif(users, '') ELSE concat_ws(chr(10), nullif(users, ''),
+        format('[pg_snowflake: keys from %s on are IDs of %s]', "from", _snowflake.notation(l))) END);
+END $$;
+
+-- From which key on a partition's are on record as IDs, and of which layout.
+CREATE FUNCTION _snowflake.mark_of(tbl regclass, OUT "from" bigint, OUT layout text)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+    SELECT m[1]::bigint, m[2] FROM regexp_match(obj_description(tbl, 'pg_class'),
+        format('(?:^|%s)[[]pg_snowflake: keys from (-?[0-9]+) on are IDs of ([^]]+)[]]$', chr(10))) AS m
+    $$;
+
+-- Where keys of a table come from that are not given: whether from snowflake_next() alone, and whether it was so from the beginning. The
+-- reason, where no key has an age, whatever marks say.
+CREATE FUNCTION _snowflake.source(parent regclass, col name, l bigint[], OUT is_ours boolean, OUT is_other boolean, OUT is_original boolean,
+    OUT is_named boolean, OUT reason text)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    is_named := l <> _snowflake.layout();
+    SELECT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_attrdef'::regclass AND objid = d.oid AND refclassid = 'pg_proc'::regclass
+                AND refobjid = ANY (next.functions))
+            AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_attrdef'::regclass AND objid = d.oid
+                AND (refclassid = 'pg_class'::regclass AND refobjid <> parent
+                    OR refclassid = 'pg_proc'::regclass AND NOT refobjid = ANY (next.ours))),
+        d.oid IS NOT NULL OR a.attidentity <> '',
+        d.xmin = (SELECT s.xmin FROM pg_attribute AS s WHERE s.attrelid = parent AND s.attname = 'ctid')
+        INTO is_ours, is_other, is_original
+        FROM pg_attribute AS a LEFT JOIN pg_attrdef AS d ON (d.adrelid, d.adnum) = (a.attrelid, a.attnum),
+            (SELECT coalesce(array_agg(oid) FILTER (WHERE proname = 'snowflake_next' AND pronargs = 0), '{}'), coalesce(array_agg(oid), '{}')
+                FROM pg_proc WHERE starts_with(proname, 'snowflake_')
+                AND proowner = (SELECT nspowner FROM pg_namespace WHERE nspname = '_snowflake')) AS next (functions, ours)
+        WHERE a.attrelid = parent AND a.attname = col;
+    is_other := is_other AND NOT is_ours;
+    reason := CASE
+        WHEN is_other THEN format('the default of column "%s" is not snowflake_next(), so its keys may be of anything', col)
+        WHEN is_named AND is_ours THEN format('the default of column "%s" makes IDs of the layout of the database', col)
+    END;
+    is_ours := is_ours AND reason IS NULL;
+    is_other := is_other AND NOT is_named;
+END $$;
+
+-- From which key on those of a partition, or of the default partition, are known to be IDs of a layout; or why that is known of none.
+CREATE FUNCTION _snowflake.known(parent regclass, tbl regclass, col name, l bigint[], OUT "from" bigint, OUT reason text)
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    s CONSTANT record := _snowflake.source(parent, col, l);
+    mark CONSTANT record := _snowflake.mark_of(tbl);
+    since CONSTANT bigint := pg_sequence_last_value('_snowflake.since');
+    p record;
+    made record;
+    follower record;
+    part regclass;
+    is_restored boolean;
+BEGIN
+    reason := s.reason;
+    IF reason IS NOT NULL THEN
+        RETURN;
+    ELSIF mark.layout = _snowflake.notation(l) THEN
+        "from" := mark."from";
+        RETURN;
+    ELSIF mark.layout IS NOT NULL THEN
+        reason := format('its keys are IDs of the layout "%s"', mark.layout);
+        RETURN;
+    END IF;
+    reason := 'nothing says that its keys are snowflake IDs: see snowflake_declare_keys()';
+    SELECT i.xmin = a.xmin AS here, a.xmin = t.xmin AS with_table, a.xmin AS maker INTO made
+        FROM pg_inherits AS i JOIN pg_attribute AS a ON a.attrelid = inhrelid AND a.attname = 'ctid', pg_attribute AS t
+        WHERE inhrelid = tbl AND inhparent = parent AND t.attrelid = parent AND t.attname = 'ctid';
+    IF NOT (s.is_ours AND s.is_original AND made.here) THEN
+        RETURN;
+    ELSIF made.with_table THEN
+        -- A restore attaches partitions; or it does all in one transaction, with their rows.
+        FOR part IN SELECT f FROM _snowflake.family_of(tbl) AS f JOIN pg_class AS c ON c.oid = f WHERE c.relkind = 'r' LOOP
+            IF row_security_active(part) THEN
+                RETURN;
+            END IF;
+            BEGIN
+                EXECUTE format('SELECT EXISTS (SELECT FROM ONLY %s WHERE xmin = $1)', _snowflake.held(part, 'ACCESS SHARE'))
+                    INTO is_restored USING made.maker;
+                RAISE SQLSTATE 'SNOWF';
+            EXCEPTION
+                -- With the lock, as in lowest_key().
+                WHEN SQLSTATE 'SNOWF' THEN
+                    IF is_restored THEN
+                        RETURN;
+                    END IF;
+            END;
+        END LOOP;
+    END IF;
+    SELECT * INTO p FROM _snowflake.partitions_of(parent) AS e WHERE e.tbl = known.tbl;
+    IF since IS NOT NULL THEN
+        "from" := greatest(_snowflake.lowest(timestamptz 'epoch' + since * interval '1 ms', l), CASE WHEN p.lower > '-Infinity' THEN p.lower::bigint END);
+    ELSIF p.lower > '-Infinity' THEN
+        -- The database made IDs before that was on record: so where partitions were made as time went by, by a job.
+        SELECT a.xmin <> made.maker AS later INTO follower FROM _snowflake.partitions_of(parent) AS e JOIN pg_attribute AS a
+            ON a.attrelid = e.tbl AND a.attname = 'ctid' WHERE e.lower >= p.upper ORDER BY e.lower LIMIT 1;
+        IF follower.later AND _snowflake.is_id(p.lower::bigint, l) AND p.relname IN (
+                SELECT c.relname || to_char(timezone('UTC', _snowflake.time_of(p.lower::bigint, l)), form)
+                FROM pg_class AS c, unnest('{_YYYYMMDD,_YYYYMMDD_HH24MISS}'::text[]) AS form WHERE c.oid = parent) THEN
+            "from" := p.lower::bigint;
+        END IF;
+    END IF;
+    IF "from" IS NOT NULL THEN
+        reason := NULL;
+    END IF;
+END $$;
+
+-- What marks a job sets, or removes, of partitions that were made without it and may get IDs.
+CREATE FUNCTION _snowflake.to_mark(parent regclass, col name, present bigint, l bigint[]) RETURNS TABLE (tbl regclass, "from" bigint)
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    s CONSTANT record := _snowflake.source(parent, col, l);
+    p record;
+    known record;
+BEGIN
+    IF NOT s.is_ours AND NOT s.is_other THEN
+        RETURN;
+    END IF;
+    FOR p IN SELECT e.tbl, e.lower, e.upper FROM _snowflake.partitions_of(parent) AS e
+        UNION ALL SELECT c.oid::regclass, NULL, 'Infinity' FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
+            WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT'
+    LOOP
+        tbl := p.tbl;
+        "from" := NULL;
+        IF s.is_other THEN
+            -- What comes now is of another generator.
+            IF p.upper > present AND (SELECT m.layout FROM _snowflake.mark_of(p.tbl) AS m) IS NOT NULL THEN
+                RETURN NEXT;
+            END IF;
+        ELSIF (SELECT m.layout FROM _snowflake.mark_of(p.tbl) AS m) IS NULL THEN
+            known := _snowflake.known(parent, p.tbl, col, l);
+            "from" := coalesce(known."from", CASE WHEN p.upper > present THEN CASE
+                WHEN p.lower > '-Infinity' AND NOT row_security_active(p.tbl) AND _snowflake.lowest_key(p.tbl, col,
+                    (-9223372036854775808)::bigint, 9223372036854775807) IS NULL THEN p.lower::bigint
+                ELSE present END END);
+            IF "from" IS NOT NULL THEN
+                RETURN NEXT;
+            END IF;
+        END IF;
+    END LOOP;
+END $$;
+
+-- After a column was given its IDs, marks the partitions that may get keys from the first on; after it gets other keys, takes their marks away.
+-- Partitions by another column stay as they are.
+CREATE FUNCTION _snowflake.mark_open(parent regclass, col name, first bigint, is_ours boolean, l bigint[]) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    p record;
+BEGIN
+    FOR p IN SELECT e.tbl, e.lower FROM _snowflake.partitions_of(parent) AS e WHERE e.upper > first
+        UNION ALL SELECT c.oid::regclass, '-Infinity' FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
+        WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT'
+    LOOP
+        CONTINUE WHEN NOT EXISTS (SELECT FROM pg_partitioned_table JOIN pg_attribute ON attrelid = partrelid AND attnum = partattrs[0]
+            WHERE partrelid = parent AND partnatts = 1 AND partstrat = 'r' AND attname = col);
+        IF is_ours THEN
+            PERFORM _snowflake.set_mark(p.tbl, greatest(first, CASE WHEN p.lower > '-Infinity' THEN p.lower::bigint END), l);
+        ELSIF (SELECT m.layout FROM _snowflake.mark_of(p.tbl) AS m) IS NOT NULL THEN
+            PERFORM _snowflake.set_mark(p.tbl, NULL, l);
+        END IF;
+    END LOOP;
+END $$;
+
+-- The first ID of the present tick.
+CREATE FUNCTION _snowflake.present(l bigint[]) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN greatest((_snowflake.micros(clock_timestamp()) - l[2]) / l[1], 0) << l[3]::integer;
+END $$;
+
+-- How many partitions one call may lock: no more than three quarters of the server's locks are for.
+CREATE FUNCTION _snowflake.most(parent regclass) RETURNS bigint
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN greatest(current_setting('max_locks_per_transaction')::bigint * (current_setting('max_connections')::bigint
+        + current_setting('max_prepared_transactions')::bigint) / 4 * 3 / (3 + (SELECT count(*) FROM pg_index WHERE indrelid = parent)), 1);
+END $$;
+
+CREATE FUNCTION _snowflake.declare_keys(parent regclass, since timestamptz, l bigint[]) RETURNS SETOF regclass
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    t record;
+    col name;
+    first CONSTANT bigint := CASE WHEN since IS NULL THEN _snowflake.lowest(_snowflake.instant(l[2] + 3600000000, l), l)
+        WHEN since = '-infinity' THEN 0 WHEN since < 'infinity' THEN _snowflake.lowest(since, l) END;
+    s record;
+    p record;
+    number bigint := 0;
+    later bigint := 0;
+BEGIN
+    IF parent IS NULL THEN
+        RAISE null_value_not_allowed USING MESSAGE = 'parent must not be NULL', HINT = 'For example: SELECT snowflake_declare_keys(''orders'');';
+    END IF;
+    t := _snowflake.own_table(parent, 'snowflake_declare_keys()');
+    col := _snowflake.range_key(parent);
+    s := _snowflake.source(parent, col, l);
+    IF s.reason IS NOT NULL AND first IS NOT NULL THEN
+        RAISE object_not_in_prerequisite_state USING
+            MESSAGE = format('keys of table %s cannot be declared to be snowflake IDs', t.quoted),
+            DETAIL = format('This is so as %s.', s.reason),
+            HINT = 'First give the column its IDs by snowflake_adopt(); for IDs of another layout, which applications insert, name that by layout.';
+    END IF;
+    FOR p IN SELECT f.tbl, f."from" FROM (
+            SELECT e.tbl, greatest(CASE WHEN e.lower > '-Infinity' THEN e.lower::bigint END, first) AS "from", e.lower
+            FROM _snowflake.partitions_of(parent) AS e WHERE e.upper > first OR first IS NULL
+            UNION ALL SELECT c.oid::regclass, first, 'Infinity' FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
+            WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT'
+        ) AS f (tbl, "from", lower), _snowflake.mark_of(f.tbl) AS m
+        WHERE CASE WHEN first IS NULL THEN m.layout IS NOT NULL
+            ELSE (m."from", m.layout) IS DISTINCT FROM (f."from", _snowflake.notation(l)) END ORDER BY f.lower
+    LOOP
+        IF number = _snowflake.most(parent) THEN
+            later := later + 1;
+            CONTINUE;
+        END IF;
+        PERFORM _snowflake.set_mark(p.tbl, CASE WHEN first IS NOT NULL THEN p."from" END, l);
+        number := number + 1;
+        RETURN NEXT p.tbl;
+    END LOOP;
+    IF later > 0 THEN
+        RAISE NOTICE USING MESSAGE = format('%s more partitions are left to the next calls', later),
+            DETAIL = format('One call can lock %s.', number), HINT = 'Call it again.';
+    END IF;
+END $$;
+
 -- Ends the call if a new partition cannot have its name.
 CREATE FUNCTION _snowflake.check_name(t record, name text, lower bigint, upper bigint, l bigint[]) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
@@ -175,32 +418,38 @@ BEGIN
     END IF;
 END $$;
 
--- Ends the call if the default partition has rows of new partitions. It is locked, if that is asked for. Where row security hides its rows
+-- Which of new partitions cannot be made, as rows of the default partition are in the way whose keys are not known to be IDs, as those below
+-- `known` are not. Ends the call if others are in the way. It is locked, if that is asked for. Where row security hides its rows
 -- from their owner, PostgreSQL still looks at all of them before it makes a partition, and ends the call.
 CREATE FUNCTION _snowflake.check_default(
-    parent regclass, t record, col name, names text[], lower bigint[], upper bigint[], l bigint[], locks boolean
-) RETURNS void
+    parent regclass, t record, col name, names text[], lower bigint[], upper bigint[], l bigint[], locks boolean, known bigint
+) RETURNS integer[]
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     d record;
     lowest bigint;
+    blocked integer[] := '{}';
 BEGIN
     SELECT c.oid::regclass AS tbl, c.relname, format('%I.%I', n.nspname, c.relname) AS quoted INTO d
         FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
         WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT';
     IF NOT FOUND THEN
-        RETURN;
+        RETURN blocked;
     ELSIF locks THEN
         PERFORM _snowflake.lock(d.tbl, d.quoted, parent);
     END IF;
     -- Then only CREATE TABLE sees the rows.
     IF EXISTS (SELECT FROM _snowflake.family_of(d.tbl) AS f WHERE row_security_active(f)) THEN
-        RETURN;
+        RETURN blocked;
     END IF;
     FOR i IN 1..cardinality(names) LOOP
         lowest := _snowflake.lowest_key(d.tbl, col, lower[i], upper[i]);
         CONTINUE WHEN lowest IS NULL;
+        IF lowest < known THEN
+            blocked := blocked || i;
+            CONTINUE;
+        END IF;
         RAISE check_violation USING
             MESSAGE = format('default partition "%s" has rows of a partition that is to be made', d.relname),
             DETAIL = format('The first has the ID %s. It belongs to "%s", of IDs %s.', lowest, names[i],
@@ -208,6 +457,7 @@ BEGIN
             HINT = format('This makes the partitions of such rows, and moves the rows there: CALL snowflake_partition_default_rows(%L, '
                 'every => ...); then make this call again.', t.quoted);
     END LOOP;
+    RETURN blocked;
 END $$;
 
 -- The statement that makes a partition.
@@ -227,14 +477,21 @@ CREATE FUNCTION _snowflake.make_partitions(
 DECLARE
     made regclass;
     statement text;
+    origin CONSTANT record := _snowflake.source(parent, col, l);
+    present CONSTANT bigint := _snowflake.present(l);
+    -- Where keys are given, as those of the last partition are known.
+    is_known CONSTANT boolean := origin.is_ours OR origin.is_named OR (SELECT m.layout FROM _snowflake.partitions_of(parent) AS e,
+        _snowflake.mark_of(e.tbl) AS m WHERE e.lower < present ORDER BY e.lower DESC LIMIT 1) = _snowflake.notation(l);
 BEGIN
-    PERFORM _snowflake.check_default(parent, t, col, names, lower, upper, l, true);
     FOR i IN 1..cardinality(names) LOOP
         EXECUTE _snowflake.partition_statement(t, names[i], lower[i], upper[i]);
         made := format('%I.%I', t.nspname, names[i])::regclass;
         FOR statement IN SELECT s FROM _snowflake.privileges(parent, made) AS s LOOP
             EXECUTE statement;
         END LOOP;
+        IF origin.reason IS NULL AND is_known AND (origin.is_named OR upper[i] > present) THEN
+            PERFORM _snowflake.set_mark(made, lower[i], l);
+        END IF;
         RETURN NEXT made;
     END LOOP;
 END $$;
@@ -369,7 +626,10 @@ BEGIN
     IF missing = '{}' THEN
         RETURN;
     END IF;
-    PERFORM _snowflake.check_may_create(t);
+    PERFORM _snowflake.check_may_create(t),
+        _snowflake.check_default(parent, t, col, (SELECT array_agg(names[i] ORDER BY i) FROM unnest(missing) AS i),
+            (SELECT array_agg(starts[i] ORDER BY i) FROM unnest(missing) AS i),
+            (SELECT array_agg(starts[i + 1] ORDER BY i) FROM unnest(missing) AS i), l, true, NULL);
     RETURN QUERY SELECT _snowflake.make_partitions(parent, t, col, (SELECT array_agg(names[i] ORDER BY i) FROM unnest(missing) AS i),
         (SELECT array_agg(starts[i] ORDER BY i) FROM unnest(missing) AS i), (SELECT array_agg(starts[i + 1] ORDER BY i) FROM unnest(missing) AS i), l);
 END $$;

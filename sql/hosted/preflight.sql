@@ -124,6 +124,7 @@ DECLARE
     l bigint[] := coalesce(_snowflake.layout(given), _snowflake.recorded_layout(r.form, r.epoch), _snowflake.layout('default'));
     now CONSTANT bigint := _snowflake.micros(clock_timestamp());
     made record;
+    partitions record;
     ends bigint;
     at bigint;
     share bigint;
@@ -383,6 +384,22 @@ BEGIN
             'with tables that have no IDs of the old layout.';
     END IF;
     RETURN NEXT;
+
+    SELECT count(*), count(DISTINCT partrelid) AS tables, min(partrelid::regclass::text) INTO partitions
+        FROM pg_partitioned_table JOIN pg_attrdef AS d ON (adrelid, adnum) = (partrelid, partattrs[0])
+            JOIN pg_depend ON classid = 'pg_attrdef'::regclass AND objid = d.oid AND refclassid = 'pg_proc'::regclass
+                AND refobjid = _snowflake.next_function()::oid
+            JOIN pg_inherits ON inhparent = partrelid
+        WHERE partstrat = 'r' AND partnatts = 1 AND NOT EXISTS (SELECT FROM _snowflake.mark_of(inhrelid) AS m WHERE m.layout IS NOT NULL);
+    IF partitions.count > 0 THEN
+        subject := 'partitions';
+        verdict := 'warning';
+        finding := format('nothing says of %s partitions of %s%s that their keys are snowflake IDs: where they have rows, they do not '
+            'expire, and the disk fills up', partitions.count, partitions.min, CASE WHEN partitions.tables > 1
+            THEN format(' and %s other tables', partitions.tables - 1) ELSE '' END);
+        advice := 'Let the job run once, which knows some of them. For the others, their owner calls snowflake_declare_keys(), once for each table.';
+        RETURN NEXT;
+    END IF;
 END $$;
 
 -- A layout with another epoch, or why there is none.

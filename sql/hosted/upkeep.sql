@@ -108,7 +108,7 @@ CREATE FUNCTION _snowflake.kept_by(tbl regclass, is_drop boolean, OUT reason tex
 -- the clock may be behind, 600 s, after its end. With `locks`, those that go are locked: until then, others can rename them, and write to
 -- them by their own names.
 CREATE FUNCTION _snowflake.old_partitions(
-    parent regclass, months bigint, days bigint, micros bigint, expired text, now bigint, l bigint[], locks boolean
+    parent regclass, col name, months bigint, days bigint, micros bigint, expired text, now bigint, l bigint[], locks boolean, most bigint
 ) RETURNS TABLE (relname name, quoted text, lower numeric, upper numeric, action text, statement text, note text,
     is_obstructed boolean, is_carried_out boolean)
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
@@ -117,10 +117,11 @@ DECLARE
     p record;
     at bigint;
     facts record;
-    -- As in partition_default_rows().
-    floor CONSTANT bigint := _snowflake.first_id_at(_snowflake.time_of_id(0) + interval '1 hour');
-    has_earlier_keys boolean;
+    known record;
+    first bigint;
     detach text;
+    later numeric[] := '{}';
+    later_names text[] := '{}';
 BEGIN
     IF months IS NULL THEN
         RETURN;
@@ -144,18 +145,24 @@ BEGIN
             RETURN NEXT;
             CONTINUE;
         END IF;
+        IF most = 0 THEN
+            later := later || ARRAY[p.lower, p.upper];
+            later_names := later_names || p.whole;
+            CONTINUE;
+        END IF;
         FOR pass IN 1..2 LOOP
             facts := _snowflake.kept_by(p.tbl, expired = 'drop');
             note := facts.reason;
-            IF note IS NULL AND p.lower < floor AND row_security_active(p.tbl) THEN
-                note := 'row security hides its rows from its owner, so it may have keys of the layout''s first hour';
-            ELSIF note IS NULL AND p.lower < floor THEN
-                has_earlier_keys := _snowflake.lowest_key(p.tbl, _snowflake.range_key(parent), (-9223372036854775808)::bigint, floor) IS NOT NULL;
+            known := _snowflake.known(parent, p.tbl, col, l);
+            first := coalesce(known."from", 9223372036854775807);
+            IF note IS NULL AND p.lower < first THEN
                 note := CASE
-                    WHEN has_earlier_keys THEN
-                        'it has keys of the layout''s first hour, as tables have from before, which do not say how old rows are'
+                    WHEN row_security_active(p.tbl) THEN
+                        'row security hides its rows from its owner, so it may have keys that are no snowflake IDs'
+                    WHEN _snowflake.lowest_key(p.tbl, col, (-9223372036854775808)::bigint, first) IS NOT NULL THEN coalesce(known.reason,
+                        format('it has keys below %s, of which nothing says that they are snowflake IDs: see snowflake_declare_keys()', first))
                     WHEN current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
-                        'it may have keys of the layout''s first hour that only a READ COMMITTED transaction sees'
+                        'it may have keys that are no snowflake IDs, and that only a READ COMMITTED transaction sees'
                 END;
             END IF;
             is_carried_out := note IS NULL AND (expired <> 'detach concurrently' OR facts.is_pending);
@@ -173,8 +180,20 @@ BEGIN
         statement := CASE WHEN expired = 'drop' THEN format('DROP TABLE %s', p.whole) WHEN facts.is_pending THEN detach || ' FINALIZE'
             WHEN action = 'detach' THEN detach ELSE detach || ' CONCURRENTLY' END;
         note := CASE action WHEN 'detach concurrently' THEN 'run the statement by itself' END;
+        most := most - is_carried_out::integer;
         RETURN NEXT;
     END LOOP;
+    IF later <> '{}' THEN
+        quoted := later_names[1];
+        lower := later[1];
+        upper := later[cardinality(later)];
+        action := 'later';
+        statement := NULL;
+        note := format('%s more old partitions are left to the next calls: one call can lock so many', cardinality(later_names));
+        is_obstructed := false;
+        is_carried_out := false;
+        RETURN NEXT;
+    END IF;
 END $$;
 
 CREATE FUNCTION _snowflake.maintain_partitions(
@@ -208,6 +227,10 @@ DECLARE
     kept text[];
     kept_names name[];
     over bigint;
+    most bigint;
+    locked boolean := false;
+    blocked integer[] := '{}';
+    old jsonb[];
 BEGIN
     IF parent IS NULL THEN
         RAISE null_value_not_allowed USING MESSAGE = 'parent must not be NULL', HINT = example;
@@ -342,32 +365,70 @@ BEGIN
             EXIT WHEN dry_run OR pass = 2;
             -- Whether there is anything to do.
             EXIT WHEN names = '{}' AND NOT EXISTS (
-                SELECT FROM _snowflake.old_partitions(parent, months[3], days[3], micros[3], expired, now, l, false) AS o WHERE o.is_carried_out);
+                    SELECT FROM _snowflake.old_partitions(parent, col, months[3], days[3], micros[3], expired, now, l, false, 1) AS o
+                    WHERE o.is_carried_out)
+                AND NOT EXISTS (SELECT FROM _snowflake.to_mark(parent, col, present, l));
             -- As strong as the locks that the statements take, so that no other session is in between.
             PERFORM _snowflake.lock(parent, t.quoted, parent);
+            locked := true;
         END LOOP;
         IF names <> '{}' THEN
             PERFORM _snowflake.check_may_create(t);
-            IF dry_run THEN
-                PERFORM _snowflake.check_default(parent, t, col, names, lower, upper, l, false);
-            ELSE
-                PERFORM _snowflake.make_partitions(parent, t, col, names, lower, upper, l);
+            SELECT _snowflake.check_default(parent, t, col, names, lower, upper, l, NOT dry_run, coalesce((
+                SELECT k."from" FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid, _snowflake.known(parent, c.oid, col, l) AS k
+                WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT'), 9223372036854775807)) INTO blocked;
+            IF NOT dry_run AND cardinality(blocked) < cardinality(names) THEN
+                PERFORM _snowflake.make_partitions(parent, t, col, array_agg(names[i] ORDER BY i), array_agg(lower[i] ORDER BY i),
+                    array_agg(upper[i] ORDER BY i), l) FROM generate_subscripts(names, 1) AS i WHERE i <> ALL (blocked);
+            END IF;
+        END IF;
+        most := greatest(_snowflake.most(parent) - cardinality(names), 0);
+        IF NOT dry_run THEN
+            FOR p IN SELECT * FROM _snowflake.to_mark(parent, col, present, l) LIMIT most LOOP
+                PERFORM _snowflake.set_mark(p.tbl, p."from", l);
+                most := most - 1;
+            END LOOP;
+            -- Our own keys of the past have their partitions by now. So whatever comes into the default partition with such a key is not ours.
+            IF locked THEN
+                FOR p IN SELECT c.oid::regclass AS tbl, k."from" FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid,
+                    _snowflake.known(parent, c.oid, col, l) AS k
+                    WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT' AND k."from" < present
+                LOOP
+                    IF NOT row_security_active(p.tbl) AND _snowflake.lowest_key(p.tbl, col, p."from", present) IS NULL THEN
+                        PERFORM _snowflake.set_mark(p.tbl, present, l);
+                    END IF;
+                END LOOP;
             END IF;
         END IF;
         FOR i IN 1..cardinality(names) LOOP
             partition := format('%I.%I', t.nspname, names[i]);
-            action := 'create';
+            action := CASE WHEN i = ANY (blocked) THEN 'later' ELSE 'create' END;
             since := _snowflake.instant(l[2] + (lower[i] >> l[3]::integer) * l[1], l);
             until := _snowflake.instant(l[2] + (upper[i] >> l[3]::integer) * l[1], l);
-            statement := _snowflake.partition_statement(t, names[i], lower[i], upper[i]);
-            note := CASE WHEN dry_run AND EXISTS (SELECT FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
+            statement := CASE WHEN i <> ALL (blocked) THEN _snowflake.partition_statement(t, names[i], lower[i], upper[i]) END;
+            note := CASE WHEN i = ANY (blocked) THEN 'the default partition has rows of it, and nothing says that their keys are snowflake '
+                'IDs: see snowflake_declare_keys()' WHEN dry_run AND EXISTS (SELECT FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
                     WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT' AND row_security_active(c.oid))
                 THEN 'it fails if the default partition has rows of it, which row security hides from their owner' END;
             RETURN NEXT;
         END LOOP;
         kept := '{}';
         kept_names := '{}';
-        FOR p IN SELECT * FROM _snowflake.old_partitions(parent, months[3], days[3], micros[3], expired, now, l, NOT dry_run) LOOP
+        -- The partitions of tomorrow stay, whatever keeps those of the past.
+        BEGIN
+            old := ARRAY(SELECT to_jsonb(o) FROM _snowflake.old_partitions(parent, col, months[3], days[3], micros[3], expired, now, l,
+                NOT dry_run, most) AS o);
+            FOR p IN SELECT * FROM unnest(old) AS o WHERE NOT dry_run AND (o ->> 'is_carried_out')::boolean LOOP
+                EXECUTE p.o ->> 'statement';
+            END LOOP;
+        EXCEPTION
+            WHEN lock_not_available OR deadlock_detected OR out_of_memory THEN
+                old := ARRAY(SELECT CASE WHEN o.is_carried_out THEN to_jsonb(o) || jsonb_build_object('action', 'keep', 'statement', NULL,
+                        'is_carried_out', false, 'is_obstructed', true, 'note', 'the next call tries again: ' || SQLERRM) ELSE to_jsonb(o) END
+                    FROM _snowflake.old_partitions(parent, col, months[3], days[3], micros[3], expired, now, l, false, most) AS o);
+        END;
+        FOR p IN SELECT o.* FROM unnest(old) AS j, jsonb_to_record(j) AS o (relname name, quoted text, lower numeric, upper numeric,
+            action text, statement text, note text, is_obstructed boolean) LOOP
             partition := p.quoted;
             action := p.action;
             since := CASE WHEN p.lower BETWEEN 0 AND l[5] THEN _snowflake.time_of(p.lower::bigint, l) END;
@@ -377,8 +438,6 @@ BEGIN
             IF p.is_obstructed THEN
                 kept := kept || p.note;
                 kept_names := kept_names || p.relname;
-            ELSIF p.is_carried_out AND NOT dry_run THEN
-                EXECUTE p.statement;
             END IF;
             RETURN NEXT;
         END LOOP;

@@ -31,7 +31,14 @@ COMMENT ON SEQUENCE _snowflake.epoch IS
     'internal: epoch of the layout of this database, in microseconds since 1970; see snowflake_database_layout()';
 SELECT pg_catalog.pg_extension_config_dump('_snowflake.epoch', '');
 
--- Stores the server's layout in the record. If the library is preloaded, also creates the replication origin that the server's
+CREATE SEQUENCE _snowflake.since AS bigint MINVALUE 0 START 0 NO CYCLE;
+ALTER SEQUENCE _snowflake.since OWNER TO @extowner@;
+GRANT SELECT ON SEQUENCE _snowflake.since TO PUBLIC;
+COMMENT ON SEQUENCE _snowflake.since IS
+    'internal: since when this database makes snowflake IDs, in milliseconds since 1970; lower keys are not its own';
+SELECT pg_catalog.pg_extension_config_dump('_snowflake.since', '');
+
+-- Stores the server's layout in the record, and since when there is one. If the library is preloaded, also creates the replication origin that the server's
 -- reservation is stored in.
 CREATE FUNCTION _snowflake.prepare() RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 1000

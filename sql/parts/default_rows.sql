@@ -1,15 +1,15 @@
 -- Partitions for the rows of a default partition. In PL/pgSQL, as a procedure with a SET clause or of another role's rights could not commit.
 
-CREATE FUNCTION _snowflake.first_id_at(at timestamptz) RETURNS bigint
+CREATE FUNCTION _snowflake.first_id_at(at timestamptz, layout text) RETURNS bigint
     LANGUAGE sql STABLE
-    RETURN snowflake_min_id(at);
-COMMENT ON FUNCTION _snowflake.first_id_at(timestamptz) IS
+    RETURN CASE WHEN layout IS NULL THEN snowflake_min_id(at) ELSE snowflake_min_id(at, layout) END;
+COMMENT ON FUNCTION _snowflake.first_id_at(timestamptz, text) IS
     'part of snowflake_partition_default_rows(): snowflake_min_id(), wherever it is';
 
-CREATE FUNCTION _snowflake.time_of_id(id bigint) RETURNS timestamptz
+CREATE FUNCTION _snowflake.time_of_id(id bigint, layout text) RETURNS timestamptz
     LANGUAGE sql STABLE
-    RETURN snowflake_timestamp(id);
-COMMENT ON FUNCTION _snowflake.time_of_id(bigint) IS
+    RETURN CASE WHEN layout IS NULL THEN snowflake_timestamp(id) ELSE snowflake_timestamp(id, layout) END;
+COMMENT ON FUNCTION _snowflake.time_of_id(bigint, text) IS
     'part of snowflake_partition_default_rows(): snowflake_timestamp(), wherever it is';
 
 -- What stands in the way of moving rows out of a default partition: the call ends. All code that moving runs must be the caller's own.
@@ -95,7 +95,8 @@ CREATE FUNCTION _snowflake.is_plain_partition(parent regclass, rest regclass) RE
         AND NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = rest AND contype IN ('c', 'f') AND conislocal)
         AND NOT EXISTS (SELECT FROM pg_publication_rel WHERE prrelid = rest)
         AND NOT EXISTS (SELECT FROM pg_statistic_ext WHERE stxrelid = rest)
-        AND NOT EXISTS (SELECT FROM pg_description WHERE objoid = rest AND classoid = 'pg_class'::regclass)
+        AND NOT EXISTS (SELECT FROM pg_description WHERE objoid = rest AND classoid = 'pg_class'::regclass
+            AND (objsubid <> 0 OR description !~ '^[[]pg_snowflake: keys from -?[0-9]+ on are IDs of [^]]+[]]$'))
         AND NOT EXISTS (SELECT FROM pg_seclabel WHERE objoid = rest AND classoid = 'pg_class'::regclass)
         AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = rest
             AND d.deptype = 'n' AND d.classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass, 'pg_class'::regclass, 'pg_policy'::regclass))
@@ -107,7 +108,7 @@ COMMENT ON FUNCTION _snowflake.is_plain_partition(regclass, regclass) IS
 -- Makes one partition, for the lowest ID in the default partition from an ID on, and moves the rows of its time into it; or, in a dry run,
 -- says what it would do. What it returns is NULL where there is no such row.
 CREATE FUNCTION _snowflake.partition_default_rows(
-    parent regclass, every interval, dry_run boolean, since bigint,
+    parent regclass, every interval, dry_run boolean, since bigint, layout text DEFAULT NULL,
     OUT made text, OUT moved bigint, OUT lower bigint, OUT until bigint, OUT statements text[]
 )
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET row_security = off
@@ -122,8 +123,8 @@ DECLARE
     d record;
     cols text;
     held regclass;
-    -- Keys below are not taken for IDs: those that a table had before its IDs read as times of the layout's first hour.
-    floor CONSTANT bigint := _snowflake.first_id_at(_snowflake.time_of_id(0) + interval '1 hour');
+    -- Keys below are not known to be IDs.
+    floor bigint;
     id bigint;
     -- No partition holds this one: bounds are bigints, too.
     highest CONSTANT bigint := 9223372036854775807;
@@ -180,13 +181,15 @@ BEGIN
             RETURN;
         END IF;
         PERFORM _snowflake.check_default_partition(parent, d.tbl);
+        floor := coalesce(_snowflake.known_from(parent, layout), highest);
         id := _snowflake.lowest_key(d.tbl, t.col, greatest(since, floor), highest);
         IF id IS NULL THEN
             changed := (SELECT outside FROM _snowflake.count_keys(d.tbl, t.col, floor, highest));
             IF changed > 0 THEN
                 RAISE NOTICE 'rows that stay in the default partition: %', changed
-                    USING DETAIL = format('Their "%s" is NULL, negative, the highest bigint, or of the layout''s first hour, as keys from before a '
-                        'table had IDs are. So it has no time.', t.col);
+                    USING DETAIL = format('Their "%s" is NULL, or nothing says that it is a snowflake ID%s. So it has no time.', t.col,
+                        CASE WHEN floor < highest THEN format(': it is below %s', floor) ELSE '' END),
+                    HINT = 'If they are snowflake IDs, say so by snowflake_declare_keys().';
             END IF;
             RETURN;
         END IF;
@@ -205,7 +208,7 @@ BEGIN
     END IF;
 
     -- The piece of time, on the grid of snowflake_maintain_partitions(), and as much of it as has no partition.
-    at := timezone('UTC', _snowflake.time_of_id(id));
+    at := timezone('UTC', _snowflake.time_of_id(id, layout));
     IF months > 0 THEN
         start := timestamp '1600-01-01' + make_interval(months => div((extract(year FROM at) - 1600) * 12 + extract(month FROM at) - 1,
             months)::integer * months);
@@ -213,8 +216,13 @@ BEGIN
         start := date_bin(every, at, timestamp '1601-01-01');
     END IF;
     "end" := start + every;
-    lower := CASE WHEN timezone('UTC', start) <= _snowflake.time_of_id(floor) THEN floor ELSE _snowflake.first_id_at(timezone('UTC', start)) END;
-    until := _snowflake.first_id_at(timezone('UTC', "end"));
+    lower := CASE WHEN timezone('UTC', start) <= _snowflake.time_of_id(0, layout) THEN 0
+        ELSE _snowflake.first_id_at(timezone('UTC', start), layout) END;
+    -- What is not known stays.
+    IF lower < floor AND _snowflake.lowest_key(d.tbl, t.col, lower, floor) IS NOT NULL THEN
+        lower := floor;
+    END IF;
+    until := _snowflake.first_id_at(timezone('UTC', "end"), layout);
     SELECT max(b[2]::numeric) FILTER (WHERE b[2] <> 'MAXVALUE' AND b[2]::numeric <= id),
             min(b[1]::numeric) FILTER (WHERE b[1] <> 'MINVALUE' AND b[1]::numeric > id)
         INTO after, before FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid,
@@ -222,7 +230,7 @@ BEGIN
         WHERE inhparent = parent AND b IS NOT NULL;
     IF after > lower THEN
         lower := after;
-        start := timezone('UTC', _snowflake.time_of_id(lower));
+        start := timezone('UTC', _snowflake.time_of_id(lower, layout));
     END IF;
     until := least(until, before);
     name := t.relname || to_char(start, CASE WHEN start = date_trunc('day', start) AND (months > 0 OR mod(length, 86400) = 0)
@@ -266,6 +274,7 @@ BEGIN
             FOR statement IN SELECT s FROM _snowflake.privileges(parent, d.quoted::regclass) AS s LOOP
                 EXECUTE statement;
             END LOOP;
+            PERFORM _snowflake.mark(d.tbl, floor, layout), _snowflake.mark(d.quoted::regclass, floor, layout);
         END IF;
         RETURN;
     END IF;
@@ -311,12 +320,14 @@ BEGIN
     FOR statement IN SELECT s FROM _snowflake.privileges(parent, quoted::regclass) AS s LOOP
         EXECUTE statement;
     END LOOP;
+    PERFORM _snowflake.mark(quoted::regclass, greatest(lower, floor), layout);
 END $$;
-COMMENT ON FUNCTION _snowflake.partition_default_rows(regclass, interval, boolean, bigint) IS
+COMMENT ON FUNCTION _snowflake.partition_default_rows(regclass, interval, boolean, bigint, text) IS
     'part of snowflake_partition_default_rows(): makes one partition';
 
 -- What stands here is looked up by the caller's search_path, so it has a schema, and no operator.
-CREATE PROCEDURE snowflake_partition_default_rows(parent regclass, every interval, dry_run boolean DEFAULT false)
+CREATE PROCEDURE snowflake_partition_default_rows(parent regclass, every interval, dry_run boolean DEFAULT false,
+    layout text DEFAULT NULL)
     LANGUAGE plpgsql
     AS $$
 DECLARE
@@ -332,7 +343,7 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         SELECT s.made, s.moved, s.until, s.statements INTO made, moved, until, statements
-            FROM _snowflake.partition_default_rows(parent, every, dry_run, since) AS s;
+            FROM _snowflake.partition_default_rows(parent, every, dry_run, since, layout) AS s;
         EXIT WHEN made IS NULL;
         IF dry_run THEN
             since := until;
@@ -349,5 +360,5 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
-COMMENT ON PROCEDURE snowflake_partition_default_rows(regclass, interval, boolean) IS
+COMMENT ON PROCEDURE snowflake_partition_default_rows(regclass, interval, boolean, text) IS
     'makes partitions, by ID time, for the rows of a default partition, and moves these there, each partition in a transaction of its own';

@@ -31,3 +31,16 @@ CREATE FUNCTION _snowflake.count_keys(tbl regclass, col name, since bigint, unti
     AS 'MODULE_PATHNAME', 'snowflake_count_keys';
 COMMENT ON FUNCTION _snowflake.count_keys(regclass, name, bigint, bigint) IS
     'part of snowflake_partition_default_rows(): how many rows have a key of a range, and how many have not';
+
+-- Whose the keys of a partition are: only IDs have an age.
+CREATE FUNCTION _snowflake.known_from(parent regclass, layout text) RETURNS bigint
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000
+    AS 'MODULE_PATHNAME', 'snowflake_known_from';
+COMMENT ON FUNCTION _snowflake.known_from(regclass, text) IS
+    'part of snowflake_partition_default_rows(): from which key on those of the default partition are known to be snowflake IDs';
+
+CREATE FUNCTION _snowflake.mark(partition regclass, "from" bigint, layout text) RETURNS void
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000
+    AS 'MODULE_PATHNAME', 'snowflake_mark';
+COMMENT ON FUNCTION _snowflake.mark(regclass, bigint, text) IS
+    'part of snowflake_partition_default_rows(): notes from which key on those of a partition are snowflake IDs';

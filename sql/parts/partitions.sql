@@ -4,11 +4,12 @@ CREATE FUNCTION snowflake_create_partitions(
     parent regclass,
     every interval,
     since timestamptz,
-    until timestamptz
+    until timestamptz,
+    layout text DEFAULT NULL
 ) RETURNS SETOF regclass
     LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 ROWS 12
-    AS 'MODULE_PATHNAME', 'snowflake_create_partitions';
-COMMENT ON FUNCTION snowflake_create_partitions(regclass, interval, timestamptz, timestamptz) IS
+    AS 'MODULE_PATHNAME', 'snowflake_create_partitions_in';
+COMMENT ON FUNCTION snowflake_create_partitions(regclass, interval, timestamptz, timestamptz, text) IS
     'creates the missing partitions, by ID time, of a table that is partitioned by range of snowflake IDs, and returns them';
 
 CREATE FUNCTION snowflake_maintain_partitions(
@@ -18,12 +19,20 @@ CREATE FUNCTION snowflake_maintain_partitions(
     retention interval DEFAULT NULL,
     expired text DEFAULT 'detach',
     dry_run boolean DEFAULT false,
-    default_rows text DEFAULT 'refuse'
+    default_rows text DEFAULT 'refuse',
+    layout text DEFAULT NULL
 ) RETURNS TABLE (partition text, action text, since timestamptz, until timestamptz, statement text, note text)
     LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 ROWS 4
-    AS 'MODULE_PATHNAME', 'snowflake_maintain_partitions';
-COMMENT ON FUNCTION snowflake_maintain_partitions(regclass, interval, interval, interval, text, boolean, text) IS
+    AS 'MODULE_PATHNAME', 'snowflake_maintain_partitions_in';
+COMMENT ON FUNCTION snowflake_maintain_partitions(regclass, interval, interval, interval, text, boolean, text, text) IS
     'for a job: creates the missing partitions of the time ahead, and detaches or drops those that are older than the retention';
+
+CREATE FUNCTION snowflake_declare_keys(parent regclass, since timestamptz DEFAULT NULL, layout text DEFAULT NULL)
+    RETURNS SETOF regclass
+    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000 ROWS 12
+    AS 'MODULE_PATHNAME', 'snowflake_declare_keys';
+COMMENT ON FUNCTION snowflake_declare_keys(regclass, timestamptz, text) IS
+    'declares that the keys of a partitioned table from a time on are snowflake IDs, so that its partitions can expire; returns those that it marks';
 
 -- For pg_partman from 5.2 on, for a partition key of type text that holds IDs in decimal form.
 

@@ -65,6 +65,10 @@ pub enum PartitionError {
     OtherOwner { part: String, owner: String, table: String },
     /// The lock of this table was not granted in time.
     NotLocked(String),
+    /// The table of `snowflake_declare_keys()` is NULL.
+    NothingToDeclare,
+    /// Keys of this table, quoted, are not known to be IDs of the layout, whatever its owner says: why.
+    OtherKeys { table: String, reason: String },
 }
 
 /// A partition in an error.
@@ -115,6 +119,8 @@ impl PartitionError {
             Self::OtherOwner { part, owner, table } => other_owner(&part, &owner, &table),
             Self::NotLocked(table) => not_locked(&table),
             Self::DefaultRows(rows) => default_rows(&rows, layout),
+            Self::NothingToDeclare => null("parent", "For example: SELECT snowflake_declare_keys('orders');"),
+            Self::OtherKeys { table, reason } => other_keys(&table, &reason),
         }
     }
 }
@@ -351,6 +357,23 @@ impl Kept {
             .set_hint("The rows with the action \"keep\" in the result say why each stays.")
             .report(PgLogLevel::WARNING);
     }
+}
+
+fn other_keys(table: &str, reason: &str) -> ErrorReport {
+    let message = format!("keys of table {table} cannot be declared to be snowflake IDs");
+    error(PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
+        .set_detail(encoding::shown(&format!("This is so as {reason}.")))
+        .set_hint(
+            "First give the column its IDs by snowflake_adopt(); for IDs of another layout, which applications insert, name that by layout.",
+        )
+}
+
+/// Says that some partitions were not reached by `snowflake_declare_keys()`.
+pub fn left_to_next_call(left: usize, done: usize) {
+    error(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, &format!("{left} more partitions are left to the next calls"))
+        .set_detail(format!("One call can lock {done}."))
+        .set_hint("Call it again.")
+        .report(PgLogLevel::NOTICE);
 }
 
 /// The IDs of a partition with their times: `from 286286413824000000 (2026-03-01 00:00:00+00) to before MAXVALUE`.

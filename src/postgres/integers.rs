@@ -169,6 +169,22 @@ pub fn position(sequence: pg_sys::Oid) -> Option<SequencePosition> {
     Some(SequencePosition { last: row.get(LAST_VALUE)?, is_called: row.get(IS_CALLED)? })
 }
 
+/// Whether a table has a row that this transaction has inserted.
+pub fn has_row_of(table: pg_sys::Oid, transaction: u32) -> bool {
+    let Some(open) = OpenRelation::open(table, pg_sys::AccessShareLock) else { return false };
+    if open.kind() != pg_sys::RELKIND_RELATION {
+        return false;
+    }
+    let mut scan = Scan::of(&open);
+    while let Some(row) = scan.next(End::Lowest) {
+        if row.inserted_by() == transaction {
+            return true;
+        }
+        pgrx::check_for_interrupts!();
+    }
+    false
+}
+
 /// The rows of a table that are committed by now, and those of the own transaction.
 struct Scan<'r> {
     table: &'r OpenRelation,
@@ -264,6 +280,12 @@ struct TableRow<'s> {
 }
 
 impl TableRow<'_> {
+    /// The transaction that has inserted it, also where it is so old that it is frozen.
+    fn inserted_by(&self) -> u32 {
+        // SAFETY: a row of a table, not one that is being made.
+        unsafe { (*(*self.row).t_data).t_choice.t_heap.t_xmin.into() }
+    }
+
     /// The value of a column, which is stored as this type is; `None` for NULL.
     fn get<T: FromDatum>(&self, column: i16) -> Option<T> {
         let column = NonZeroUsize::new(column.unsigned_abs().into())?;

@@ -21,6 +21,24 @@ pub struct AttemptError {
 /// Runs this in a subtransaction, which is rolled back whatever came of it. A cancel is no failure of what is tried: it goes on to the caller, once
 /// the subtransaction is rolled back, as he may catch it.
 pub fn undone<T>(work: impl FnOnce() -> T) -> Result<T, AttemptError> {
+    run(work, |_| false, |_| true)
+}
+
+/// Runs this in a subtransaction, which is rolled back where it fails by one of these errors, or where its result is no success. Another
+/// error goes on to the caller.
+pub fn attempted<T>(
+    work: impl FnOnce() -> T,
+    is_success: impl FnOnce(&T) -> bool,
+    errors: &[PgSqlErrorCode],
+) -> Result<T, AttemptError> {
+    run(work, is_success, |code| errors.contains(&code))
+}
+
+fn run<T>(
+    work: impl FnOnce() -> T,
+    is_kept: impl FnOnce(&T) -> bool,
+    is_failure: impl FnOnce(PgSqlErrorCode) -> bool,
+) -> Result<T, AttemptError> {
     // SAFETY: what a subtransaction changes in this process beside what its end puts back are these two, which are set back below.
     let (context, owner) = unsafe {
         let kept = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
@@ -32,11 +50,15 @@ pub fn undone<T>(work: impl FnOnce() -> T) -> Result<T, AttemptError> {
     let result = PgTryBuilder::new(AssertUnwindSafe(|| Ok(work()))).catch_others(caught).execute();
     // SAFETY: ends the subtransaction that was begun above, and no other: what `work` began, it has ended, or the error has.
     unsafe {
-        pg_sys::RollbackAndReleaseCurrentSubTransaction();
+        if result.as_ref().is_ok_and(is_kept) {
+            pg_sys::ReleaseCurrentSubTransaction();
+        } else {
+            pg_sys::RollbackAndReleaseCurrentSubTransaction();
+        }
         pg_sys::MemoryContextSwitchTo(context);
         pg_sys::CurrentResourceOwner = owner;
     }
-    result.map_err(|caught| match (failure(&caught), *caught) {
+    result.map_err(|caught| match (failure(&caught, is_failure), *caught) {
         (Some(failure), _) => failure,
         // It has left PostgreSQL's stack of errors, and so is raised anew.
         (None, CaughtError::PostgresError(report)) => CaughtError::ErrorReport(report).rethrow(),
@@ -45,12 +67,12 @@ pub fn undone<T>(work: impl FnOnce() -> T) -> Result<T, AttemptError> {
 }
 
 /// What an error says of what was tried; `None` where it is of something else.
-fn failure(caught: &CaughtError) -> Option<AttemptError> {
+fn failure(caught: &CaughtError, is_failure: impl FnOnce(PgSqlErrorCode) -> bool) -> Option<AttemptError> {
     let (CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)) = caught else { return None };
     let failure = AttemptError {
         code: report.sql_error_code(),
         message: report.message().to_owned(),
         detail: report.detail().map(str::to_owned),
     };
-    (failure.code != PgSqlErrorCode::ERRCODE_QUERY_CANCELED).then_some(failure)
+    (failure.code != PgSqlErrorCode::ERRCODE_QUERY_CANCELED && is_failure(failure.code)).then_some(failure)
 }

@@ -31,6 +31,8 @@ const RESERVATION: &CStr = c"reservation";
 const LAYOUT: &CStr = c"layout";
 /// The layout's epoch, in microseconds since 1970.
 const EPOCH: &CStr = c"epoch";
+/// Since when the database makes IDs, in milliseconds since 1970.
+const SINCE: &CStr = c"since";
 
 /// A place for a layout that is never freed, or for none. A process of PostgreSQL has one thread, so nothing orders the accesses: an atomic
 /// only because a static must be sound for threads.
@@ -148,6 +150,23 @@ pub fn record_layout() -> Result<(), Error> {
         page.announce_change();
     }
     forget();
+    Ok(())
+}
+
+/// Since when this database makes IDs: it has made none with an earlier time. `None` where it did before that was on record.
+pub fn since() -> Option<UnixMicros> {
+    let tuple = read(find(SINCE).ok()?).ok().filter(|tuple| tuple.is_called)?;
+    Some(UnixMicros(tuple.last_value.saturating_mul(1000)))
+}
+
+/// Puts on record that this database makes IDs from now on; the scripts of releases up to 0.3.0 have no place for that.
+///
+/// # Errors
+/// Where the sequence is gone.
+pub fn record_since(now: UnixMicros) -> Result<(), Error> {
+    let Ok(since) = find(SINCE) else { return Ok(()) };
+    let value = now.0.div_euclid(1000);
+    open(since)?.prepare().apply(|_| Some(SequenceTuple { last_value: value, log_cnt: 0, is_called: true }))?;
     Ok(())
 }
 

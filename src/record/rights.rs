@@ -27,7 +27,7 @@ const RECORD: &str = "
           UNION ALL
           SELECT 'SEQUENCE _snowflake.' || relname, relacl, relowner FROM pg_class
           WHERE relnamespace = to_regnamespace('_snowflake') AND relkind = 'S'
-            AND relname IN ('reservation', 'layout', 'epoch')) record, aclexplode(acl)
+            AND relname IN ('reservation', 'layout', 'epoch', 'since')) record, aclexplode(acl)
     WHERE grantee <> owner
       AND privilege_type = ANY (CASE object WHEN 'SCHEMA _snowflake' THEN '{CREATE}' ELSE '{USAGE,UPDATE}' END::text[])";
 

@@ -1,7 +1,7 @@
 //! What a database has on record about its IDs, and what an administrator can change.
 
 use crate::errors::record::RecordError;
-use crate::postgres::time::timestamptz;
+use crate::postgres::time::{clock, timestamptz};
 use crate::record::{self, rights};
 use crate::reservation::register::Register;
 use crate::reservation::{creation, rewind};
@@ -33,7 +33,8 @@ fn snowflake_database_layout() -> String {
 /// origin of the reservation.
 #[pg_extern(sql = "")]
 fn snowflake_prepare() {
-    let prepared = record::record_layout().and_then(|()| {
+    let recorded = record::record_layout().and_then(|()| record::record_since(clock::now()));
+    let prepared = recorded.and_then(|()| {
         if !shared::exists() {
             return Ok(());
         }

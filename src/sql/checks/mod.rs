@@ -9,6 +9,7 @@ use crate::errors::Error;
 use crate::postgres::time::{clock, timestamptz};
 use crate::registry_process::lease;
 use crate::tables::moving::{self, Key};
+use crate::tables::partitions;
 use crate::{record, settings, shared};
 use pgrx::prelude::*;
 use snowflake_core::capacity::{self, Lengths, Need};
@@ -64,6 +65,7 @@ pub fn check(wanted: &Requirements) -> Result<Vec<Finding>, Error> {
     }
     rows.extend(server(wanted, leases));
     rows.push(of_database(&layout));
+    rows.extend(partitions::unmarked().ok().flatten().map(words::unmarked));
     Ok(rows)
 }
 

@@ -6,6 +6,7 @@ use crate::postgres::time::timestamptz;
 use crate::postgres::wording::{duration, sentence};
 use crate::settings;
 use crate::tables::moving::Key;
+use crate::tables::partitions::Unmarked;
 use snowflake_core::capacity::{
     Backfill, Doubles, Lengths, Lifetime, Misfit, Need, Rate, Room, Sorting, Verdict, YEAR, burst,
     lifetime as judge_life, rate as judge_rate, room as judge_room, sustained,
@@ -493,6 +494,21 @@ pub fn used_record(recorded: &Layout) -> Finding {
         ),
         "Keep that layout. To change it, dump the database, drop it, set the layout, and restore all but the \
          sequences of the schema _snowflake, with tables that have no IDs of the old layout.",
+    )
+}
+
+/// Partitions of which nothing says whose keys they have.
+pub fn unmarked(found: Unmarked) -> Finding {
+    let Unmarked { partitions, tables, first } = found;
+    let others = if tables > 1 { format!(" and {} other tables", tables - 1) } else { String::new() };
+    row(
+        "partitions",
+        Verdict::Warning,
+        format!(
+            "nothing says of {partitions} partitions of {first}{others} that their keys are snowflake IDs: where they have rows, they do not \
+             expire, and the disk fills up"
+        ),
+        "Let the job run once, which knows some of them. For the others, their owner calls snowflake_declare_keys(), once for each table.",
     )
 }
 

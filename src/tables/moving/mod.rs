@@ -19,6 +19,7 @@ use crate::postgres::held::{self, Holds};
 use crate::postgres::restricted::Owner;
 use crate::postgres::time::{clock, timestamptz};
 use crate::postgres::{catalog, encoding, own, snapshot};
+use crate::tables::partitions::{self, Failure};
 use crate::{generator, record, settings};
 use catalogue::{Choice, Chosen, Unseen, look};
 use meanwhile::unread;
@@ -220,6 +221,9 @@ fn change(client: &mut SpiClient, wish: &Wish) -> Result<Done, Error> {
     }
     run(client, &holds, owner, &fill_views)?;
     probe::after(client, &holds, &probes, drawn.plan.has_waived)?;
+    for (wanted, facts) in wish.tables.iter().zip(&drawn.keys) {
+        mark_partitions(client, wanted.table, wish.way, facts, drawn.first)?;
+    }
     let mut keys = Vec::new();
     for ((wanted, facts), column) in wish.tables.iter().zip(&drawn.keys).zip(drawn.columns) {
         if matches!(wish.way, Way::Out { .. }) || !is_done(facts) {
@@ -228,6 +232,29 @@ fn change(client: &mut SpiClient, wish: &Wish) -> Result<Done, Error> {
         }
     }
     Ok(Done { first: drawn.first, at, keys })
+}
+
+/// Notes on partitions from which key on those are IDs, or are none any more. `first` is the first that comes now, where it is known.
+fn mark_partitions(
+    client: &SpiClient,
+    table: pg_sys::Oid,
+    way: Way,
+    facts: &Facts,
+    first: Option<i64>,
+) -> Result<(), Error> {
+    let number = facts.key().number;
+    let marked = match (way, first) {
+        (Way::In { .. }, Some(first)) if !is_done(facts) => partitions::adopted(client, table, number, first),
+        (Way::In { .. }, _) => Ok(()),
+        (Way::Out { .. }, first) => {
+            let is_rising = facts.sequences.iter().all(|sequence| sequence.options.increment > 0);
+            partitions::released(client, table, number, first.filter(|_| is_rising).unwrap_or(i64::MIN))
+        }
+    };
+    marked.map_err(|failure| match failure {
+        Failure::Refused(error) => error.into(),
+        Failure::Query(error) => unread(error),
+    })
 }
 
 /// The role whose code the tables run. A plan for several of different roles has obstacles.

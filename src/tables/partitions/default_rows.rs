@@ -3,11 +3,14 @@
 //! needs of C: names that are held, and keys that are read without SQL.
 
 use super::failure::Failure;
-use super::table::{check_owner, lowest_in_one};
+use super::key::RangeKey;
+use super::keys::{KeyLayout, Keys};
+use super::marks::set_mark;
+use super::table::{Table, check_owner, lowest_in_one};
 use crate::errors::partitions::PartitionError;
 use crate::postgres::catalog;
 use crate::postgres::encoding::{self, Text};
-use crate::postgres::held::{Held, NamedRelation};
+use crate::postgres::held::{Held, NamedRelation, Seen};
 use crate::postgres::integers::IntegerColumn;
 use crate::postgres::open_relation::OpenRelation;
 use pgrx::datum::Interval;
@@ -17,9 +20,20 @@ use snowflake_core::pieces::Edge;
 use std::ffi::{CStr, CString};
 use std::ops::Range;
 
-const MOVE: &str = "
-    SELECT made, moved, lower, until, pg_catalog.array_to_string(statements, E';\\n')
-    FROM _snowflake.partition_default_rows($1, $2, $3, $4)";
+macro_rules! moving_by {
+    ($arguments:literal) => {
+        concat!(
+            "SELECT made, moved, lower, until, pg_catalog.array_to_string(statements, E';\\n') ",
+            "FROM _snowflake.partition_default_rows(",
+            $arguments,
+            ")"
+        )
+    };
+}
+
+const MOVE: &str = moving_by!("$1, $2, $3, $4");
+/// Not in databases that have the objects of an earlier version.
+const MOVE_IN: &str = moving_by!("$1, $2, $3, $4, $5");
 
 /// A partition that rows of the default partition went to.
 pub struct Moved {
@@ -46,6 +60,31 @@ pub fn hold(table: pg_sys::Oid) -> Result<Option<Text>, PartitionError> {
     let Some(held) = Held::of(table, pg_sys::AccessExclusiveLock) else { return Ok(None) };
     check_owner(table)?;
     Ok(Some(Text(encoding::read_name(&held.quoted()))))
+}
+
+/// From which ID on those in the default partition of a table are known to be IDs; `None` where that is known of none, or there is no such
+/// partition.
+///
+/// # Errors
+/// Where the caller does not own the table.
+pub fn known_from(of: KeyLayout, table: pg_sys::Oid) -> Result<Option<i64>, Failure> {
+    check_owner(table)?;
+    Spi::connect(|client| {
+        let key = RangeKey::of(client, table)?;
+        let table = Table::<Seen>::look(&key)?;
+        let keys = Keys::read(client, &table, &key, of)?;
+        Ok(keys.known_in_default(&table).ok().filter(|_| keys.unfit().is_none()))
+    })
+}
+
+/// Marks a partition: its keys from this one on are IDs.
+///
+/// # Errors
+/// Where the caller does not own it.
+pub fn mark(of: KeyLayout, partition: pg_sys::Oid, from: i64) -> Result<(), PartitionError> {
+    check_owner(partition)?;
+    set_mark(partition, Some((from, &of.layout)));
+    Ok(())
 }
 
 /// The lowest of these keys in a table and its partitions.
@@ -86,12 +125,18 @@ pub fn moved(
     parent: pg_sys::Oid,
     every: Interval,
     dry_run: bool,
+    of: KeyLayout,
 ) -> Result<Vec<Moved>, Failure> {
     let mut all = Vec::new();
     let mut since = 0;
     loop {
-        let arguments = [parent.into(), every.into(), dry_run.into(), since.into()];
-        let found = client.update(MOVE, Some(1), &arguments)?.first();
+        let layout = of.layout.to_string();
+        let arguments = [parent.into(), every.into(), dry_run.into(), since.into(), layout.into()];
+        let found = if of.is_named {
+            client.update(MOVE_IN, Some(1), &arguments)?.first()
+        } else {
+            client.update(MOVE, Some(1), &arguments[..4])?.first()
+        };
         let Some(Text(made)) = found.get::<Text>(1)? else { return Ok(all) };
         let (lower, until) = (found.get::<i64>(3)?.unwrap_or_default(), found.get::<i64>(4)?.unwrap_or_default());
         let note = match found.get::<i64>(2)? {

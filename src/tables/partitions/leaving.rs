@@ -8,6 +8,7 @@ use crate::postgres::snapshot;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::pieces::Edge;
+use snowflake_core::pieces::mark::Unknown;
 use snowflake_core::pieces::upkeep::Age;
 use std::ops::Range;
 
@@ -132,13 +133,22 @@ const FACTS: &str = "
     ) AS objects ON true
     WHERE c.oid = $1";
 
-/// What happens to a partition of a table; `None` where it is gone meanwhile. Below `first_with_age`, keys have no age.
+/// Why keys have no age, for the row of a partition.
+pub fn why(unknown: Unknown) -> String {
+    match unknown {
+        Unknown::Unmarked => "nothing says that its keys are snowflake IDs: see snowflake_declare_keys()".to_owned(),
+        Unknown::OfLayout(layout) => format!("its keys are IDs of the layout \"{layout}\""),
+    }
+}
+
+/// What happens to a partition of a table; `None` where it is gone meanwhile. `known`: from which key on they are known to be IDs, which
+/// have an age; or why that is known of none, for this partition or for the whole table.
 #[allow(clippy::too_many_arguments, reason = "each is one thing")]
 pub fn look<N: NamedRelation>(
     client: &SpiClient,
     table: &Table<N>,
     key: &RangeKey,
-    first_with_age: i64,
+    known: Result<i64, String>,
     partition: pg_sys::Oid,
     ids: Range<Edge>,
     age: Age,
@@ -162,20 +172,14 @@ pub fn look<N: NamedRelation>(
     if let Some(Text(reason)) = reason {
         return stays(named, ids, reason, true);
     }
-    if ids.start < Edge::Id(first_with_age) {
-        let is_below = lowest_in_one(partition, &(i64::MIN..first_with_age), key.column()).is_some();
-        let note = if is_below {
-            Some(
-                "it has keys of the layout's first hour, as tables have from before, which do not say how old rows are",
+    let first = *known.as_ref().unwrap_or(&i64::MAX);
+    if ids.start < Edge::Id(first) && lowest_in_one(partition, &(i64::MIN..first), key.column()).is_some() {
+        let of_some = |first| {
+            format!(
+                "it has keys below {first}, of which nothing says that they are snowflake IDs: see snowflake_declare_keys()"
             )
-        } else if snapshot::is_of_transaction() {
-            Some("it may have keys of the layout's first hour that only a READ COMMITTED transaction sees")
-        } else {
-            None
         };
-        if let Some(note) = note {
-            return stays(named, ids, note.to_owned(), true);
-        }
+        return stays(named, ids, known.map_or_else(|reason| reason, of_some), true);
     }
     let exit = match leaving {
         Leaving::Drop => Exit::Drop,

@@ -3,22 +3,29 @@
 //! which [`table`] knows; [`upkeep`] does so for the time ahead, and lets old partitions go. A partition gets the owner and the privileges of its table: what it carries, such as indexes with
 //! expressions, is that owner's code.
 
+mod declare;
 pub mod default_rows;
 mod failure;
 mod key;
+mod keys;
 mod leaving;
+mod marks;
 mod names;
 mod privileges;
 mod table;
 pub mod upkeep;
 
+pub use declare::declare;
 pub use failure::Failure;
+pub use keys::{KeyLayout, Unmarked, adopted, released, unmarked};
 
 use self::key::RangeKey;
+use self::keys::Keys;
 use self::names::shown;
 use self::table::{Table, check_owner};
 use crate::errors::partitions::PartitionError;
 use crate::postgres::held::{Held, NamedRelation, Seen};
+use crate::postgres::time::clock;
 use crate::postgres::time::timestamptz::Instant;
 use crate::postgres::{catalog, read_only, restricted};
 use pgrx::datum::Interval;
@@ -34,19 +41,19 @@ use std::ops::Range;
 /// # Errors
 /// Where an argument is NULL or means nothing, the caller may not, or something is in the way.
 pub fn create(
-    layout: &Layout,
+    of: KeyLayout,
     parent: Option<pg_sys::Oid>,
     every: Option<Interval>,
     since: Option<i64>,
     until: Option<i64>,
 ) -> Result<Vec<pg_sys::Oid>, Failure> {
-    let create = || Spi::connect_mut(|client| create_by(client, layout, parent, every, since, until));
+    let create = || Spi::connect_mut(|client| create_by(client, of, parent, every, since, until));
     restricted::with(&[restricted::SAFE_PATH], create)
 }
 
 fn create_by(
     client: &mut SpiClient,
-    layout: &Layout,
+    of: KeyLayout,
     parent: Option<pg_sys::Oid>,
     every: Option<Interval>,
     since: Option<i64>,
@@ -56,7 +63,7 @@ fn create_by(
     // First, so that nobody else can lock the table or learn anything about it.
     check_owner(parent)?;
     read_only::refuse_in_transaction(c"snowflake_create_partitions()");
-    let key = RangeKey::of(client, parent)?;
+    let (key, layout) = (RangeKey::of(client, parent)?, &of.layout);
     let times = Times::of(layout, every, since, until)?;
 
     // First with a weak lock that is released at once: usually all partitions exist, or one overlaps.
@@ -73,7 +80,11 @@ fn create_by(
         return Ok(Vec::new());
     }
     table.check_may_create()?;
-    table.owner.run(|| table.fill_gaps(client, &key, &wanted, missing))
+    // The lock that CREATE TABLE would take, so that no row comes in after the check.
+    table.owner.run(|| table.blocked(client, &key, &wanted, &missing, i64::MIN, pg_sys::AccessExclusiveLock))?;
+    let present = present(layout);
+    let marking = Keys::read(client, &table, &key, of)?.marking(table.last_before(present), present);
+    table.owner.run(|| table.fill_gaps(client, &key, &wanted, missing, marking))
 }
 
 /// What the caller of `snowflake_create_partitions()` asks for.
@@ -113,6 +124,11 @@ impl Times {
         let bounds: Vec<Range<Edge>> = table.bounds().cloned().collect();
         self.pieces(layout, continued(layout, self.every, &bounds, self.since))
     }
+}
+
+/// The first ID of the present tick; that of the layout where it has no such time.
+fn present(layout: &Layout) -> i64 {
+    layout.lowest_id_from(layout.start_of(layout.tick_at(clock::now()))).unwrap_or(0)
 }
 
 /// The length of partitions.

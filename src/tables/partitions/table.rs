@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use super::key::RangeKey;
+use super::marks::Marking;
 use super::names::{c_string, identifier, shown};
 use super::privileges::Heritage;
 use crate::errors::partitions::{DefaultRows, Partition, PartitionError};
@@ -12,7 +13,7 @@ use crate::postgres::open_relation::OpenRelation;
 use crate::postgres::restricted::Owner;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
-use snowflake_core::pieces::{Edge, Overlap, Piece, missing};
+use snowflake_core::pieces::{Edge, MAX_PIECES, Overlap, Piece, missing};
 use std::ffi::{CStr, CString};
 use std::ops::Range;
 
@@ -69,7 +70,7 @@ impl<N: NamedRelation> Table<N> {
     }
 
     /// What its partitions hold, in ascending order, but for the default partition.
-    pub fn bounds(&self) -> impl Iterator<Item = &Range<Edge>> {
+    pub fn bounds(&self) -> impl ExactSizeIterator<Item = &Range<Edge>> {
         self.existing.iter().map(|(_, bounds)| bounds)
     }
 
@@ -78,16 +79,36 @@ impl<N: NamedRelation> Table<N> {
         self.existing[partition].0
     }
 
-    /// The same, for an error message.
+    /// Its number.
+    pub fn number_of(&self, partition: pg_sys::Oid) -> Option<usize> {
+        self.existing.iter().position(|&(oid, _)| oid == partition)
+    }
+
+    /// A partition, by its number, for an error message.
     pub fn existing(&self, partition: usize) -> Partition {
         let (oid, ids) = self.existing[partition].clone();
         let name = catalog::relation_name(oid).unwrap_or_default();
         Partition { parent: shown(&self.named.quoted()), name: shown(&name), ids }
     }
 
-    /// Whether there is a default partition.
-    pub fn has_default(&self) -> bool {
-        self.default.is_some()
+    /// The last partition that begins before an ID.
+    pub fn last_before(&self, id: i64) -> Option<pg_sys::Oid> {
+        self.existing.iter().rev().find(|(_, ids)| ids.start < Edge::Id(id)).map(|&(oid, _)| oid)
+    }
+
+    /// The default partition.
+    pub fn default_partition(&self) -> Option<pg_sys::Oid> {
+        self.default
+    }
+
+    /// Whether a partition, with all that it consists of, has no rows with keys.
+    pub fn is_empty(&self, partition: pg_sys::Oid, column: &CStr) -> bool {
+        self.lowest(partition, &(i64::MIN..i64::MAX), column).is_none()
+    }
+
+    /// The lowest of these keys in a partition, with all that it consists of.
+    pub fn lowest(&self, partition: pg_sys::Oid, keys: &Range<i64>, column: &CStr) -> Option<i64> {
+        lowest_of(partition, keys, column)
     }
 
     /// The name of a partition; may be too long.
@@ -128,37 +149,55 @@ impl<N: NamedRelation> Table<N> {
         Ok(missing)
     }
 
-    /// Checks that the default partition, if there is one, has no rows of the missing pieces.
+    /// Which of the missing pieces cannot have a partition, as rows of the default partition are in the way whose keys are not known to be
+    /// IDs: those below `known_from`.
     ///
     /// # Errors
-    /// Where it has some.
-    pub fn check_default(
+    /// Where others are in the way.
+    pub fn blocked(
         &self,
         client: &SpiClient,
         key: &RangeKey,
         wanted: &[Piece],
         missing: &[usize],
+        known_from: i64,
         lock: u32,
-    ) -> Result<(), Failure> {
-        let Some(default) = self.default else { return Ok(()) };
+    ) -> Result<Vec<usize>, Failure> {
+        let mut blocked = Vec::new();
+        let Some(default) = self.default else { return Ok(blocked) };
         // Whoever may detach or drop it has waited for the lock on the table.
-        let Some(default) = OpenRelation::open_and_keep_locked(default, lock) else { return Ok(()) };
+        let Some(default) = OpenRelation::open_and_keep_locked(default, lock) else { return Ok(blocked) };
         self.check_owners_of_default(&default, lock)?;
         // Once for each run of adjacent pieces.
         for run in missing.chunk_by(|piece, next| piece + 1 == *next) {
             let ids = wanted[run[0]].ids.start..wanted[run[run.len() - 1]].ids.end;
-            let Some(id) = lowest_in(&default, &ids, key.column()) else { continue };
-            let piece = run.iter().map(|&piece| &wanted[piece]).find(|piece| piece.ids.contains(&id));
-            let name = catalog::relation_name(default.oid()).unwrap_or_default();
-            return Err(PartitionError::DefaultRows(Box::new(DefaultRows {
-                wanted: self.wanted(piece.unwrap_or(&wanted[run[0]])),
-                id,
-                name: shown(&name),
-                has_procedure: !client.select(PROCEDURE, Some(1), &[])?.is_empty(),
-            }))
-            .into());
+            let is_in_the_way = lowest_of(default.oid(), &ids, key.column()).is_some();
+            for &piece in run.iter().filter(|_| is_in_the_way) {
+                match lowest_of(default.oid(), &wanted[piece].ids, key.column()) {
+                    None => {}
+                    Some(id) if id < known_from => blocked.push(piece),
+                    Some(id) => return Err(self.default_rows(client, default.oid(), &wanted[piece], id)?.into()),
+                }
+            }
         }
-        Ok(())
+        Ok(blocked)
+    }
+
+    /// The error where a row of the default partition, with this ID, is in the way of a partition.
+    fn default_rows(
+        &self,
+        client: &SpiClient,
+        default: pg_sys::Oid,
+        wanted: &Piece,
+        id: i64,
+    ) -> Result<PartitionError, spi::Error> {
+        let name = catalog::relation_name(default).unwrap_or_default();
+        Ok(PartitionError::DefaultRows(Box::new(DefaultRows {
+            wanted: self.wanted(wanted),
+            id,
+            name: shown(&name),
+            has_procedure: !client.select(PROCEDURE, Some(1), &[])?.is_empty(),
+        })))
     }
 
     /// Checks that all that the default partition consists of has the owner of the table.
@@ -197,16 +236,16 @@ impl<N: NamedRelation> Table<N> {
 }
 
 impl Table<Held> {
-    /// Creates the missing partitions, with the privileges of the table.
+    /// Creates the missing partitions, with the privileges of the table, and marks them. The default partition is not
+    /// [in the way](Self::blocked).
     pub fn fill_gaps(
         &self,
         client: &mut SpiClient,
         key: &RangeKey,
         wanted: &[Piece],
         missing: Vec<usize>,
+        marking: Option<Marking>,
     ) -> Result<Vec<pg_sys::Oid>, Failure> {
-        // The lock that CREATE TABLE would take, so that no row comes in after the check.
-        self.check_default(client, key, wanted, &missing, pg_sys::AccessExclusiveLock)?;
         let mut created = Vec::with_capacity(missing.len());
         let mut heritage = Heritage::default();
         for piece in missing {
@@ -214,6 +253,9 @@ impl Table<Held> {
             let partition = self.find(&wanted[piece]).unwrap_or(pg_sys::InvalidOid);
             if let Some(held) = Held::of(partition, pg_sys::AccessExclusiveLock) {
                 heritage.pass_on(client, key.table(), (partition, &held))?;
+                if let Some(marking) = marking {
+                    marking.set(partition, &wanted[piece].ids);
+                }
             }
             created.push(partition);
         }
@@ -243,13 +285,27 @@ fn partitions(key: &RangeKey, table: &OpenRelation) -> (Vec<Existing>, Option<pg
     }
 }
 
+/// How many indexes a table ($1) has.
+const INDEXES: &str = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_index WHERE indrelid OPERATOR(pg_catalog.=) $1";
+
+/// How many partitions of a table one call makes: no more than three quarters of the server's locks are for, as each takes one lock for
+/// itself, two for its TOAST table, and one for each of its indexes.
+pub fn most(client: &SpiClient, table: pg_sys::Oid) -> Result<usize, spi::Error> {
+    let indexes = client.select(INDEXES, Some(1), &[table.into()])?.first().get_one::<i64>()?.unwrap_or_default();
+    // SAFETY: variables of this process, which do not change.
+    let locks =
+        unsafe { i64::from(pg_sys::max_locks_per_xact) * i64::from(pg_sys::MaxBackends + pg_sys::max_prepared_xacts) };
+    let most = (locks / 4 * 3 / (3 + indexes)).clamp(1, MAX_PIECES as i64);
+    Ok(usize::try_from(most).unwrap_or(1))
+}
+
 /// Whether the database has what moves rows out of a default partition, as a row: objects of 0.2.0 have it not.
 const PROCEDURE: &str = "SELECT FROM pg_catalog.pg_proc JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) pronamespace \
      WHERE nspname OPERATOR(pg_catalog.=) '_snowflake' AND proname OPERATOR(pg_catalog.=) 'partition_default_rows'";
 
 /// The lowest of these IDs in a table and its partitions. Foreign tables among these are not looked at.
-fn lowest_in(table: &OpenRelation, ids: &Range<i64>, column: &CStr) -> Option<i64> {
-    let tables = catalog::with_heirs(table.oid()).into_iter();
+fn lowest_of(table: pg_sys::Oid, ids: &Range<i64>, column: &CStr) -> Option<i64> {
+    let tables = catalog::with_heirs(table).into_iter();
     tables.filter_map(|table| lowest_in_one(table, ids, column)).min()
 }
 

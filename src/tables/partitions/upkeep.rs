@@ -5,15 +5,18 @@
 use super::default_rows::{self, Moved};
 use super::failure::Failure;
 use super::key::RangeKey;
+use super::keys::{KeyLayout, Keys};
 use super::leaving::{self, Leaving};
+use super::marks::{Marking, set_mark};
 use super::names::shown;
-use super::table::{Table, check_owner};
-use super::{interval_text, step};
+use super::table::{Table, check_owner, most};
+use super::{interval_text, present, step};
 use crate::errors::Error;
 use crate::errors::partitions::{Kept, PartitionError};
 use crate::postgres::encoding::{self, Text};
 use crate::postgres::given::Given;
 use crate::postgres::held::{Held, NamedRelation, Seen};
+use crate::postgres::subtransaction::attempted;
 use crate::postgres::time::{clock, timestamptz};
 use crate::postgres::{catalog, read_only, restricted};
 use crate::server::believed;
@@ -22,8 +25,8 @@ use pgrx::PgTryBuilder;
 use pgrx::datum::Interval;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
-use snowflake_core::pieces::upkeep::{Age, UpkeepError, age, ahead, first_with_age};
-use snowflake_core::pieces::{Edge, MAX_PIECES, Piece, PieceLength, Span};
+use snowflake_core::pieces::upkeep::{Age, UpkeepError, age, ahead};
+use snowflake_core::pieces::{Edge, Piece, PieceLength, Span};
 use snowflake_core::{Layout, Micros, UnixMicros};
 use std::ffi::{CStr, CString};
 use std::ops::Range;
@@ -78,15 +81,23 @@ struct UpkeepPlan<N> {
     table: Table<N>,
     /// The pieces that get a partition.
     pieces: Vec<Piece>,
+    /// Those that get none, as rows of the default partition are in the way whose keys are not known to be IDs.
+    blocked: Vec<Piece>,
     /// Those that get one by the next calls.
     later: Vec<Piece>,
+    /// How new partitions are marked.
+    marking: Option<Marking>,
+    /// Partitions whose mark is to be set, from this key on, or removed.
+    marks: Vec<(pg_sys::Oid, Option<i64>)>,
     /// Those that go, and those that are old and stay.
     old: Vec<leaving::Old>,
+    /// Those that the next calls look at, by their numbers.
+    later_old: Vec<usize>,
 }
 
 impl<N: NamedRelation> UpkeepPlan<N> {
     fn is_idle(&self) -> bool {
-        self.pieces.is_empty() && self.old.iter().all(|old| !old.is_carried_out())
+        self.pieces.is_empty() && self.marks.is_empty() && self.old.iter().all(|old| !old.is_carried_out())
     }
 }
 
@@ -94,11 +105,12 @@ impl<N: NamedRelation> UpkeepPlan<N> {
 ///
 /// # Errors
 /// Where an argument is NULL or means nothing, the caller may not, or something is in the way.
-pub fn maintain(layout: &Layout, wish: &Upkeep<'_>) -> Result<Vec<UpkeepStep>, Failure> {
-    restricted::with(&[restricted::SAFE_PATH], || Spi::connect_mut(|client| maintain_by(client, layout, wish)))
+pub fn maintain(of: KeyLayout, wish: &Upkeep<'_>) -> Result<Vec<UpkeepStep>, Failure> {
+    restricted::with(&[restricted::SAFE_PATH], || Spi::connect_mut(|client| maintain_by(client, of, wish)))
 }
 
-fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Result<Vec<UpkeepStep>, Failure> {
+fn maintain_by(client: &mut SpiClient, of: KeyLayout, wish: &Upkeep<'_>) -> Result<Vec<UpkeepStep>, Failure> {
+    let layout = &of.layout;
     let parent = wish.parent.ok_or(PartitionError::NothingToMaintain("parent"))?;
     // First, so that nobody else can lock the table or learn anything about it.
     check_owner(parent)?;
@@ -111,7 +123,7 @@ fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Re
     let (schema, name) = catalog::qualified_name(parent).unwrap_or_default();
     let mut done = Vec::new();
     if let Some(every) = wish.every.filter(|_| terms.moves_default_rows) {
-        let moved = || default_rows::moved(client, &schema, parent, every, wish.dry_run);
+        let moved = || default_rows::moved(client, &schema, parent, every, wish.dry_run, of);
         let moved = refusing_to_wait(layout, &name, moved)?;
         let (_, _, passed) = times();
         // The partition is not there yet, so nothing else in a plan says that it goes.
@@ -129,9 +141,9 @@ fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Re
     }
 
     // First with a weak lock that is released at once: usually there is nothing to do.
-    let plan: UpkeepPlan<Seen> = draw(client, layout, &key, &terms)?;
+    let mut plan: UpkeepPlan<Seen> = draw(client, of, &key, &terms)?;
     if wish.dry_run && !terms.moves_default_rows {
-        plan.check(client, &key)?;
+        plan.put_aside_blocked(client, &key, of, pg_sys::AccessShareLock)?;
     }
     if wish.dry_run || plan.is_idle() {
         plan.warn();
@@ -140,22 +152,36 @@ fn maintain_by(client: &mut SpiClient, layout: &Layout, wish: &Upkeep<'_>) -> Re
     }
     refusing_to_wait(layout, &name, || {
         // As strong as the locks that the statements take, so that no other session is in between.
-        let mut plan: UpkeepPlan<Held> = draw(client, layout, &key, &terms)?;
-        let leaving = plan.hold_leaving(client, layout, &key, &terms)?;
+        let mut plan: UpkeepPlan<Held> = draw(client, of, &key, &terms)?;
+        // The lock that CREATE TABLE would take, so that no row comes in after the check.
+        plan.put_aside_blocked(client, &key, of, pg_sys::AccessExclusiveLock)?;
+        let UpkeepPlan { table, pieces, marking, marks, .. } = &plan;
+        if !pieces.is_empty() {
+            let all = (0..pieces.len()).collect();
+            table.owner.run(|| table.fill_gaps(client, &key, pieces, all, *marking))?;
+        }
+        for &(partition, from) in marks {
+            set_mark(partition, from.map(|from| (from, layout)));
+        }
+        plan.close_past_of_default(client, &key, of)?;
+        // The partitions of tomorrow stay, whatever keeps those of the past.
+        let left = attempted(|| plan.leave(client, &key, of, &terms), Result::is_ok, &LATER);
+        match left {
+            Ok(left) => left?,
+            Err(failure) => plan.put_off(&failure.message),
+        }
         plan.warn();
         done.extend(plan.steps());
-        let UpkeepPlan { table, pieces, .. } = plan;
-        if !pieces.is_empty() {
-            table.check_may_create()?;
-            let all = (0..pieces.len()).collect();
-            table.owner.run(|| table.fill_gaps(client, &key, &pieces, all))?;
-        }
-        for (exit, partition) in leaving {
-            table.owner.run(|| exit.statement(&table.named, &partition).update(client))?;
-        }
         Ok(done)
     })
 }
+
+/// Errors for which old partitions stay until the next call.
+const LATER: [PgSqlErrorCode; 3] = [
+    PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+    PgSqlErrorCode::ERRCODE_T_R_DEADLOCK_DETECTED,
+    PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+];
 
 /// Does something that locks this table; where it does not get the lock in time, the error says what that means for a job.
 fn refusing_to_wait<T>(layout: &Layout, name: &CStr, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
@@ -200,11 +226,13 @@ fn times() -> (UnixMicros, UnixMicros, UnixMicros) {
 
 fn draw<N: NamedRelation>(
     client: &SpiClient,
-    layout: &Layout,
+    of: KeyLayout,
     key: &RangeKey,
     terms: &Schedule,
 ) -> Result<UpkeepPlan<N>, Failure> {
+    let layout = &of.layout;
     let table = Table::<N>::look(key)?;
+    let keys = Keys::read(client, &table, key, of)?;
     let (now, latest, passed) = times();
     let until = terms.ahead.later(latest);
     let bounds: Vec<Range<Edge>> = table.bounds().cloned().collect();
@@ -215,72 +243,133 @@ fn draw<N: NamedRelation>(
         }
         UpkeepError::NoTime(partition) => PartitionError::NoTime(Box::new(table.existing(partition))),
     })?;
-    let later = pieces.split_off(pieces.len().min(most(client, key.table())?));
+    let mut most = most(client, key.table())?;
+    let later = pieces.split_off(pieces.len().min(most));
+    most -= pieces.len();
+    let present = present(layout);
+    let mut marks = keys.to_mark(&table, present);
+    marks.truncate(most);
+    most -= marks.len();
+    let marking = keys.marking(table.last_before(present), present);
     // Checks that their names are free.
     table.missing(&pieces)?;
-    let mut old = Vec::new();
+    let (mut old, mut later_old) = (Vec::<leaving::Old>::new(), Vec::new());
     if let Some(retention) = terms.retention {
-        if terms.leaving == Leaving::DetachConcurrently && table.has_default() {
+        if terms.leaving == Leaving::DetachConcurrently && table.default_partition().is_some() {
             return Err(PartitionError::HasDefault(shown(&table.named.quoted())).into());
         }
-        let (slack, first) = (settings::max_lead(), first_with_age(layout));
+        let slack = settings::max_lead();
         for (number, bounds) in bounds.iter().enumerate() {
             let found = age(layout, bounds, retention, slack, passed);
-            if found != Age::Kept {
-                let partition = table.oid(number);
-                let looked = leaving::look(client, &table, key, first, partition, bounds.clone(), found, terms.leaving);
-                old.extend(looked?);
+            if found == Age::Kept {
+                continue;
+            } else if most == 0 {
+                later_old.push(number);
+                continue;
             }
+            let looked = look_at(client, &table, (key, &keys), number, found, terms)?;
+            most -= usize::from(looked.as_ref().is_some_and(leaving::Old::is_carried_out));
+            old.extend(looked);
         }
     }
-    Ok(UpkeepPlan { table, pieces, later, old })
+    Ok(UpkeepPlan { table, pieces, blocked: Vec::new(), later, marking, marks, old, later_old })
 }
 
-/// How many indexes a table ($1) has.
-const INDEXES: &str = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_index WHERE indrelid OPERATOR(pg_catalog.=) $1";
-
-/// How many partitions of a table one call makes: no more than three quarters of the server's locks are for, as each takes one lock for
-/// itself, two for its TOAST table, and one for each of its indexes.
-fn most(client: &SpiClient, table: pg_sys::Oid) -> Result<usize, spi::Error> {
-    let indexes = client.select(INDEXES, Some(1), &[table.into()])?.first().get_one::<i64>()?.unwrap_or_default();
-    // SAFETY: variables of this process, which do not change.
-    let locks =
-        unsafe { i64::from(pg_sys::max_locks_per_xact) * i64::from(pg_sys::MaxBackends + pg_sys::max_prepared_xacts) };
-    let most = (locks / 4 * 3 / (3 + indexes)).clamp(1, MAX_PIECES as i64);
-    Ok(usize::try_from(most).unwrap_or(1))
+/// What happens to an old partition.
+fn look_at<N: NamedRelation>(
+    client: &SpiClient,
+    table: &Table<N>,
+    (key, keys): (&RangeKey, &Keys),
+    number: usize,
+    age: Age,
+    terms: &Schedule,
+) -> Result<Option<leaving::Old>, Failure> {
+    let known = match keys.unfit() {
+        Some(reason) => Err(reason),
+        None => keys.known_from(table, number).map_err(leaving::why),
+    };
+    let (partition, ids) = (table.oid(number), table.bounds().nth(number).cloned());
+    let ids = ids.unwrap_or(Edge::Lowest..Edge::Highest);
+    Ok(leaving::look(client, table, key, known, partition, ids, age, terms.leaving)?)
 }
 
 impl UpkeepPlan<Held> {
     /// Holds the partitions that go, and looks at each again: until it was locked, others could rename it, and write to it by its own
-    /// name.
-    fn hold_leaving(
+    /// name. Then lets them go.
+    fn leave(
         &mut self,
-        client: &SpiClient,
-        layout: &Layout,
+        client: &mut SpiClient,
         key: &RangeKey,
+        of: KeyLayout,
         terms: &Schedule,
-    ) -> Result<Vec<(leaving::Exit, Held)>, Failure> {
+    ) -> Result<(), Failure> {
+        if !self.old.iter().any(leaving::Old::is_carried_out) {
+            return Ok(());
+        }
+        let (table, keys) = (&self.table, Keys::read(client, &self.table, key, of)?);
         let mut leaving = Vec::new();
         for old in self.old.iter_mut().filter(|old| old.is_carried_out()) {
             let Some(held) = Held::of(old.partition, pg_sys::AccessExclusiveLock) else { continue };
-            let (first, ids) = (first_with_age(layout), old.ids.clone());
-            let again = leaving::look(client, &self.table, key, first, old.partition, ids, Age::Old, terms.leaving)?;
-            *old = again.ok_or_else(|| PartitionError::NoSuchTable(old.partition.to_u32()))?;
+            let gone = || PartitionError::NoSuchTable(old.partition.to_u32());
+            let number = table.number_of(old.partition).ok_or_else(gone)?;
+            *old = look_at(client, table, (key, &keys), number, Age::Old, terms)?.ok_or_else(gone)?;
             leaving.extend(old.exit.filter(|_| old.is_carried_out()).map(|exit| (exit, held)));
         }
-        Ok(leaving)
+        for (exit, partition) in leaving {
+            table.owner.run(|| exit.statement(&table.named, &partition).update(client))?;
+        }
+        Ok(())
+    }
+
+    /// Our own keys of the past have their partitions by now. So whatever comes into the default partition with such a key is not ours.
+    fn close_past_of_default(&self, client: &SpiClient, key: &RangeKey, of: KeyLayout) -> Result<(), Failure> {
+        let Some(default) = self.table.default_partition() else { return Ok(()) };
+        let keys = Keys::read(client, &self.table, key, of)?;
+        let present = present(&of.layout);
+        if keys.unfit().is_none()
+            && let Ok(from) = keys.known_in_default(&self.table)
+            && from < present
+            && self.table.lowest(default, &(from..present), key.column()).is_none()
+        {
+            set_mark(default, Some((present, &of.layout)));
+        }
+        Ok(())
+    }
+
+    /// Says that none of them has gone, and why.
+    fn put_off(&mut self, why: &str) {
+        for old in self.old.iter_mut().filter(|old| old.is_carried_out()) {
+            old.exit = None;
+            old.note = Some(format!("the next call tries again: {why}"));
+            old.is_obstructed = true;
+        }
     }
 }
 
 impl<N: NamedRelation> UpkeepPlan<N> {
-    /// For a dry run: the errors that the call itself would end with, as far as names and bounds do not show them.
-    fn check(&self, client: &SpiClient, key: &RangeKey) -> Result<(), Failure> {
+    /// Puts aside the pieces that rows of the default partition are in the way of. Ends with the errors that names and bounds do not show.
+    fn put_aside_blocked(
+        &mut self,
+        client: &SpiClient,
+        key: &RangeKey,
+        of: KeyLayout,
+        lock: u32,
+    ) -> Result<(), Failure> {
         if self.pieces.is_empty() {
             return Ok(());
         }
         self.table.check_may_create()?;
+        let keys = Keys::read(client, &self.table, key, of)?;
+        let known = keys.known_in_default(&self.table).ok().filter(|_| keys.unfit().is_none());
         let all: Vec<usize> = (0..self.pieces.len()).collect();
-        self.table.check_default(client, key, &self.pieces, &all, pg_sys::AccessShareLock)
+        let table = &self.table;
+        let blocked =
+            table.owner.run(|| table.blocked(client, key, &self.pieces, &all, known.unwrap_or(i64::MAX), lock))?;
+        for &piece in blocked.iter().rev() {
+            self.blocked.push(self.pieces.remove(piece));
+        }
+        self.blocked.reverse();
+        Ok(())
     }
 
     fn steps(&self) -> Vec<UpkeepStep> {
@@ -310,7 +399,32 @@ impl<N: NamedRelation> UpkeepPlan<N> {
                 self.pieces.len()
             ))),
         });
-        created.chain(later).chain(old).collect()
+        let later_old = self.later_old.first().zip(self.later_old.last()).map(|(&first, &last)| {
+            let [start, end] = [first, last].map(|number| self.table.bounds().nth(number).cloned());
+            let going = self.old.iter().filter(|old| old.is_carried_out()).count();
+            UpkeepStep {
+                partition: text(&Seen::of(self.table.oid(first)).map(|seen| seen.quoted()).unwrap_or_default()),
+                action: "later",
+                ids: start.map_or(Edge::Lowest, |ids| ids.start)..end.map_or(Edge::Highest, |ids| ids.end),
+                statement: None,
+                note: Some(Text(format!(
+                    "{} more old partitions are left to the next calls: one call can lock {}",
+                    self.later_old.len(),
+                    self.pieces.len() + self.marks.len() + going
+                ))),
+            }
+        });
+        let blocked = self.blocked.iter().map(|piece| UpkeepStep {
+            partition: text(&self.table.quoted_name_of(piece)),
+            action: "later",
+            ids: Edge::Id(piece.ids.start)..Edge::Id(piece.ids.end),
+            statement: None,
+            note: Some(Text(
+                "the default partition has rows of it, and nothing says that their keys are snowflake IDs: see snowflake_declare_keys()"
+                    .to_owned(),
+            )),
+        });
+        created.chain(blocked).chain(later).chain(old).chain(later_old).collect()
     }
 
     /// Says which partitions are ours and old, and stay.

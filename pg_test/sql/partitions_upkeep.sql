@@ -18,9 +18,14 @@ CREATE FUNCTION partitions(parent regclass) RETURNS TABLE (partition text, since
          regexp_match(pg_get_expr(relpartbound, c.oid), 'FROM \(''(\d+)''\) TO \(''(\d+)''\)') bounds
     WHERE inhparent = parent ORDER BY bounds[1]::bigint, relname $$;
 -- Days from so many before the present one to before so many after it.
-CREATE FUNCTION create_days(parent regclass, before integer, after integer) RETURNS bigint LANGUAGE sql AS $$
-    SELECT count(*) FROM snowflake_create_partitions(parent, '1 day', date_trunc('day', clock_timestamp()) - before * interval '1 day',
-        date_trunc('day', clock_timestamp()) + after * interval '1 day') $$;
+CREATE FUNCTION create_days(parent regclass, before integer, after integer) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    made bigint := (SELECT count(*) FROM snowflake_create_partitions(parent, '1 day', date_trunc('day', clock_timestamp()) - before * interval '1 day',
+        date_trunc('day', clock_timestamp()) + after * interval '1 day'));
+BEGIN
+    PERFORM snowflake_declare_keys(parent);
+    RETURN made;
+END $$;
 
 -- Runs a statement that has a day in it.
 CREATE FUNCTION run(statement text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE statement; END $$;

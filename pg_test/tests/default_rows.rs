@@ -58,6 +58,8 @@ fn keys_from_before_are_of_no_age() {
             client.batch_execute("SELECT * FROM snowflake_adopt('events')").unwrap();
             client.batch_execute(NEW).unwrap();
             client.batch_execute(OLD).unwrap();
+            // What else is known of them: those are from before.
+            client.batch_execute("SELECT snowflake_declare_keys('events')").unwrap();
             let maintain = |more: &str| {
                 format!(
                     "SELECT partition, action, note FROM snowflake_maintain_partitions('events', '1 day', '2 days', retention => '90 days', expired => 'drop'{more})"
@@ -95,7 +97,7 @@ fn keys_from_before_are_of_no_age() {
                 );
                 let bounds = first.contains("-10");
                 assert_eq!(kept.contains("its bounds do not say"), bounds, "{kept}");
-                assert_eq!(kept.contains("keys of the layout's first hour"), !bounds, "{kept}");
+                assert_eq!(kept.contains("of which nothing says that they are snowflake IDs"), !bounds, "{kept}");
                 client.batch_execute("DELETE FROM events WHERE what = 'young'").unwrap();
                 client.batch_execute(&maintain("")).unwrap();
                 assert_eq!(count(&mut client, "old"), if bounds { 10 } else { 0 }, "{first}");
@@ -118,7 +120,8 @@ fn rows_that_are_hidden_from_their_owner() {
                 "CREATE TABLE events (id bigint PRIMARY KEY, what text) PARTITION BY RANGE (id);
                  CREATE TABLE events_first PARTITION OF events FOR VALUES FROM (MINVALUE)
                     TO (snowflake_min_id(date_trunc('day', now() - interval '90 days', 'UTC')));
-                 CREATE TABLE events_rest PARTITION OF events DEFAULT; INSERT INTO events VALUES (5, 'young'); {HIDE}"
+                 CREATE TABLE events_rest PARTITION OF events DEFAULT; INSERT INTO events VALUES (5, 'young');
+                 SELECT snowflake_declare_keys('events'); {HIDE}"
             ))
             .unwrap();
         let maintain = |expired: &str, more: &str| {
@@ -127,9 +130,9 @@ fn rows_that_are_hidden_from_their_owner() {
             )
         };
         let expected = if is_library {
-            "it has keys of the layout's first hour"
+            "it has keys below 15099494400000, of which nothing says that they are snowflake IDs"
         } else {
-            "row security hides its rows from its owner, so it may have keys of the layout's first hour"
+            "row security hides its rows from its owner, so it may have keys that are no snowflake IDs"
         };
         for (expired, more) in [("drop", ", dry_run => true"), ("drop", ""), ("detach", "")] {
             let kept = format!("{} WHERE action = 'keep'", maintain(expired, more));
@@ -197,6 +200,7 @@ fn the_hint_of_the_error_moves_rows_column_by_column() {
     for cluster in servers() {
         let mut client = owner(&cluster);
         client.batch_execute(IN_ANOTHER_ORDER).unwrap();
+        client.batch_execute("SELECT snowflake_declare_keys('events')").unwrap();
         client.batch_execute("CREATE TABLE before AS TABLE events").unwrap();
         let create =
             "SELECT snowflake_create_partitions('events', '1 day', '2026-01-01 00:00+00', '2026-02-01 00:00+00')";
@@ -231,7 +235,8 @@ fn a_default_partition_becomes_the_partition() {
             .batch_execute(
                 "CREATE TABLE rest PARTITION OF events DEFAULT;
                  INSERT INTO events SELECT snowflake_min_id('2026-01-01 00:00+00'::timestamptz + n * interval '1 h'), 'a' || n
-                    FROM generate_series(1, 48) AS n",
+                    FROM generate_series(1, 48) AS n;
+                 SELECT snowflake_declare_keys('events')",
             )
             .unwrap();
         let file = "SELECT pg_relation_filenode(oid) FROM pg_class WHERE relname = ";
@@ -259,7 +264,8 @@ fn what_cannot_be_moved_is_refused() {
     for cluster in servers() {
         let mut client = owner(&cluster);
         let table = "CREATE TABLE events (id bigint PRIMARY KEY, a text) PARTITION BY RANGE (id);
-            CREATE TABLE rest PARTITION OF events DEFAULT; INSERT INTO events SELECT snowflake_min_id('2026-01-01 00:00+00')";
+            CREATE TABLE rest PARTITION OF events DEFAULT; INSERT INTO events SELECT snowflake_min_id('2026-01-01 00:00+00');
+            SELECT snowflake_declare_keys('events')";
         let call = "CALL snowflake_partition_default_rows('events', '1 day')";
         for (change, code, message) in [
             (
@@ -348,6 +354,7 @@ fn random_table(draw: &mut Rng, schema: &str) -> String {
             day + 3
         );
     }
+    script += "SELECT snowflake_declare_keys('t');";
     script + &format!("{}; SET search_path = public", insert(schema, "generate_series(0, 299)"))
 }
 
@@ -479,7 +486,7 @@ fn rows_whose_keys_are_no_ids_stay_and_are_counted() {
                 "CREATE TABLE \"E v\" (\"Id\" bigint) PARTITION BY RANGE (\"Id\");
                  CREATE TABLE rest PARTITION OF \"E v\" DEFAULT;
                  INSERT INTO \"E v\" VALUES (-1), (-9223372036854775808), (NULL), (9223372036854775807), (9223372036854775806),
-                     (snowflake_min_id('2026-01-01 00:00+00'))",
+                     (snowflake_min_id('2026-01-01 00:00+00')); SELECT snowflake_declare_keys('\"E v\"')",
             )
             .unwrap();
         let (tell, told) = mpsc::channel();
@@ -514,7 +521,8 @@ fn a_job_moves_default_rows_where_it_is_told_to() {
         .batch_execute(
             "CREATE SCHEMA \"The Shop\"; CREATE TABLE \"The Shop\".\"E v\" (id bigint PRIMARY KEY, n integer) PARTITION BY RANGE (id);
              CREATE TABLE \"The Shop\".rest PARTITION OF \"The Shop\".\"E v\" DEFAULT;
-             INSERT INTO \"The Shop\".\"E v\" SELECT snowflake_min_id(date_trunc('day', now(), 'UTC') + n * interval '1 h'), n FROM generate_series(-30, 30) n",
+             INSERT INTO \"The Shop\".\"E v\" SELECT snowflake_min_id(date_trunc('day', now(), 'UTC') + n * interval '1 h'), n FROM generate_series(-30, 30) n;
+             SELECT snowflake_declare_keys('\"The Shop\".\"E v\"')",
         )
         .unwrap();
     let call = |more: &str| {
@@ -535,7 +543,8 @@ fn a_job_moves_default_rows_where_it_is_told_to() {
     let rows = "SELECT concat_ws(' ', count(*), count(DISTINCT id), sum(n), (SELECT count(*) FROM \"The Shop\".rest)) FROM \"The Shop\".\"E v\"";
     assert_eq!(value::<String>(&mut client, rows), "61 61 0 0");
     client.batch_execute("DROP TABLE \"The Shop\".\"E v\"; CREATE TABLE \"The Shop\".\"E v\" (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
-        CREATE TABLE \"The Shop\".rest PARTITION OF \"The Shop\".\"E v\" DEFAULT; INSERT INTO \"The Shop\".\"E v\" SELECT snowflake_min_id(now())").unwrap();
+        CREATE TABLE \"The Shop\".rest PARTITION OF \"The Shop\".\"E v\" DEFAULT; INSERT INTO \"The Shop\".\"E v\" SELECT snowflake_min_id(now());
+        SELECT snowflake_declare_keys('\"The Shop\".\"E v\"')").unwrap();
     refused(&mut client, &call(""), "23514");
     refused(&mut client, &call(", default_rows => 'refuse'"), "23514");
     // Whose code would run as the caller is told so.

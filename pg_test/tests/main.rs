@@ -3,6 +3,7 @@
 
 mod adopt;
 mod advisories;
+mod ages;
 mod attacker;
 mod backup;
 mod batches;

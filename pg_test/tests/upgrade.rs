@@ -220,8 +220,8 @@ fn default_privileges_neither_open_nor_close_functions() {
                 client
                     .batch_execute(
                         "GRANT EXECUTE ON FUNCTION snowflake_next(), snowflake_min_id(timestamptz), snowflake_timestamp(bigint),
-                             snowflake_create_partitions(regclass, interval, timestamptz, timestamptz) TO app;
-                         GRANT EXECUTE ON PROCEDURE snowflake_partition_default_rows(regclass, interval, boolean) TO app",
+                             snowflake_create_partitions(regclass, interval, timestamptz, timestamptz, text) TO app;
+                         GRANT EXECUTE ON PROCEDURE snowflake_partition_default_rows(regclass, interval, boolean, text) TO app",
                     )
                     .unwrap();
             }

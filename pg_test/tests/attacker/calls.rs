@@ -61,12 +61,13 @@ const fn procedure(call: Call) -> Call {
 }
 
 /// Calls on partitions, of both editions.
-const PARTITIONS: [Call; 7] = [
+const PARTITIONS: [Call; 8] = [
     on(
         "partitioned",
         "create_partitions",
         "SELECT count(*) FROM snowflake_create_partitions({e}, '1 day', now(), now() + interval '1 day')",
     ),
+    on("partitioned", "declare_keys", "SELECT count(*) FROM snowflake_declare_keys({e}, now())"),
     on(
         "partitioned",
         "maintain_dry_run",

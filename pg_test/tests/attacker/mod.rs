@@ -244,14 +244,14 @@ fn every_function_that_takes_a_table_is_called() {
 mod library {
     attacks! {
         Library: adopt_plan adopt adopt_views adopt_partitions adopt_all_plan adopt_all release_plan release release_identity
-        preflight preflight_partitions rewind create_partitions maintain_dry_run maintain_detach maintain_drop maintain_move
+        preflight preflight_partitions rewind create_partitions declare_keys maintain_dry_run maintain_detach maintain_drop maintain_move
         maintain_move_dry_run default_rows default_rows_dry_run default_rows_at_once
     }
 }
 
 mod sql {
     attacks! {
-        Sql: adopt_plan adopt adopt_partitions preflight configure create_partitions
+        Sql: adopt_plan adopt adopt_partitions preflight configure create_partitions declare_keys
         maintain_dry_run maintain_detach maintain_drop default_rows default_rows_dry_run default_rows_at_once
     }
 }

@@ -31,11 +31,13 @@ CREATE TABLE {s}.e_old PARTITION OF {s}.e FOR VALUES FROM ({60}) TO ({59});
 CREATE TABLE {s}.e_rest PARTITION OF {s}.e DEFAULT PARTITION BY RANGE (id);
 CREATE TABLE {s}.e_rest_all PARTITION OF {s}.e_rest DEFAULT;
 INSERT INTO {s}.e (id, n) VALUES ({100}, 1), ({60} + 1, 1), ({20}, 1);
+SELECT count(*) FROM snowflake_declare_keys('{s}.e', '-infinity');
 
 -- stage: default
 CREATE TABLE {s}.e (id bigint PRIMARY KEY DEFAULT snowflake_next(), n integer {more}) PARTITION BY RANGE (id);
 CREATE TABLE {s}.e_rest PARTITION OF {s}.e DEFAULT;
 INSERT INTO {s}.e (id, n) VALUES ({20}, 1);
+SELECT count(*) FROM snowflake_declare_keys('{s}.e', '-infinity');
 
 -- stage: numbered
 CREATE TABLE {s}.p (id bigserial PRIMARY KEY, n integer {more}) PARTITION BY RANGE (id);

@@ -444,7 +444,8 @@ fn upkeep_of_partitions() {
         CREATE TABLE far (id bigint) PARTITION BY RANGE (id);
         DO $$ BEGIN EXECUTE format('CREATE TABLE far_rest PARTITION OF far FOR VALUES FROM (%s) TO (MAXVALUE)',
             snowflake_min_id(date_trunc('day', now()) + interval '2 days') + 1); END $$;
-        CREATE VIEW of_passed AS SELECT * FROM passed";
+        CREATE VIEW of_passed AS SELECT * FROM passed;
+        SELECT count(*) FROM snowflake_declare_keys('passed')";
     for client in [&mut library, &mut sql] {
         client.batch_execute(make).unwrap();
         client.batch_execute("SET intervalstyle = 'postgres_verbose'; SET timezone = 'Asia/Kathmandu'").unwrap();

@@ -112,7 +112,7 @@ fn nothing_sprung(cluster: &Cluster) {
 }
 
 /// A call of each function that is called from elsewhere. What is no literal is cast with care.
-const CALLS: [&str; 46] = [
+const CALLS: [&str; 47] = [
     "SELECT snowflake_configure(2)",
     "SELECT snowflake_next()",
     "SELECT * FROM snowflake_next(300)",
@@ -146,6 +146,7 @@ const CALLS: [&str; 46] = [
     "SELECT snowflake_time_decoder('0264905529753600000')",
     "SELECT snowflake_create_partitions('events', '1 day', '2026-01-01', '2026-01-04')",
     "SELECT snowflake_create_partitions('events', '1 day', '2026-01-02', '2026-01-06')",
+    "SELECT snowflake_declare_keys('events', '-infinity') AS partition",
     "CALL snowflake_partition_default_rows('events', '1 day')",
     "SELECT * FROM snowflake_maintain_partitions('events', '1 day', '1 day', '1 day', dry_run => true)",
     "SELECT * FROM snowflake_maintain_partitions('events', '1 day', '2 days', '1 day', 'drop')",

@@ -61,9 +61,10 @@ fn ran(cluster: &Cluster, kind: &str) -> bool {
 }
 
 /// All calls that concern tables.
-const CALLS: [&str; 33] = [
+const CALLS: [&str; 34] = [
     "SELECT count(*) FROM snowflake_preflight(keys => '{evil.orders,evil.events,evil.heirs,evil.lines}')",
     "SELECT count(*) FROM snowflake_create_partitions('evil.events', '1 day', '2026-01-01', '2026-01-04')",
+    "SELECT count(*) FROM snowflake_declare_keys('evil.events', '-infinity')",
     "SELECT count(*) FROM snowflake_maintain_partitions('evil.events', '1 day', '1 day', '1 day', 'drop')",
     OF_DEFAULT_ROWS[0],
     OF_DEFAULT_ROWS[1],

@@ -37,7 +37,7 @@ const PARENTS: &str = "
     CREATE TABLE shop.heirs (id bigint, amount integer); GRANT SELECT ON shop.heirs TO PUBLIC; INSERT INTO shop.heirs VALUES (5, 6)";
 
 /// Functions of a table, whose OID stands for the word.
-const OF_TABLES: [&str; 24] = [
+const OF_TABLES: [&str; 27] = [
     "SELECT * FROM snowflake_preflight(keys => ARRAY[OID]::regclass[])",
     "SELECT * FROM snowflake_preflight(keys => ARRAY[OID]::regclass[], key_column => 'id')",
     "SELECT * FROM snowflake_preflight('pgedge', keys => ARRAY[OID]::regclass[], key_column => 'amount')",
@@ -51,6 +51,9 @@ const OF_TABLES: [&str; 24] = [
     "SELECT * FROM snowflake_adopt_all(ARRAY[OID]::regclass[])",
     "SELECT * FROM snowflake_release(OID::regclass, 'id')",
     "SELECT * FROM snowflake_create_partitions(OID::regclass, '1 day', '2026-01-01', '2036-01-04')",
+    "SELECT * FROM snowflake_declare_keys(OID::regclass)",
+    "SELECT _snowflake.known_from(OID::regclass, NULL)",
+    "SELECT _snowflake.mark(OID::regclass, 0, NULL)",
     "SELECT * FROM snowflake_maintain_partitions(OID::regclass, '1 day', '1 day', '1 day', 'drop', dry_run => true, default_rows => 'move')",
     "CALL snowflake_partition_default_rows(OID::regclass, '1 day', true)",
     "SELECT * FROM _snowflake.partition_default_rows(OID::regclass, '1 day', true, 0)",

@@ -58,7 +58,7 @@ fn careless_statements_run_code_of_others() {
 }
 
 /// Calls of the library's functions. What they name themselves is qualified; what they run is ours.
-const CALLS: [&str; 33] = [
+const CALLS: [&str; 34] = [
     "SELECT public.snowflake_next(), public.snowflake_next(3)",
     "SELECT public.snowflake_timestamp(5), public.snowflake_timestamp(5, 'discord')",
     "SELECT public.snowflake_datacenter(5), public.snowflake_datacenter(5, 'discord')",
@@ -86,6 +86,7 @@ const CALLS: [&str; 33] = [
     "CREATE TABLE public.events (id bigint PRIMARY KEY DEFAULT public.snowflake_next()) PARTITION BY RANGE (id)",
     "CREATE TABLE public.later PARTITION OF public.events DEFAULT",
     "INSERT INTO public.events VALUES (600000000000000000), (700000000000000000)",
+    "SELECT public.snowflake_declare_keys('public.events', '-infinity')",
     "CALL public.snowflake_partition_default_rows('public.events', '1 day', true)",
     "SELECT public.snowflake_maintain_partitions('public.events', '1 day', '1 day', '1 day', 'drop', dry_run => true, default_rows => 'move')",
     "CALL public.snowflake_partition_default_rows('public.events', '1 day')",

@@ -40,7 +40,8 @@ pgrx::pg_module_magic!(name, version);
 
 // The parts of the install script, in order: each requires the one before it. Read by cargo pgrx and, for `make
 // install`, by scripts/install-script.
-extension_sql_file!("../sql/parts/decode.sql");
+extension_sql_file!("../sql/parts/schema.sql");
+extension_sql_file!("../sql/parts/decode.sql", requires = ["schema"]);
 extension_sql_file!("../sql/parts/layouts.sql", requires = ["decode"]);
 extension_sql_file!("../sql/parts/range.sql", requires = ["layouts"]);
 extension_sql_file!("../sql/parts/next.sql", requires = ["range"]);

@@ -56,6 +56,15 @@ EXCEPTION
 END;
 SELECT oid INTO me FROM pg_roles WHERE rolname = current_user;
 SELECT nspowner INTO owner FROM pg_namespace WHERE nspname = '_snowflake';
+-- Of a tool that makes the schemas that a database had, as Rails does: it is made anew, below.
+IF owner = me AND NOT EXISTS (
+    SELECT FROM pg_namespace AS n JOIN pg_depend AS d ON d.refclassid = 'pg_namespace'::regclass AND d.refobjid = n.oid
+        OR d.classid = 'pg_namespace'::regclass AND d.objid = n.oid
+    WHERE n.nspname = '_snowflake'
+) THEN
+    DROP SCHEMA _snowflake RESTRICT;
+    owner := NULL;
+END IF;
 
 -- The schema where functions are called: that of the extension, or of the run before, or the first on the search_path. A schema that
 -- somebody else could have put there, such as one with the name of this role, is not taken.

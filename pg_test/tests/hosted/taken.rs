@@ -58,6 +58,34 @@ fn a_schema_of_somebody_else() {
     }
 }
 
+/// As Rails' `create_schema` makes it, before anything else.
+#[test]
+fn an_empty_schema_of_ones_own_is_made_anew() {
+    let cluster = shared();
+    let mut owner = cluster.client_of("owner", DATABASE);
+    owner.batch_execute("CREATE SCHEMA _snowflake; GRANT ALL ON SCHEMA _snowflake TO mallory").unwrap();
+    let oid = "SELECT oid FROM pg_namespace WHERE nspname = '_snowflake'";
+    let before: u32 = value(&mut owner, oid);
+    let mut mallory = cluster.client_of("mallory", DATABASE);
+    run_script(&cluster, DATABASE);
+    let after: u32 = value(&mut owner, oid);
+    assert_ne!(after, before);
+    refused(&mut mallory, "CREATE TABLE _snowflake.mine ()", "42501");
+    // An update does not make it anew.
+    run_script(&cluster, DATABASE);
+    assert_eq!(value::<u32>(&mut owner, oid), after);
+    // Nor is anything lost that somebody has made.
+    owner.batch_execute("DROP SCHEMA _snowflake CASCADE").unwrap();
+    for made in [
+        "CREATE TYPE _snowflake.e AS ENUM ()",
+        "ALTER DEFAULT PRIVILEGES IN SCHEMA _snowflake GRANT ALL ON TABLES TO PUBLIC",
+    ] {
+        owner.batch_execute(&format!("BEGIN; CREATE SCHEMA _snowflake; {made}")).unwrap();
+        refused_script(&mut owner, "42710");
+        owner.batch_execute("ROLLBACK").unwrap();
+    }
+}
+
 /// Each that the script makes, taken from a database that has it: by another role, and of another kind.
 #[test]
 fn functions_and_types_of_somebody_else() {

@@ -163,3 +163,62 @@ fn active_record() {
     let server = ordinary_server();
     passes(connected(Path::new("ruby"), &folder, &server).arg("test_orders.rb"), "6 runs, ", &server);
 }
+
+/// With packages of Debian, which `scripts/deps clients` installs.
+#[test]
+fn doctrine() {
+    let folder = copied("examples/php", env!("CARGO_TARGET_TMPDIR"));
+    let server = ordinary_server();
+    passes(connected(Path::new("php"), &folder, &server).arg("test.php"), "1 test passed", &server);
+}
+
+/// An application of Rails 7.2, whose `schema.rb` makes schemas before extensions, as those of 7.1 and
+/// 8.0 do. With the file of the example, it makes no schema for the extension.
+#[test]
+fn rails() {
+    copied("examples/ruby", env!("CARGO_TARGET_TMPDIR"));
+    let folder = copied("pg_test/tools/rails", env!("CARGO_TARGET_TMPDIR"));
+    let packages = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debian-13");
+    // Where the other scripts are.
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/rails");
+    let libraries = succeeds(program(&source.join("packages"), &source).arg(packages));
+    let server = ordinary_server();
+    let databases = ["first", "second", "third"];
+    server.client().batch_execute("CREATE ROLE app LOGIN").unwrap();
+    for name in databases {
+        server.client().batch_execute(&format!("CREATE DATABASE {name} OWNER app TEMPLATE template0")).unwrap();
+    }
+    let rake = |database: &str, task: &str| {
+        let mut command = connected(Path::new("ruby"), &folder, &server);
+        command.env("RUBYLIB", libraries.trim()).env("PGUSER", "app").env("PGDATABASE", database);
+        succeeds(command.args(["-S", "rake", task]));
+        std::fs::read_to_string(folder.join("db/schema.rb")).unwrap()
+    };
+    let leave_out = folder.join("config/initializers/snowflake_schema.rb");
+    let _ = std::fs::remove_file(&leave_out);
+    let schema = rake("first", "db:migrate");
+    let at = |what: &str| schema.find(what).unwrap_or_else(|| panic!("no {what}: {schema}"));
+    assert!(at("create_schema \"_snowflake\"") < at("enable_extension \"pg_snowflake\""), "{schema}");
+    assert!(schema.contains("create_table \"orders\", id: :bigint, default: -> { \"snowflake_next()\" }"), "{schema}");
+    for database in &databases[1..] {
+        rake(database, "db:schema:load");
+        let mut app = server.client_of("app", database);
+        assert!(
+            snowflake_test::value::<i64>(
+                &mut app,
+                "INSERT INTO orders (item, quantity) VALUES ('lamp', 1) RETURNING id"
+            ) > 1 << 40
+        );
+        let owner = "SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = '_snowflake'";
+        assert_eq!(snowflake_test::value::<String>(&mut app, owner), "postgres");
+    }
+    // So it loads into a database that has the extension, too, as often as one likes.
+    std::fs::create_dir_all(leave_out.parent().unwrap()).unwrap();
+    std::fs::copy(folder.join("../../../examples/ruby/snowflake_schema.rb"), &leave_out).unwrap();
+    let schema = rake("first", "db:schema:dump");
+    assert!(!schema.contains("create_schema") && schema.contains("enable_extension \"pg_snowflake\""), "{schema}");
+    for database in ["first", "second", "second"] {
+        rake(database, "db:schema:load");
+    }
+    assert_eq!(rake("second", "db:schema:dump"), schema);
+}

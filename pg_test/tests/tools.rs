@@ -121,3 +121,49 @@ fn drizzle_pushes_twice_beside_an_extension_in_a_schema_of_its_own() {
     make_table(&cluster);
     pushes(&cluster, &[]);
 }
+
+// migra.
+
+/// What makes a database like another one, by migra.
+fn migration(from: &str, to: &str, cluster: &Cluster, options: &[&str]) -> String {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let install = || installed("pg_test/tools/migra", env!("CARGO_TARGET_TMPDIR"), "requirements.txt", pip_install);
+    let folder = FOLDER.get_or_init(install);
+    let address = |database: &str| format!("postgresql:///{database}");
+    let mut migra = connected(&folder.join("venv/bin/python"), folder, cluster);
+    migra.args(["-W", "ignore", "-c", "import migra; migra.do_command()", "--unsafe"]).args(options);
+    let Output { output, errors, success } = output(migra.args([address(from), address(to)]));
+    // It ends with 2 where there is a difference.
+    assert!(success || errors.is_empty(), "{output}{errors}");
+    output
+}
+
+/// It takes the type of the extension for one of the schema's own, unless both have the extension: as
+/// examples/README.md says.
+#[test]
+fn migra_makes_no_type_where_both_databases_have_the_extension() {
+    let cluster = server();
+    cluster.client().batch_execute("CREATE DATABASE empty").unwrap();
+    assert!(migration("empty", "postgres", &cluster, &[]).contains("create type \"public\".\"snowflake_parts\""));
+    let extensions = migration("empty", "postgres", &cluster, &["--create-extensions-only"]);
+    let statement = extensions.trim();
+    assert!(statement.starts_with("create extension if not exists \"pg_snowflake\"") && statement.lines().count() == 1);
+    cluster.client_of("postgres", "empty").batch_execute(statement).unwrap();
+    let made = migration("empty", "postgres", &cluster, &[]);
+    assert!(made.contains("create table \"public\".\"orders\"") && !made.contains("snowflake_parts"), "{made}");
+    cluster.client_of("postgres", "empty").batch_execute(&made).unwrap();
+    assert_eq!(migration("empty", "postgres", &cluster, &[]).trim(), "");
+    assert_eq!(migration("postgres", "empty", &cluster, &[]).trim(), "");
+}
+
+// MikroORM.
+
+#[test]
+fn mikro_orm_has_the_default_where_it_is_told_of_no_increment() {
+    let folder = installed("pg_test/tools/mikro-orm", env!("CARGO_TARGET_TMPDIR"), "package-lock.json", npm_install);
+    let cluster = Cluster::options().start();
+    let before = objects(&cluster);
+    let output = succeeds(connected(Path::new("node"), &folder, &cluster).arg("update.mjs"));
+    assert_eq!(output.trim(), "all is as expected");
+    assert_eq!(objects(&cluster), before);
+}

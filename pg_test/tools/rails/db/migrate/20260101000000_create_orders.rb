@@ -1,0 +1,2 @@
+# The migration of the example.
+require_relative '../../../../../examples/ruby/orders'

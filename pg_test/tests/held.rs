@@ -482,6 +482,7 @@ const ACTIVE_ACTIVE: Held = &[
         Tests(&[
             "clusters::active_active::two_servers_write_one_table",
             "clusters::active_active::three_servers_write_one_table",
+            "replicated::rows_of_partitions_that_the_job_makes_and_drops",
         ]),
     ),
     ("Add a server", Tests(&["clusters::active_active::a_server_joins_while_the_others_are_written_to"])),

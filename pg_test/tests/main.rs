@@ -41,6 +41,7 @@ mod readme;
 mod reference;
 mod released;
 mod releases;
+mod replicated;
 mod reservations;
 mod server;
 mod settings;

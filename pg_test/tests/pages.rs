@@ -7,7 +7,7 @@ use snowflake_test::{Cluster, Stop, ids, value};
 use std::path::Path;
 
 /// The block of a page that begins with these words.
-fn block(page: &str, start: &str) -> String {
+pub fn block(page: &str, start: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().map(str::trim_start).skip_while(|line| !line.starts_with(start));

@@ -336,6 +336,13 @@ BEGIN
         END IF;
     END LOOP;
 
+    subject := 'replication';
+    FOR verdict, finding, advice IN SELECT said.verdict, said.finding, said.advice
+        FROM _snowflake.replicated(_snowflake.next_function()) AS said
+    LOOP
+        RETURN NEXT;
+    END LOOP;
+
     subject := 'server';
     worker := _snowflake.worker_id();
     verdict := 'warning';

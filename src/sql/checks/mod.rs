@@ -10,6 +10,7 @@ use crate::postgres::time::{clock, timestamptz};
 use crate::registry_process::lease;
 use crate::tables::moving::{self, Key};
 use crate::tables::partitions;
+use crate::tables::replicated;
 use crate::{record, settings, shared};
 use pgrx::prelude::*;
 use snowflake_core::capacity::{self, Lengths, Need};
@@ -63,6 +64,7 @@ pub fn check(wanted: &Requirements) -> Result<Vec<Finding>, Error> {
     for &table in &wanted.keys {
         rows.extend(key(&layout, now, table, wanted.key_column.clone())?);
     }
+    rows.extend(replicated::partition_by_partition()?.into_iter().map(words::replicated));
     rows.extend(server(wanted, leases));
     rows.push(of_database(&layout));
     rows.extend(partitions::unmarked().ok().flatten().map(words::unmarked));

@@ -7,6 +7,7 @@ use crate::postgres::wording::{duration, sentence};
 use crate::settings;
 use crate::tables::moving::Key;
 use crate::tables::partitions::Unmarked;
+use crate::tables::replicated::Replicated;
 use snowflake_core::capacity::{
     Backfill, Doubles, Lengths, Lifetime, Misfit, Need, Rate, Room, Sorting, Verdict, YEAR, burst,
     lifetime as judge_life, rate as judge_rate, room as judge_room, sustained,
@@ -227,6 +228,12 @@ pub fn key_with_ids(key: &Key, values: Values) -> Finding {
 pub fn shut_out(key: &Key) -> Option<Finding> {
     const ADVICE: &str = "Have a superuser grant it, or revoke INSERT from such roles.";
     key.shut_out.as_ref().map(|problem| row("key", Verdict::Problem, problem.clone(), ADVICE))
+}
+
+/// A table of which subscribers know the partitions that were there.
+pub fn replicated(found: Replicated) -> Finding {
+    let verdict = if found.loses_rows { Verdict::Problem } else { Verdict::Warning };
+    row("replication", verdict, found.finding, &found.advice)
 }
 
 /// Advice for a key that has no snowflake IDs yet.

@@ -36,7 +36,10 @@ impl Node {
             .start();
         cluster.client().batch_execute(TABLE).unwrap();
         cluster.client().batch_execute(NUMBERED).unwrap();
-        cluster.client().batch_execute("CREATE PUBLICATION everything FOR ALL TABLES").unwrap();
+        cluster
+            .client()
+            .batch_execute("CREATE PUBLICATION everything FOR ALL TABLES WITH (publish_via_partition_root = true)")
+            .unwrap();
         Self { name, cluster }
     }
 

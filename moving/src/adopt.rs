@@ -433,26 +433,59 @@ fn note_sequences(plan: &mut MovePlan, facts: &Facts) {
     }
 }
 
+/// Whether a value could be an ID: one that was only counted is nowhere near the next ID.
+fn could_be_id(value: i64, first_id: i64) -> bool {
+    value > first_id >> 10
+}
+
+/// Whose times are true of the values that are there.
+fn times_of(source: &Source, highest: i64, first_id: i64) -> String {
+    match source {
+        // It makes IDs in the same form.
+        Source::Default(before) if before.starts_with("snowflake.nextval(") => {
+            "Only those that snowflake.nextval() has made have true times".to_owned()
+        }
+        Source::Default(before) if !before.starts_with("nextval(") && could_be_id(highest, first_id) => {
+            format!("Their times are true only if {before} makes IDs of this database's layout")
+        }
+        Source::Given if could_be_id(highest, first_id) => {
+            "Their times are true only if they are IDs of this database's layout".to_owned()
+        }
+        _ => "They have no true times".to_owned(),
+    }
+}
+
+/// Whoever made IDs before may go on, and knows nothing of those that this server makes.
+fn other_makers(source: &Source, name: &str, highest: i64, first_id: i64) -> Option<String> {
+    let (who, instead) = match source {
+        Source::Default(before) if !before.starts_with("nextval(") => {
+            (format!("still call {before} for {name}"), "let nobody call it")
+        }
+        Source::Given => (format!("go on making values of {name}"), "let them leave the column out"),
+        _ => return None,
+    };
+    could_be_id(highest, first_id).then(|| {
+        format!(
+            "clients that {who} can make an ID again that this server has made, if that has its worker ID: {instead}, or \
+             give this server another number"
+        )
+    })
+}
+
 fn notes_of_key(facts: &Facts, first_id: i64) -> Vec<String> {
     let mut notes = Vec::new();
     let name = facts.column_name(facts.key());
     match facts.values {
         None => notes.push(format!("{name} has no values yet")),
         Some(Values { lowest, highest }) => {
-            // pgEdge's function makes IDs in the same form.
-            let have_times =
-                matches!(&facts.source, Source::Default(before) if before.starts_with("snowflake.nextval("));
-            let times = if have_times {
-                "Only those that snowflake.nextval() has made have true times"
-            } else {
-                "They have no true times"
-            };
+            let times = times_of(&facts.source, highest, first_id);
             notes.push(format!(
                 "{name} has values from {lowest} to {highest}, which stay. {times}: new IDs are at or above first_id, \
                  which snowflake_adopt() returns, and which is at least {first_id}"
             ));
         }
     }
+    notes.extend(facts.values.and_then(|values| other_makers(&facts.source, &name, values.highest, first_id)));
     if facts.values.is_some_and(|values| values.lowest < 0) {
         notes
             .push(format!("negative values of {name} are no IDs: functions such as snowflake_timestamp() refuse them"));

@@ -377,9 +377,20 @@ BEGIN
         RETURN NEXT;
     END IF;
     note := CASE WHEN v.highest IS NULL THEN format('%s has no values yet', k.whole)
-        ELSE format('%s has values from %s to %s, which stay. They have no true times: new IDs are at or above first_id, which snowflake_adopt() '
-            'returns, and which is at least %s', k.whole, v.lowest, v.highest, next) END;
+        ELSE format('%s has values from %s to %s, which stay. %s: new IDs are at or above first_id, which snowflake_adopt() '
+            'returns, and which is at least %s', k.whole, v.lowest, v.highest, CASE
+            WHEN v.highest <= next >> 10 OR k.attidentity <> '' OR k.expression LIKE 'nextval(%' THEN 'They have no true times'
+            WHEN k.expression IS NULL THEN 'Their times are true only if they are IDs of this database''s layout'
+            ELSE format('Their times are true only if %s makes IDs of this database''s layout', k.expression) END, next) END;
     RETURN NEXT;
+    -- What was only counted is nowhere near the next ID.
+    IF v.highest > next >> 10 AND k.attidentity = '' AND (k.expression LIKE 'nextval(%') IS NOT TRUE THEN
+        note := format('clients that %s can make an ID again that this database has made, if that has its worker ID: %s, or give this database '
+            'another number', CASE WHEN k.expression IS NULL THEN format('go on making values of %s', k.whole)
+            ELSE format('still call %s for %s', k.expression, k.whole) END,
+            CASE WHEN k.expression IS NULL THEN 'let them leave the column out' ELSE 'let nobody call it' END);
+        RETURN NEXT;
+    END IF;
     IF v.lowest < 0 THEN
         note := format('negative values of %s are no IDs: functions such as snowflake_timestamp() refuse them', k.whole);
         RETURN NEXT;

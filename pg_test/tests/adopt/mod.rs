@@ -4,6 +4,7 @@ mod back;
 mod encodings;
 mod foreign;
 mod functions;
+mod homemade;
 mod kept;
 mod others;
 mod pgedge;

@@ -176,6 +176,29 @@ fn a_subscription_stops_for_want_of_a_partition_and_goes_on_with_it() {
     assert_eq!((pair.rows("ahead"), pair.rows("changed")), ([0, 0], [0, 1]));
 }
 
+/// Of a partition that one server has detached, as a job does, subscribers want nothing; but they must
+/// have a table of its name, where somebody writes to it.
+#[test]
+fn a_detached_partition_is_a_table_of_its_own() {
+    let Some(pair) = Pair::start(&as_a_whole()) else { return };
+    let [mut a, mut b] = [0, 1].map(|place| pair.client(place));
+    pair.insert("0 s");
+    pair.settle();
+    let part: String = value(&mut a, "SELECT max(tableoid::regclass::text) FROM events");
+    let write = format!("INSERT INTO {part} VALUES (1, 'detached')");
+    a.batch_execute(&format!("ALTER TABLE events DETACH PARTITION {part}; {write}")).unwrap();
+    pair.settle();
+    assert_eq!((pair.rows("detached"), pair.rows("0 s")), ([0, 0], [0, 2]));
+    assert_eq!(value::<i64>(&mut b, &format!("SELECT count(*) FROM {part}")), 2);
+    b.batch_execute(&format!("DROP TABLE {part}")).unwrap();
+    let since = pair.0[1].log_length();
+    a.batch_execute(&write.replace("(1,", "(2,")).unwrap();
+    pair.fails(1, since, &format!("logical replication target relation \"public.{part}\" does not exist"));
+    b.batch_execute(&format!("CREATE TABLE {part} (LIKE events)")).unwrap();
+    pair.settle();
+    assert_eq!(value::<i64>(&mut b, &format!("SELECT count(*) FROM {part}")), 0);
+}
+
 /// Partition by partition, rows are lost in silence; preflight says so, and after the change that the
 /// page describes they are not, and those that were are fetched.
 #[test]

@@ -58,7 +58,8 @@ SELECT oid INTO me FROM pg_roles WHERE rolname = current_user;
 SELECT nspowner INTO owner FROM pg_namespace WHERE nspname = '_snowflake';
 -- Of a tool that makes the schemas that a database had, as Rails does: it is made anew, below.
 IF owner = me AND NOT EXISTS (
-    SELECT FROM pg_namespace AS n JOIN pg_depend AS d ON d.refclassid = 'pg_namespace'::regclass AND d.refobjid = n.oid
+    SELECT FROM pg_namespace AS n
+        JOIN pg_depend AS d ON d.refclassid = 'pg_namespace'::regclass AND d.refobjid = n.oid
         OR d.classid = 'pg_namespace'::regclass AND d.objid = n.oid
     WHERE n.nspname = '_snowflake'
 ) THEN

@@ -385,8 +385,8 @@ BEGIN
     RETURN NEXT;
     -- What was only counted is nowhere near the next ID.
     IF v.highest > next >> 10 AND k.attidentity = '' AND (k.expression LIKE 'nextval(%') IS NOT TRUE THEN
-        note := format('clients that %s can make an ID again that this database has made, if that has its worker ID: %s, or give this database '
-            'another number', CASE WHEN k.expression IS NULL THEN format('go on making values of %s', k.whole)
+        note := format('clients that %s can make an ID again that this database has made, if that '
+            'has its worker ID: %s, or give this database another number', CASE WHEN k.expression IS NULL THEN format('go on making values of %s', k.whole)
             ELSE format('still call %s for %s', k.expression, k.whole) END,
             CASE WHEN k.expression IS NULL THEN 'let them leave the column out' ELSE 'let nobody call it' END);
         RETURN NEXT;

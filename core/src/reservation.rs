@@ -151,6 +151,18 @@ impl DatabaseCopy {
     }
 }
 
+impl Situation {
+    /// For a database that is in use: where its copy was set by a restore, and is further ahead of the clock than is
+    /// explained, leaves it out, so that the database goes on from the register as before. Returns what was left out.
+    ///
+    /// A copy of another generation was not set by a restore. It may be all that is known of what was reserved.
+    pub fn leave_what_is_too_far(&mut self, layout: &Layout) -> Option<CopyTooFar> {
+        let too_far = judge(layout, self).err().filter(|_| self.copy.generation == 0)?;
+        self.copy = DatabaseCopy { until: UnixMicros(0), generation: 0, used: true };
+        Some(too_far)
+    }
+}
+
 /// What the first claim of a session must know about the copy of its database: the tick to which the line is to be
 /// raised, where the copy came from elsewhere and is above the line.
 ///

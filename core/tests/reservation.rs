@@ -55,6 +55,29 @@ fn what_is_reserved_is_enough_while_more_than_a_quarter_is_left() {
     assert_eq!((extended.copy, extended.reserved), (Some(copy_of(reserved(6000))), reserved(6000)));
 }
 
+/// Only what a restore has set, and only where it is too far.
+#[test]
+fn a_database_in_use_leaves_out_what_a_restore_has_set_too_far_ahead() {
+    let left = |until, generation| {
+        let copy = DatabaseCopy { until: millis(until), generation, used: true };
+        let mut situation = needs_second_2(reserved(6000), copy, millis(1000));
+        let left = situation.leave_what_is_too_far(&default());
+        (
+            left.is_some(),
+            reservation::prepare(&default(), &situation).map(|todo| (todo.raise, todo.register, todo.copy)),
+        )
+    };
+    // As if it were not there: it is written over.
+    assert_eq!(left(8000, 0), (true, Ok((None, None, Some(copy_of(reserved(6000)))))));
+    // Near enough, or known before: as ever.
+    assert_eq!(left(2000, 0), (false, Ok((Some(Tick(2000)), None, Some(copy_of(reserved(6000)))))));
+    assert_eq!(left(500, 0), (false, Ok((None, None, Some(copy_of(reserved(6000)))))));
+    assert_eq!(left(8000, 7), (false, Ok((None, None, Some(copy_of(reserved(6000)))))));
+    // A register that was lost: the copy is all that is known.
+    let too_far = CopyTooFar { ahead: Micros::from_secs(7), wait: Micros::from_secs(6) };
+    assert_eq!(left(8000, 9), (false, Err(too_far)));
+}
+
 #[test]
 fn a_copy_from_elsewhere_raises_the_line_to_where_it_ends() {
     let elsewhere = DatabaseCopy { until: millis(8000), generation: 0, used: true };

@@ -67,7 +67,7 @@ GRANT CREATE ON SCHEMA public TO regress_snowflake_nobody;
 SET ROLE regress_snowflake_nobody;
 CREATE EXTENSION pg_snowflake;
 SELECT snowflake_next() > 0 AS made;
-SELECT setval('_snowflake.reservation', 1), setval('_snowflake.epoch', 1704067200000000);
+SELECT setval('_snowflake.epoch', 1704067200000000), setval('_snowflake.reservation', 1) > 0 AS set;
 SELECT snowflake_next() > 0 AS made;
 SELECT snowflake_adopt_layout();
 SELECT snowflake_rewind(0);

@@ -13,7 +13,7 @@ SELECT epoch, layout_end FROM snowflake_status();
 
 -- An error is counted.
 SELECT errors AS before FROM snowflake_status() \gset
-SELECT setval('_snowflake.layout', 1);
+ALTER SEQUENCE _snowflake.layout RESTART;
 \c -
 SELECT snowflake_next();
 SELECT errors > :before AS counted FROM snowflake_status();

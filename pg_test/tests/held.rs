@@ -327,6 +327,13 @@ const PROMISE: Held = &[
             "copies::a_dump_of_minutes_ahead_waits_for_its_own_time_alone",
         ]),
     ),
+    (
+        "a restore into a database that makes IDs",
+        Tests(&[
+            "restores::a_database_in_use_keeps_its_layout_and_time",
+            "restores::a_record_that_is_set_unseen_does_not_count_and_is_repaired",
+        ]),
+    ),
     ("`pg_upgrade`", Tests(&["backup::an_upgraded_server_goes_on_with_the_clock_back"])),
     (
         "`setval` on the copy",
@@ -343,6 +350,10 @@ const PROMISE: Held = &[
             "backup::a_base_backup_goes_on_with_the_clock_right",
             "backup::a_recovery_to_a_point_in_time_goes_on_with_the_clock_right",
         ]),
+    ),
+    (
+        "A dump of a server with this worker ID whose clock was ahead",
+        Tests(&["restores::a_database_in_use_keeps_its_layout_and_time"]),
     ),
     (
         "IDs of one session with `synchronous_commit`",

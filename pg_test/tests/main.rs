@@ -43,6 +43,7 @@ mod released;
 mod releases;
 mod replicated;
 mod reservations;
+mod restores;
 mod server;
 mod settings;
 mod soak;

@@ -120,8 +120,14 @@ fn by_errors_of_the_extension() {
     let last = next(&mut client);
     fails_and_holds_nothing(&mut client, &format!("SELECT snowflake_rewind({})", last + (1 << 40)), "55000");
     let copy: i64 = value(&mut client, "SELECT last_value FROM _snowflake.reservation");
-    let set =
-        |to: i64| cluster.client().batch_execute(&format!("SELECT setval('_snowflake.reservation', {to})")).unwrap();
+    let form: i64 = value(&mut client, "SELECT last_value FROM _snowflake.layout");
+    // Of a database that is in use no more, as ALTER SEQUENCE has it.
+    let set = |to: i64| {
+        let restart = format!(
+            "ALTER SEQUENCE _snowflake.layout RESTART WITH {form}; ALTER SEQUENCE _snowflake.reservation RESTART WITH {to}"
+        );
+        cluster.client().batch_execute(&restart).unwrap();
+    };
     set(copy + 3_600_000 * 24 * 365);
     until_the_limit_is_over();
     // Once in a session that has claimed before, once in a new one.

@@ -6,7 +6,7 @@
 //! Where to look: an index as one on the time, [`twins`], and its conditions, [`clauses`]; what a query says of times, [`rising`]; partitions,
 //! children and UNION ALL, [`wholes`] and [`members`]; bounds of one comparison, [`bounds`]; conditions that are rewritten, [`comparisons`]; what is made of a time, [`derived`]; forms that are other comparisons, [`written`];
 //! IN, [`elements`], [`lists`] and [`gathered`]; partial indexes, [`predicates`]; indexes that cannot be the best, [`outdone`]; filters, [`filters`]; statistics, [`statistics`], [`times`] and [`groups`]; PostgreSQL's nodes
-//! as safe types, [`nodes`] and [`state`]; what differs between majors, [`versions`].
+//! as safe types, [`nodes`] and [`state`]; what differs between majors, [`versions`]. Beside all this, before anything is planned: what a restore may set, [`setval`].
 //!
 //! The hooks run for every query of a session that has the library loaded. For a query without our functions they only look at
 //! what its conditions compare and what it sorts by.
@@ -30,6 +30,7 @@ mod predicates;
 mod pruning;
 mod remembered;
 mod rising;
+mod setval;
 mod state;
 mod statistics;
 mod times;
@@ -65,6 +66,8 @@ pub fn init() {
         pg_sys::set_rel_pathlist_hook = Some(on_paths);
         PREVIOUS_STATISTICS_HOOK.get_or_init(|| pg_sys::get_index_stats_hook);
         pg_sys::get_index_stats_hook = Some(on_statistics);
+        setval::PREVIOUS_HOOK.get_or_init(|| pg_sys::post_parse_analyze_hook);
+        pg_sys::post_parse_analyze_hook = Some(setval::on_statement);
     }
 }
 

@@ -873,7 +873,7 @@ fields! { 'p;
         expressions: List<'p, Node> = exprs;
     }
     TargetEntry {
-        expr: Expr<'p> = expr;
+        expr / set_expr: Expr<'p> = expr;
         sort_group: u32 = ressortgroupref;
     }
     Var {

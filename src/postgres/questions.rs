@@ -37,6 +37,12 @@ questions! {
         result == pg_sys::AclResult::ACLCHECK_OK
     }
 
+    /// Whether a role may set a sequence.
+    fn may_update(role: Oid, sequence: Oid) -> bool {
+        pg_sys::pg_class_aclcheck(sequence, role, pg_sys::ACL_UPDATE as pg_sys::AclMode)
+            == pg_sys::AclResult::ACLCHECK_OK
+    }
+
     /// Whether triggers of a relation wait for the end of the transaction.
     fn waits_for_end(relation: Oid) -> bool {
         pg_sys::AfterTriggerPendingOnRel(relation)

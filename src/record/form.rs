@@ -2,7 +2,12 @@
 //! then the special space with a number. So nothing that is read from the page says where to look next: all of it is compared with that
 //! form, and the tuple lies where it always does. A page of any other form is damaged.
 
-use pgrx::pg_sys::{self, HeapTupleHeaderData, ItemIdData, PageHeaderData};
+//! That one tuple is never updated or locked, so two fields of its header mean nothing: the command that made it, and
+//! the place of its next version. Both are written to the log and read back with the rest, `setval` and `nextval` leave
+//! them alone, and no SQL can set them. There a sequence can *keep* a number of ours: what restores a dump replaces the
+//! value and not that, and what copies the file has both. ALTER SEQUENCE, where it writes a new file, clears it.
+
+use pgrx::pg_sys::{self, HeapTupleFields, HeapTupleHeaderData, ItemIdData, ItemPointerData, PageHeaderData};
 use std::mem::offset_of;
 
 /// The bytes of a page.
@@ -24,6 +29,13 @@ const LENGTH: usize = HEADER + offset_of!(SequenceTuple, is_called) + size_of::<
 pub const UPPER: usize = SPECIAL - aligned(LENGTH);
 /// Where the tuple's data begins.
 const DATA: usize = UPPER + HEADER;
+/// Where the tuple's header has room for a number that is kept, and behind it, for a check of that.
+const KEPT: usize = offset_of!(HeapTupleFields, t_field3);
+const CHECK: usize = KEPT + size_of::<i64>();
+// The two fields are neighbours. Their last two bytes are the number of a line pointer.
+const _: () = assert!(KEPT + size_of::<pg_sys::CommandId>() == offset_of!(HeapTupleHeaderData, t_ctid));
+const _: () =
+    assert!(CHECK + size_of::<u16>() == offset_of!(HeapTupleHeaderData, t_ctid) + size_of::<ItemPointerData>());
 /// How many columns it has.
 const COLUMNS: u16 = 3;
 
@@ -51,6 +63,21 @@ pub struct SequenceTuple {
     pub is_called: bool,
 }
 
+/// What a sequence holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Content {
+    pub tuple: SequenceTuple,
+    /// The number that it keeps, whatever its value is.
+    pub kept: Option<i64>,
+}
+
+/// What stands behind a number that is kept. Not what PostgreSQL writes there, which is 1 behind a 0; and below the
+/// highest numbers, which have a meaning for it.
+const fn check(number: i64) -> u16 {
+    let folded = number ^ number >> 32;
+    (folded ^ folded >> 16 ^ 0x5345) as u16 & 0x7fff
+}
+
 /// What a page holds before its free space, and behind it.
 pub struct Parts {
     pub before: [u8; LOWER],
@@ -66,6 +93,13 @@ impl Parts {
     /// Those of a page.
     pub fn of(page: &Bytes) -> Self {
         Self { before: at(page, 0), behind: at(page, UPPER) }
+    }
+
+    /// What the sequence holds; `None` where the page is damaged.
+    pub fn content(&self) -> Option<Content> {
+        let number = i64::from_ne_bytes(at(&self.behind, KEPT));
+        let is_kept = u16::from_ne_bytes(at(&self.behind, CHECK)) == check(number);
+        self.tuple().map(|tuple| Content { tuple, kept: is_kept.then_some(number) })
     }
 
     /// The tuple; `None` where the page is damaged. PostgreSQL takes one that is filled with zeros for a new page, and reads it.
@@ -100,6 +134,13 @@ pub fn set_tuple(page: &mut Bytes, new: SequenceTuple) {
     put(offset_of!(SequenceTuple, last_value), &new.last_value.to_ne_bytes());
     put(offset_of!(SequenceTuple, log_cnt), &new.log_cnt.to_ne_bytes());
     put(offset_of!(SequenceTuple, is_called), &[new.is_called.into()]);
+}
+
+/// Has a page that is not damaged keep a number.
+pub fn keep(page: &mut Bytes, number: i64) {
+    let header = &mut page[UPPER..DATA];
+    header[KEPT..CHECK].copy_from_slice(&number.to_ne_bytes());
+    header[CHECK..][..size_of::<u16>()].copy_from_slice(&check(number).to_ne_bytes());
 }
 
 /// So many bytes from here on. All places are constants of this file.

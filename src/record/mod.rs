@@ -3,12 +3,17 @@
 //! Publications of tables, TRUNCATE, and tools that compare a schema with a model leave sequences alone.
 //!
 //! A session reads the layout once in each transaction that needs it, as a restore may replace it at any time.
+//!
+//! Once IDs were made in the database, its layout must not change any more: they would all be misread. From then on it
+//! is also *kept*, where no SQL gets at it (see [`form`]), and what is kept counts. [`restore`] has a `setval` of another
+//! one leave the record as it is; [`keep`] repairs a record that was replaced in other ways.
 
 mod form;
 pub mod page;
+pub mod restore;
 pub mod rights;
 
-use self::form::SequenceTuple;
+use self::form::{Content, SequenceTuple};
 use self::page::{Page, Place};
 use crate::errors::Error;
 use crate::errors::record::RecordError;
@@ -16,8 +21,8 @@ use crate::postgres::{catalog, process};
 use crate::settings;
 use crate::shared::admission;
 use pgrx::pg_sys;
-use snowflake_core::reservation::DatabaseCopy;
-use snowflake_core::{Layout, UnixMicros};
+use snowflake_core::reservation::{DatabaseCopy, explained};
+use snowflake_core::{Layout, Micros, UnixMicros};
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::ptr;
@@ -102,7 +107,7 @@ pub fn reservation(layout: &Layout) -> Result<pg_sys::Oid, Error> {
         return Err(RecordError::OtherLayout(*recorded).into());
     }
     match SEQUENCES[0].load(Relaxed) {
-        // Forgotten meanwhile: see `read_numbers`.
+        // Forgotten meanwhile: see `open_and_read`.
         0 => find(RESERVATION),
         known => Ok(known.into()),
     }
@@ -127,12 +132,58 @@ pub const fn copy_to(copy: DatabaseCopy) -> SequenceTuple {
     SequenceTuple { last_value: copy.until.0.div_euclid(1000), log_cnt: copy.generation, is_called: copy.used }
 }
 
-/// Whether IDs were made in this database.
+/// Whether IDs were made in this database, or in the one that its record is from.
 ///
 /// # Errors
 /// As [`read_copy`].
 pub fn has_ids() -> Result<bool, Error> {
-    Ok(read_copy(find(RESERVATION)?)?.used)
+    Ok(read_copy(find(RESERVATION)?)?.used || is_kept()?)
+}
+
+/// Whether IDs were made in this very database, so that it keeps its layout.
+///
+/// # Errors
+/// Where the extension is not created in this database, or a sequence is damaged.
+pub fn is_kept() -> Result<bool, Error> {
+    Ok(kept_in(read_contents()?).is_some())
+}
+
+/// The numbers of the layout that is kept, where one is.
+fn kept_in([layout, epoch]: [Content; 2]) -> Option<(i64, i64)> {
+    layout.kept.zip(epoch.kept)
+}
+
+/// Has the database keep this layout, the server's, as IDs of it are made; and puts it on record again where something
+/// has replaced it there. Returns the numbers that were on record then.
+///
+/// # Errors
+/// Where the extension was dropped, or a sequence is damaged.
+pub fn keep(layout: &Layout) -> Result<Option<(i64, i64)>, Error> {
+    let (form, epoch) = layout.to_numbers();
+    let found = read_contents()?;
+    let is_done = |content: Content, number: i64| content.kept == Some(number) && content.tuple.last_value == number;
+    if is_done(found[0], form) && is_done(found[1], epoch) {
+        return Ok(None);
+    }
+    // The layout last: as long as that is not kept, nothing is.
+    for (name, value) in [(EPOCH, epoch), (LAYOUT, form)] {
+        open(find(name)?)?.prepare().keep(SequenceTuple { last_value: value, log_cnt: 0, is_called: true })?;
+    }
+    let on_record = (found[0].tuple.last_value, found[1].tuple.last_value);
+    Ok(kept_in(found).is_some().then_some(on_record).filter(|&numbers| numbers != (form, epoch)))
+}
+
+/// What is on record and does not count, as the layout that is kept is another one.
+pub fn replaced() -> Option<(i64, i64)> {
+    let found = read_contents().ok()?;
+    let on_record = found.map(|content| content.tuple.last_value).into();
+    kept_in(found).is_some_and(|kept| kept != on_record).then_some(on_record)
+}
+
+/// How far ahead of the clock the copy of a database may be and still raise the line of the server. Not further than any
+/// claim may be, or all databases would have to wait.
+pub fn explained_lead(layout: &Layout) -> Micros {
+    explained(layout, settings::reserve_ahead(), settings::max_burst()).min(settings::max_lead())
 }
 
 /// Puts the server's layout on record.
@@ -185,9 +236,8 @@ pub fn forget() {
 #[cold]
 #[inline(never)]
 pub fn read_layout() -> Result<&'static Layout, Error> {
-    watch();
-    let again = || PLACES.get().and_then(|[layout, epoch]| Some((layout.read()?.last_value, epoch.read()?.last_value)));
-    let (form, epoch) = again().map_or_else(read_numbers, Ok)?;
+    let found = read_contents()?;
+    let (form, epoch) = kept_in(found).unwrap_or_else(|| found.map(|content| content.tuple.last_value).into());
     let layout = match LAST.get() {
         Some((last, layout)) if last == (form, epoch) => layout,
         _ => {
@@ -202,8 +252,15 @@ pub fn read_layout() -> Result<&'static Layout, Error> {
     Ok(layout)
 }
 
-/// The layout's numbers, of sequences that are opened to read them.
-fn read_numbers() -> Result<(i64, i64), Error> {
+/// What the sequences of the layout and of its epoch hold.
+fn read_contents() -> Result<[Content; 2], Error> {
+    watch();
+    let again = PLACES.get().and_then(|[layout, epoch]| Some([layout.read()?, epoch.read()?]));
+    again.map_or_else(open_and_read, Ok)
+}
+
+/// The same, of sequences that are opened to read them.
+fn open_and_read() -> Result<[Content; 2], Error> {
     if SEQUENCES[2].load(Relaxed) == 0 {
         // All three before any is stored: looking one up may tell this session of changes, and then `forget` sets the numbers to 0.
         let found = [find(RESERVATION)?, find(LAYOUT)?, find(EPOCH)?];
@@ -213,13 +270,13 @@ fn read_numbers() -> Result<(i64, i64), Error> {
     let [_, layout, epoch] = [0, 1, 2].map(|index: usize| pg_sys::Oid::from(SEQUENCES[index].load(Relaxed)));
     let value = |sequence| {
         let page = open(sequence)?;
-        Ok::<_, Error>((page.read()?.last_value, page.place()))
+        Ok::<_, Error>((page.content()?, page.place()))
     };
     let read = || Ok::<_, Error>([value(layout)?, value(epoch)?]);
-    let [(form, place), (epoch, place_of_epoch)] = read().inspect_err(|_| forget())?;
+    let [(layout, place), (epoch, place_of_epoch)] = read().inspect_err(|_| forget())?;
     // Unless `forget` was called meanwhile: opening one tells this session of changes, also of what it has just read.
     PLACES.set((SEQUENCES[1].load(Relaxed) != 0).then_some([place, place_of_epoch]));
-    Ok((form, epoch))
+    Ok([layout, epoch])
 }
 
 fn read(relation: pg_sys::Oid) -> Result<SequenceTuple, Error> {

@@ -4,7 +4,7 @@
 //! A page may be damaged at any time, also after it was opened. So its form is checked whenever it is locked to be read or written, on the
 //! very bytes that are then used.
 
-use super::form::{self, Bytes, Parts, SequenceTuple};
+use super::form::{self, Bytes, Content, Parts, SequenceTuple};
 use crate::errors::record::RecordError;
 use crate::postgres::abort;
 use crate::postgres::open_relation::OpenRelation;
@@ -30,11 +30,11 @@ pub struct Place {
 }
 
 impl Place {
-    /// Reads the tuple where the page still is in its buffer; `None` where it is not, or is damaged.
+    /// Reads the sequence where the page still is in its buffer; `None` where it is not, or is damaged.
     ///
     /// Opening the sequence takes four times as long. But this does not lock it: where it was replaced or dropped a moment ago, and this session does
     /// not know that yet, the tuple is the one from before.
-    pub fn read(self) -> Option<SequenceTuple> {
+    pub fn read(self) -> Option<Content> {
         // SAFETY: takes any file, and any buffer that there is. It pins the buffer where that has the page.
         let is_there = unsafe { pg_sys::ReadRecentBuffer(self.file, pg_sys::ForkNumber::MAIN_FORKNUM, 0, self.buffer) };
         // Made only where it is pinned: it is released when this is dropped.
@@ -46,8 +46,8 @@ impl Place {
 struct Pinned(Place);
 
 impl Pinned {
-    /// The tuple; `None` where the page is damaged.
-    fn read(&self) -> Option<SequenceTuple> {
+    /// What the sequence holds; `None` where the page is damaged.
+    fn read(&self) -> Option<Content> {
         let mut parts = Parts::new();
         {
             let _locked = ContentLock::take(self, Mode::Shared);
@@ -58,7 +58,7 @@ impl Pinned {
                 page.add(form::UPPER).copy_to_nonoverlapping(parts.behind.as_mut_ptr(), parts.behind.len());
             }
         }
-        parts.tuple()
+        parts.content()
     }
 }
 
@@ -100,6 +100,14 @@ impl Page {
     /// # Errors
     /// Where the page is damaged.
     pub fn read(&self) -> Result<SequenceTuple, RecordError> {
+        self.content().map(|content| content.tuple)
+    }
+
+    /// Reads the tuple, and what is kept.
+    ///
+    /// # Errors
+    /// Where the page is damaged.
+    pub fn content(&self) -> Result<Content, RecordError> {
         self.pinned.read().ok_or_else(|| self.damaged())
     }
 
@@ -144,7 +152,24 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// Where the page is damaged. Then `decide` is not called, and nothing is written. The page is locked no more.
-    pub fn apply(mut self, decide: impl FnOnce(SequenceTuple) -> Option<SequenceTuple>) -> Result<(), RecordError> {
+    pub fn apply(self, decide: impl FnOnce(SequenceTuple) -> Option<SequenceTuple>) -> Result<(), RecordError> {
+        self.change(|page, old| decide(old).map(|new| form::set_tuple(page, new)))
+    }
+
+    /// The same, with `new` as the tuple; and its value is kept.
+    ///
+    /// # Errors
+    /// As [`Self::apply`].
+    pub fn keep(self, new: SequenceTuple) -> Result<(), RecordError> {
+        self.change(|page, _| {
+            form::set_tuple(page, new);
+            form::keep(page, new.last_value);
+            Some(())
+        })
+    }
+
+    /// Locks the page, and has `change` change it. Where that returns `None`, nothing is written.
+    fn change(mut self, change: impl FnOnce(&mut Bytes, SequenceTuple) -> Option<()>) -> Result<(), RecordError> {
         let pinned = &self.page.pinned;
         let is_intact = {
             let _locked = ContentLock::take(pinned, Mode::Exclusive);
@@ -153,7 +178,7 @@ impl Edit<'_> {
             unsafe {
                 let copy = pg_sys::GenericXLogRegisterBuffer(self.state, pinned.0.buffer, 0).cast::<Bytes>();
                 let page = &mut *copy;
-                Parts::of(page).tuple().map(|old| decide(old).map(|new| form::set_tuple(page, new))).map(|changed| {
+                Parts::of(page).tuple().map(|old| change(page, old)).map(|changed| {
                     if changed.is_some() {
                         pg_sys::GenericXLogFinish(std::mem::replace(&mut self.state, std::ptr::null_mut()));
                     }

@@ -17,6 +17,7 @@ mod standby;
 
 use self::register::Register;
 use crate::errors::Error;
+use crate::errors::record::RecordError;
 use crate::errors::reservation::ReservationError;
 use crate::postgres::time::{clock, timestamptz, wait};
 use crate::postgres::wal;
@@ -48,10 +49,14 @@ pub fn resume(layout: &Layout) -> Result<(), Error> {
     let relation = record::reservation(layout)?;
     resume_server(layout, relation)?;
     let copy = record::read_copy(relation)?;
+    let is_in_use = record::is_kept()?;
     let now = believed::now();
     let transitions = shared::transitions();
     let reserved = transitions.reserved.ok_or(ReservationError::NoProgress)?.reserved;
-    let situation = situation(layout, reserved, copy, Tick(0), now);
+    let mut situation = situation(layout, reserved, copy, Tick(0), now);
+    if is_in_use {
+        situation.leave_what_is_too_far(layout);
+    }
     if let Some(tick) = decide::judge(layout, &situation)? {
         shared::line().raise(layout, tick);
     }
@@ -111,12 +116,6 @@ fn open_register(relation: pg_sys::Oid) -> Result<Register, Error> {
     Register::open()?.ok_or(ReservationError::NoOrigin.into())
 }
 
-/// How far ahead of the clock the copy of a database may be and still raise the line of the server. Not further than any
-/// claim may be, or all databases would have to wait.
-fn explained_lead(layout: &Layout) -> Micros {
-    decide::explained(layout, settings::reserve_ahead(), settings::max_burst()).min(settings::max_lead())
-}
-
 fn situation(
     layout: &Layout,
     reserved: Reserved,
@@ -125,7 +124,7 @@ fn situation(
     now: UnixMicros,
 ) -> Situation {
     let last = layout.tick_of(shared::line().last());
-    let (ahead, explained) = (settings::reserve_ahead(), explained_lead(layout));
+    let (ahead, explained) = (settings::reserve_ahead(), record::explained_lead(layout));
     Situation { reserved, copy, last, needs, now, ahead, explained }
 }
 
@@ -139,6 +138,8 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
     let start = clock::monotonic_micros();
     loop {
         let relation = record::reservation(layout)?;
+        let is_in_use = record::is_kept()?;
+        let mut left = None;
         let prepared = {
             // First the page, which may have to wait for a transaction in this database: sessions of all databases wait for
             // what the register holds.
@@ -156,7 +157,10 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
             let mut transitions = shared::transitions();
             let mut held = transitions.reserved.ok_or(ReservationError::NoProgress)?;
             let found = change.read()?;
-            let situation = situation(layout, held.reserved, record::copy_from(found), needs, now);
+            let mut situation = situation(layout, held.reserved, record::copy_from(found), needs, now);
+            if is_in_use {
+                left = situation.leave_what_is_too_far(layout);
+            }
             match decide::prepare(layout, &situation) {
                 Err(error) => Err(error.into()),
                 Ok(todo) if todo.register.is_some() && !register.is_safe(held.reserved) => {
@@ -198,6 +202,13 @@ pub fn reserve(layout: &Layout, needs: Tick) -> Result<(Tick, Confirmed), Error>
         let confirmed = standby::confirm(held.logged_at);
         // The extension may have been dropped, and created again, while the log was flushed.
         if copied && record::reservation(layout)? == relation {
+            // From now on IDs are made here.
+            if let Some((form, epoch)) = record::keep(layout)? {
+                Error::from(RecordError::Replaced { form, epoch }).warn();
+            }
+            if let Some(CopyTooFar { ahead, .. }) = left {
+                Error::from(RecordError::TimeLeft { ahead }).warn();
+            }
             let limit = decide::limit(layout, held.reserved, settings::reserve_ahead(), needs);
             return Ok((limit, confirmed));
         }

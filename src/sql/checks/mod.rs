@@ -68,6 +68,7 @@ pub fn check(wanted: &Requirements) -> Result<Vec<Finding>, Error> {
     rows.extend(server(wanted, leases));
     rows.push(of_database(&layout));
     rows.extend(partitions::unmarked().ok().flatten().map(words::unmarked));
+    rows.extend(record::replaced().map(words::replaced_record));
     Ok(rows)
 }
 

@@ -519,6 +519,19 @@ pub fn unmarked(found: Unmarked) -> Finding {
     )
 }
 
+/// A restore or a subscription has replaced it, and IDs are made in the database.
+pub fn replaced_record((form, epoch): (i64, i64)) -> Finding {
+    let numbers = format!("{form} and {epoch}");
+    let on_record = Layout::from_numbers(form, epoch).map_or(numbers, |layout| format!("\"{layout}\""));
+    row(
+        "database",
+        Verdict::Warning,
+        format!("another layout was put on record, {on_record}: IDs of this database keep theirs"),
+        "Make an ID, by which the record is repaired, and only then a dump. Rows that were restored may have IDs of the \
+         other layout.",
+    )
+}
+
 /// Nothing readable is on record.
 pub fn no_record(error: Error) -> Finding {
     let (finding, advice) = error.words();

@@ -140,18 +140,23 @@ END $$;
 -- What a rollback undoes, unlike setval(), and the next call does again: the numbers that the record's sequences begin with, and new plans.
 -- Plans have the layout as a constant. Those of all sessions are made again when a function changes that is in them. ALTER SEQUENCE writes
 -- a new file, with the value that was set: so it comes after setval(), which would be undone there.
+--
+-- The sequences of the layout are bounded by it, too, so that a dump of another layout cannot set them: PostgreSQL refuses its setval(). A
+-- range has two numbers at least.
 CREATE FUNCTION _snowflake.begin_with(l bigint[], is_new boolean) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     touch text;
 BEGIN
-    IF NOT is_new AND (SELECT seqstart FROM pg_sequence WHERE seqrelid = '_snowflake.layout'::regclass) = l[14]
-            AND (SELECT seqstart FROM pg_sequence WHERE seqrelid = '_snowflake.epoch'::regclass) = l[2] THEN
+    IF NOT is_new AND (SELECT (seqstart, seqmin, seqmax) = (l[14], l[14], l[14] + 1) FROM pg_sequence
+                WHERE seqrelid = '_snowflake.layout'::regclass)
+            AND (SELECT (seqstart, seqmin, seqmax) = (l[2], l[2], l[2] + 1) FROM pg_sequence
+                WHERE seqrelid = '_snowflake.epoch'::regclass) THEN
         RETURN;
     END IF;
-    EXECUTE format('ALTER SEQUENCE _snowflake.layout START %s', l[14]);
-    EXECUTE format('ALTER SEQUENCE _snowflake.epoch START %s', l[2]);
+    EXECUTE format('ALTER SEQUENCE _snowflake.layout MINVALUE %1$s MAXVALUE %2$s START %1$s', l[14], l[14] + 1);
+    EXECUTE format('ALTER SEQUENCE _snowflake.epoch MINVALUE %1$s MAXVALUE %2$s START %1$s', l[2], l[2] + 1);
     FOR touch IN
         SELECT format('ALTER FUNCTION %s COST %s', p.oid::regprocedure, p.procost) FROM pg_depend AS d
             JOIN pg_proc AS p ON p.oid = d.objid WHERE d.classid = 'pg_proc'::regclass
@@ -175,6 +180,7 @@ DECLARE
     l bigint[];
     wanted bigint[];
     is_new boolean;
+    is_first boolean;
     placed bigint;
     base bigint;
     number bigint;
@@ -194,21 +200,28 @@ BEGIN
     is_new := wanted IS DISTINCT FROM l;
     PERFORM _snowflake.check_layout(wanted, l);
     PERFORM _snowflake.place_worker(datacenter_id, worker_id, wanted);
-    base := CASE WHEN NOT is_new THEN pg_sequence_last_value('_snowflake.base') END;
+    -- As long as there are no IDs, a layout can be replaced; where that was rolled back, the positions are those of another one.
+    is_first := is_new OR pg_sequence_last_value('_snowflake.reservation') IS NULL
+        AND coalesce(pg_sequence_last_value('_snowflake.end'), 0) = 0;
+    base := CASE WHEN NOT is_first THEN pg_sequence_last_value('_snowflake.base') END;
     placed := _snowflake.home() << 31 | coalesce(datacenter_id, 0)::bigint * (wanted[9] + 1) | worker_id;
     number := coalesce(pg_sequence_last_value('_snowflake.number'), 0);
     lowest := coalesce(base, 0) + number + 1;
     -- The sequences may have been set back, and the clock be behind.
     mark := _snowflake.read_mark();
-    is_set_back := mark.is_set_back OR NOT is_new AND lowest < mark.reached;
+    is_set_back := mark.is_set_back OR NOT is_first AND lowest < mark.reached;
     IF is_set_back AND NOT is_waited_for THEN
         RAISE object_not_in_prerequisite_state USING MESSAGE = 'the record was set back just now',
             HINT = 'Call snowflake_configure() again.';
     END IF;
+    floor := _snowflake.clock(wanted);
+    -- What a dump of another layout has set is no position of this one.
+    IF is_set_back AND ((lowest >> wanted[12]::integer) - (floor >> wanted[12]::integer)) * wanted[1]::numeric > 600000000 THEN
+        lowest := 0;
+    END IF;
     highest := _snowflake.highest_id(placed, wanted);
     lowest := greatest(lowest, (highest.id >> wanted[3]::integer << wanted[12]::integer) | (highest.id >> wanted[10]::integer & wanted[11]),
-        CASE WHEN NOT is_new AND NOT mark.is_set_back THEN mark.reached END);
-    floor := _snowflake.clock(wanted);
+        CASE WHEN NOT is_first AND NOT mark.is_set_back THEN mark.reached END);
     IF highest.id IS NOT NULL AND ((lowest >> wanted[12]::integer) - (floor >> wanted[12]::integer)) * wanted[1]::numeric > 600000000 THEN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = format('table %s has an ID of this worker that is %s ahead of the clock', highest.tbl,
@@ -226,6 +239,11 @@ BEGIN
     IF highest.unread IS NOT NULL AND is_set_back THEN
         RAISE WARNING USING MESSAGE = 'columns were not looked at for IDs above the record',
             DETAIL = format('They are %s. Columns of text and of foreign tables are not read.', highest.unread), HINT = go_above;
+    END IF;
+    -- What another layout has bounded that was chosen before, and without IDs. Where it is not bounded, setval() alone outlives a rollback.
+    IF is_new AND (SELECT seqmax < 9223372036854775807 FROM pg_sequence WHERE seqrelid = '_snowflake.layout'::regclass) THEN
+        ALTER SEQUENCE _snowflake.layout MINVALUE 0 NO MAXVALUE;
+        ALTER SEQUENCE _snowflake.epoch MINVALUE 0 NO MAXVALUE;
     END IF;
     -- The rest of the tick is given up, so that IDs rise, even if the new worker is the lower number. No rollback undoes this, so all
     -- that can fail comes before it.

@@ -6,6 +6,12 @@ IF findings IS NOT NULL THEN
         HINT = 'Drop it, or move it to another schema by ALTER FUNCTION ... SET SCHEMA.';
 END IF;
 
+-- Where IDs are made, the layout is bounded, as snowflake_configure() does it now.
+IF coalesce(pg_sequence_last_value('_snowflake.end'), 0) > 0
+    AND _snowflake.recorded_layout((_snowflake.record()).form, (_snowflake.record()).epoch) IS NOT NULL THEN
+    PERFORM _snowflake.begin_with(_snowflake.layout(), false);
+END IF;
+
 -- Privileges, whatever ALTER DEFAULT PRIVILEGES says. Those that were granted since an earlier run stay, but not to set or draw from the
 -- record, nor on internal functions.
 FOR statement IN

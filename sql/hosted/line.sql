@@ -226,6 +226,8 @@ DECLARE
     first bigint;
     needed bigint;
     until bigint;
+    ahead numeric;
+    is_left boolean := false;
     mark record;
 BEGIN
     BEGIN
@@ -244,10 +246,20 @@ BEGIN
             floor := _snowflake.clock(l);
             -- A reservation that is not the one written here came with a dump: IDs up to there may be in use.
             IF covered > "end" AND covered > lowest THEN
-                IF ((covered >> bits) - (floor >> bits)) * l[1]::numeric > 600000000 THEN
-                    PERFORM _snowflake.refuse_lead(((covered >> bits) - (floor >> bits)) * l[1]);
+                ahead := ((covered >> bits) - (floor >> bits)) * l[1]::numeric;
+                -- In a database that has made IDs, one further ahead of the clock than a server's own would only stop them.
+                is_left := "end" > 0 AND ahead > 1101000 + l[1];
+                IF is_left THEN
+                    RAISE WARNING USING
+                        MESSAGE = format('a reservation %s ahead of the clock was not taken over', _snowflake.duration(ahead::bigint)),
+                        DETAIL = 'It came with a dump. This database has IDs of its own, which go on as before.',
+                        HINT = 'Rows of the dump may have IDs of times to come. If they were made with the worker ID of this database, give '
+                            'it another one by snowflake_configure(): else the same IDs could be made again then.';
+                ELSIF ahead > 600000000 THEN
+                    PERFORM _snowflake.refuse_lead(ahead::bigint);
+                ELSE
+                    floor := greatest(floor, covered);
                 END IF;
-                floor := greatest(floor, covered);
             END IF;
             -- As in the library, ticks begin with different sequence numbers, so that rare IDs are not all multiples of one number.
             first := CASE WHEN lowest < floor THEN floor | (lowest & least(63, l[11])) ELSE lowest END;
@@ -260,7 +272,8 @@ BEGIN
                 PERFORM _snowflake.go_on_from(first, number);
             END IF;
             IF needed >= "end" OR covered <> "end" THEN
-                until := greatest(reserved, ceil((l[2] + (needed >> bits) * l[1] + 1000000) / 1000::numeric)::bigint);
+                until := greatest(CASE WHEN is_left THEN ceil((l[2] + ("end" >> bits) * l[1]) / 1000::numeric)::bigint ELSE reserved END,
+                    ceil((l[2] + (needed >> bits) * l[1] + 1000000) / 1000::numeric)::bigint);
                 -- In one statement, as a cancel takes effect between statements. Not over what a restore has just written.
                 PERFORM setval('_snowflake.reservation', until), setval('_snowflake.end', _snowflake.end_of(until, l))
                     WHERE coalesce(pg_sequence_last_value('_snowflake.reservation'), 0) = reserved;

@@ -566,7 +566,9 @@ fn a_record_that_is_replaced_in_a_session() {
     let mut client = cluster.client_of("owner", "other");
     client.batch_execute("SELECT snowflake_configure(3)").unwrap();
     refused(&mut client, "SELECT snowflake_timestamp(-1)", "22003");
-    // What a dump does, in a session that has plans with the default layout.
+    // What a dump does where the layout was not chosen here, in a session that has plans with the default one.
+    let unbound = "ALTER SEQUENCE _snowflake.layout MINVALUE 0 NO MAXVALUE; ALTER SEQUENCE _snowflake.epoch MINVALUE 0 NO MAXVALUE";
+    client.batch_execute(unbound).unwrap();
     let make = "SELECT snowflake_worker(snowflake_next(), 'sonyflake')";
     let from =
         "SELECT form, at FROM (SELECT (l)[14] AS form, (l)[2] AS at FROM _snowflake.layout('sonyflake') AS l) AS s";

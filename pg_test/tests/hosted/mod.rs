@@ -8,6 +8,7 @@ mod grounds;
 mod moving;
 mod plans;
 mod recorded;
+mod restores;
 mod rights;
 mod roles;
 mod set_back;

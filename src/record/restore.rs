@@ -8,7 +8,7 @@
 //! is not: the layout in use is [kept](super::keep) all the same.
 
 use super::form::Content;
-use super::{EPOCH, LAYOUT, RESERVATION, SCHEMA, explained_lead, is_kept, open, read_contents};
+use super::{EPOCH, LAYOUT, RESERVATION, SCHEMA, SINCE, explained_lead, is_kept, open, read_contents};
 use crate::errors::Error;
 use crate::errors::record::RecordError;
 use crate::postgres::time::clock;
@@ -34,14 +34,17 @@ pub fn says_nothing_new(sequence: pg_sys::Oid, number: i64) -> bool {
 fn look(sequence: pg_sys::Oid, number: i64) -> Option<bool> {
     let schema = catalog::schema_named(SCHEMA)?;
     let is_named = |name: &CStr| catalog::relation_named(schema, name) == Some(sequence);
-    let name = [LAYOUT, EPOCH, RESERVATION].into_iter().find(|name| is_named(name))?;
+    let name = [LAYOUT, EPOCH, RESERVATION, SINCE].into_iter().find(|name| is_named(name))?;
     // Else PostgreSQL has an error of its own.
     if process::is_in_recovery() || !questions::may_update(process::user(), sequence) {
         return None;
     }
     // Where the record cannot be read, it cannot be in use: a restore may repair it.
     let is_in_use = is_kept().ok()?;
-    if name != RESERVATION {
+    if name == SINCE {
+        // Since when another database makes IDs says nothing of this one.
+        return Some(is_in_use);
+    } else if name != RESERVATION {
         check_layout(name, number, is_in_use);
         return Some(false);
     }

@@ -15,6 +15,7 @@ BEGIN;
 SET LOCAL search_path = pg_catalog, pg_temp;
 
 CREATE SCHEMA from_uuid;
+COMMENT ON SCHEMA from_uuid IS 'from-uuid.sql of pg_snowflake 0.4.0';
 
 -- snowflake_next() of the extension, by its library: whoever may create functions in its schema could have made others of the same name. Or
 -- that of the extension in SQL, by its owner: the caller, the database's owner, or a superuser.
@@ -28,16 +29,35 @@ CREATE FUNCTION from_uuid.next() RETURNS text LANGUAGE sql STABLE SET search_pat
             AND (rolsuper OR rolname = current_user OR proowner = (SELECT datdba FROM pg_database WHERE datname = current_database())) END
     ORDER BY lanname <> 'c' LIMIT 1 $$;
 
--- Which ID a key has got.
-CREATE FUNCTION from_uuid.id_of(key text) RETURNS bigint LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+-- The rows of a table in the order in which PostgreSQL rewrites it, each with the ID for one of its columns: by one join, and then from a cursor. To
+-- look each key up would take ten times as long, with the tables locked.
+CREATE PROCEDURE from_uuid.line_up(tbl regclass, col name, number smallint, collate_as text) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    new_id bigint;
+    lined_up text := 'from_uuid_' || number;
+    rows refcursor := lined_up;
+    missing text;
 BEGIN
-    SELECT id INTO new_id FROM from_uuid_ids i WHERE i.key = id_of.key;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'no row has the key %', key;
+    EXECUTE format('CREATE TEMPORARY TABLE %1$I ON COMMIT DROP AS SELECT t.ctid AS place, t.%2$I::text AS key, i.id FROM %3$s t '
+        'LEFT JOIN from_uuid_ids i ON i.key = t.%2$I::text%4$s', lined_up, col, tbl, collate_as);
+    EXECUTE format('SELECT min(key) FROM %I WHERE id IS NULL AND key IS NOT NULL', lined_up) INTO missing;
+    IF missing IS NOT NULL THEN
+        RAISE EXCEPTION 'no row has the key %', missing;
     END IF;
-    RETURN new_id;
+    OPEN rows FOR EXECUTE format('SELECT key, id FROM %I ORDER BY place', lined_up);
+END $$;
+
+-- The ID of the next row, which is to have this key.
+CREATE FUNCTION from_uuid.id_of(lined_up text, key text) RETURNS bigint LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    rows refcursor := lined_up;
+    next_key text;
+    id bigint;
+BEGIN
+    FETCH rows INTO next_key, id;
+    IF NOT FOUND OR next_key IS DISTINCT FROM key COLLATE "C" THEN
+        RAISE EXCEPTION 'PostgreSQL reads the rows in another order: % comes before %', key, next_key;
+    END IF;
+    RETURN id;
 END $$;
 
 -- The primary key of the table, and all columns that hold its values: those of foreign keys, and of those that refer to these.
@@ -141,6 +161,7 @@ DECLARE
     problems text;
     tables text;
     left_out text[];
+    synchronize text := current_setting('synchronize_seqscans');
     next text := from_uuid.next();
 BEGIN
     IF next IS NULL THEN
@@ -204,12 +225,22 @@ BEGIN
             AND refobjid = of AND refobjsubid = number JOIN pg_statistic_ext s ON s.oid = objid
         JOIN pg_namespace n ON n.oid = stxnamespace WHERE coalesce(stxstattarget, -1) >= 0);
     -- What stands in USING is what the row had before, so that no trigger runs, and no row is visited twice.
-    FOR f IN SELECT of, string_agg(format('ALTER COLUMN %1$I DROP DEFAULT, ALTER COLUMN %1$I TYPE bigint USING from_uuid.id_of(%1$I::text)', col), ', ') AS changes
+    PERFORM set_config('synchronize_seqscans', 'off', true);
+    FOR f IN SELECT of, array_agg(col) AS cols, array_agg(number) AS numbers, string_agg(format('ALTER COLUMN %1$I DROP DEFAULT, ALTER COLUMN %1$I '
+            'TYPE bigint USING from_uuid.id_of(%2$L, %1$I::text)', col, 'from_uuid_' || number), ', ') AS changes
         FROM from_uuid_columns GROUP BY of ORDER BY of = tbl
     LOOP
+        FOR i IN 1..cardinality(f.cols) LOOP
+            CALL from_uuid.line_up(f.of, f.cols[i], f.numbers[i], key.collate_as);
+        END LOOP;
         EXECUTE format('ALTER TABLE %s %s%s', f.of, f.changes,
             CASE WHEN f.of = tbl THEN format(', ALTER COLUMN %I TYPE %s USING %I', keep_as, key.type, key.col) ELSE '' END);
+        FOR i IN 1..cardinality(f.cols) LOOP
+            EXECUTE format('CLOSE %I', 'from_uuid_' || f.numbers[i]);
+            EXECUTE format('DROP TABLE %I', 'from_uuid_' || f.numbers[i]);
+        END LOOP;
     END LOOP;
+    PERFORM set_config('synchronize_seqscans', synchronize, true);
     EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s, ALTER COLUMN %I SET NOT NULL, ADD UNIQUE (%4$I)',
         tbl, key.col, next, keep_as);
     IF key."default" IS NOT NULL THEN

@@ -28,7 +28,8 @@ BUILT = $(TARGET)/$(if $(CARGO_BUILD_TARGET),$(CARGO_BUILD_TARGET)/)$(subst dev,
 STAGE = $(TARGET)/install
 # Directories, too: they change where a file goes.
 SOURCES := $(shell find build.rs Cargo.lock Cargo.toml core/Cargo.toml core/src moving/Cargo.toml moving/src registry/Cargo.toml registry/src \
-	pg_snowflake.control sql src scripts/install-script scripts/stage)
+	pg_snowflake.control sql src scripts/install-script scripts/stage \
+	examples/moving-in)
 INSTALL = install
 
 .PHONY: all install put uninstall installcheck clean deps demo check test test-all bench lint docs hosted dist deb image help FORCE
@@ -55,7 +56,9 @@ put:
 	$(INSTALL) -m 644 $(STAGE)/*.control $(STAGE)/*.sql '$(EXTENSIONDIR)/'
 
 uninstall: ## remove what install put there
-	rm -f '$(LIBDIR)/pg_snowflake.so' '$(EXTENSIONDIR)/pg_snowflake.control' '$(EXTENSIONDIR)'/pg_snowflake--*.sql
+	rm -f '$(LIBDIR)/pg_snowflake.so' '$(EXTENSIONDIR)/pg_snowflake.control' \
+		'$(EXTENSIONDIR)'/pg_snowflake--*.sql '$(EXTENSIONDIR)'/pg_snowflake_staged.sql \
+		'$(EXTENSIONDIR)'/pg_snowflake_from_uuid.sql
 
 installcheck: ## test what is installed, on a running server that preloads it: that of PGHOST, PGPORT, PGUSER
 	@PG_CONFIG='$(FOUND)' scripts/installcheck

@@ -90,6 +90,14 @@ fn make_installs_what_make_built_whatever_was_installed_for_tests() {
 
     let scripts = fs::read_dir(place.path("share/extension")).unwrap().count();
     assert!(scripts > 2 && place.path("share/extension/pg_snowflake.control").is_file(), "{scripts} scripts");
+    // What moves tables goes along, of the version of the extension.
+    let control = fs::read_to_string(place.path("share/extension/pg_snowflake.control")).unwrap();
+    let version = control.lines().find_map(|line| line.strip_prefix("default_version = '")).unwrap();
+    let version = version.trim_end_matches('\'');
+    for script in ["staged", "from_uuid"] {
+        let script = fs::read_to_string(place.path(&format!("share/extension/pg_snowflake_{script}.sql"))).unwrap();
+        assert!(script.contains(&format!(".sql of pg_snowflake {version}';")), "not of {version}");
+    }
     place.run("make", &["uninstall"], &[]);
     assert!(!place.path("lib/pg_snowflake.so").exists());
     assert_eq!(fs::read_dir(place.path("share/extension")).unwrap().count(), 0);

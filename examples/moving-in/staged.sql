@@ -13,7 +13,8 @@
 --   SELECT * FROM moving.result;
 --   CALL moving.remove();                       -- looks whether all is done, and drops this schema
 --
--- Before the swap, CALL moving.abandon() takes everything back. Whatever fails, and whatever is called after it: clients go on
+-- Before the swap, CALL moving.abandon() takes everything back; between moving.finish() and moving.remove(), CALL moving.take_back('orders', 'id')
+-- does, as long as all keys fit the old type. Whatever fails, and whatever is called after it: clients go on
 -- writing. What keeps the columns equal, and what proves that they are, goes with this schema.
 --
 -- As the owner of the tables: what they carry, such as triggers, runs as whoever calls this. All names are looked up in pg_catalog alone,
@@ -26,6 +27,7 @@ BEGIN;
 SET LOCAL search_path = pg_catalog, pg_temp;
 
 CREATE SCHEMA moving;
+COMMENT ON SCHEMA moving IS 'staged.sql of pg_snowflake 0.4.0';
 
 CREATE TABLE moving.columns (
     tbl regclass,
@@ -46,6 +48,8 @@ CREATE TABLE moving.statistics (tbl regclass, name text PRIMARY KEY, definition 
 -- Identities to be made again in the swap.
 CREATE TABLE moving.identities (tbl regclass, col name, definition text NOT NULL, privileges aclitem[], comment text, last bigint,
     is_called boolean, PRIMARY KEY (tbl, col));
+-- The types from before, for the way back.
+CREATE TABLE moving.types (tbl regclass, col name, type text NOT NULL, PRIMARY KEY (tbl, col));
 CREATE TABLE moving.result (tbl regclass, col name, first_id bigint, adopted_at timestamptz, highest_before bigint, PRIMARY KEY (tbl, col));
 
 CREATE VIEW moving.progress AS
@@ -91,7 +95,8 @@ END $$;
 
 -- A function of the extension, by its library: whoever may create functions in its schema could have made others of the same name. Or that of
 -- the extension in SQL, by its owner: the caller, the database's owner, or a superuser.
-CREATE FUNCTION moving.of_extension(symbol text) RETURNS text LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION moving.of_extension(symbol text, arguments text DEFAULT 'regclass, name, text') RETURNS text LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     name text;
 BEGIN
@@ -104,7 +109,7 @@ BEGIN
         SELECT format('%I.%I', n.nspname, proname) INTO name
         FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace JOIN pg_namespace record ON record.nspname = '_snowflake'
         JOIN pg_roles r ON r.oid = proowner
-        WHERE proname = symbol AND oidvectortypes(proargtypes) = 'regclass, name, text' AND proowner = record.nspowner
+        WHERE proname = symbol AND oidvectortypes(proargtypes) = arguments AND proowner = record.nspowner
             AND (rolsuper OR rolname = current_user OR proowner = (SELECT datdba FROM pg_database WHERE datname = current_database()));
     END IF;
     IF name IS NULL THEN
@@ -543,7 +548,8 @@ CREATE FUNCTION moving.functions() RETURNS TABLE (function regprocedure, renewal
             ELSE format('ALTER FUNCTION %s COST %s', p.oid::regprocedure, procost) END
         END
     FROM pg_proc p JOIN pg_language l ON l.oid = prolang AND lanname = 'plpgsql'
-    WHERE pronamespace <> 'moving'::regnamespace AND EXISTS (SELECT FROM moving.columns JOIN pg_class c ON c.oid = tbl
+    WHERE pronamespace <> 'moving'::regnamespace AND EXISTS (SELECT FROM (SELECT tbl FROM moving.columns UNION SELECT tbl FROM moving.types) moved
+        JOIN pg_class c ON c.oid = tbl
         WHERE prosrc ~* (E'\\m' || regexp_replace(relname, '([^[:alnum:]_])', E'\\\\\\1', 'g') || E'\\M')
                 -- An example in the text of an extension is no table of this database's.
                 AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
@@ -661,6 +667,8 @@ BEGIN
         END LOOP;
     END LOOP;
     FOR c IN SELECT * FROM moving.columns WHERE NOT is_swapped LOOP
+        INSERT INTO moving.types SELECT c.tbl, c.col, format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = c.tbl AND attname = c.col
+            ON CONFLICT DO NOTHING;
         CALL moving.copy_privileges(c.tbl, c.col, c.new);
         SELECT attnum, attidentity AS identity, attoptions AS options, coalesce(attstattarget, -1) AS target, col_description(c.tbl, attnum) AS comment, pg_get_expr(adbin, adrelid) AS "default",
             -- From PostgreSQL 18 on, NOT NULL has a name.
@@ -733,6 +741,118 @@ BEGIN
     UPDATE moving.columns SET is_swapped = true;
 END $$;
 
+-- Ways to write rows of a table whose key is moved, and of those that refer to it by columns that are moved: with this key or, after the move, with
+-- that of the default. What follows an INSERT is done to its row. As snowflake_adopt() tries it, with the search_path that it has, too.
+CREATE FUNCTION moving.trials(tbl regclass, col name, id bigint, by_default boolean)
+    RETURNS TABLE (of regclass, path text, place bigint, statements text[]) LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    WITH tables AS (
+        SELECT t.of, t.of = tbl AS has_key, array_agg(t.own) FILTER (WHERE t.own <> '') AS given FROM (
+            SELECT tbl AS of, '' AS own
+            UNION
+            SELECT m.tbl, m.col FROM moving.columns m JOIN pg_attribute a ON a.attrelid = m.tbl AND a.attname = m.col
+            JOIN pg_constraint f ON f.contype = 'f' AND f.conrelid = m.tbl AND f.confrelid = trials.tbl AND a.attnum = ANY (f.conkey)
+            WHERE m.tbl <> trials.tbl
+        ) t GROUP BY t.of
+    ), written AS (
+        SELECT of, has_key,
+            (SELECT string_agg(format('%I', g), ', ') FROM unnest(given) g) AS given,
+            (SELECT string_agg(id::text, ', ') FROM unnest(given) g) AS ids,
+            (SELECT string_agg(format('%I = %s', g, id), ', ') FROM unnest(given) g) AS assigned,
+            coalesce(string_agg(', ' || quote_ident(attname), '' ORDER BY attnum), '') AS others,
+            coalesce(string_agg(', ' || quote_ident(attname), '' ORDER BY attnum) FILTER (WHERE NOT (atthasdef AND EXISTS (SELECT FROM pg_index
+                WHERE indrelid = of AND indisunique AND indnkeyatts = 1 AND indkey[0] = attnum))), '') AS copied,
+            coalesce(string_agg(quote_ident(attname) || ' = ' || quote_ident(attname), ', ' ORDER BY attnum), '') AS same,
+            coalesce((SELECT ' ORDER BY ' || string_agg(format('%I DESC', k.attname), ', ' ORDER BY place)
+                FROM pg_index, unnest(indkey) WITH ORDINALITY AS keys (number, place) JOIN pg_attribute k ON k.attrelid = of AND k.attnum = number
+                WHERE indrelid = of AND indisprimary AND place <= indnkeyatts), '') AS newest
+        FROM tables LEFT JOIN pg_attribute a ON attrelid = of AND attnum > 0 AND NOT attisdropped AND attgenerated = '' AND attidentity = ''
+            AND NOT (has_key AND attname = trials.col) AND attname <> ALL (coalesce(given, '{}'))
+            AND NOT EXISTS (SELECT FROM moving.columns m WHERE m.tbl = of AND attname IN (new, new || '_old'))
+        GROUP BY of, has_key, given
+    ), afterwards AS (
+        SELECT of, array_remove(ARRAY[
+            format('UPDATE %s SET %s WHERE ctid OPERATOR(pg_catalog.=) $1 RETURNING ctid', of, nullif(concat_ws(', ', CASE WHEN NOT has_key THEN assigned END,
+                nullif(same, '')), '')),
+            -- Not where PostgreSQL would look for rows that refer to it.
+            CASE WHEN NOT EXISTS (SELECT FROM pg_constraint WHERE contype = 'f' AND confrelid = of)
+                THEN format('DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) $1 RETURNING ctid', of) END], NULL) AS rest
+        FROM written
+    ), keys AS (
+        SELECT 1 AS place, format('INSERT INTO %s (%I) OVERRIDING SYSTEM VALUE VALUES (%s) RETURNING ctid', of, col, id) AS statement FROM written
+        WHERE has_key
+        UNION ALL
+        SELECT 2, format('INSERT INTO %s (%I%s) OVERRIDING SYSTEM VALUE SELECT %s%s FROM %1$s ORDER BY %2$I DESC LIMIT 1 RETURNING ctid', of, col, others,
+            id, others) FROM written WHERE has_key
+    ), all_of_them AS (
+        SELECT of, k.place::bigint AS place, CASE WHEN k.place = 1 AND by_default THEN format('INSERT INTO %s DEFAULT VALUES RETURNING ctid', of)
+            ELSE statement END || rest AS statements
+        FROM keys k, written JOIN afterwards USING (of) WHERE has_key
+        UNION ALL
+        SELECT of, 10 * k.place + w.place, ARRAY[k.statement, w.statement] || CASE WHEN w.place < 3 THEN rest ELSE '{}' END
+        FROM keys k, written JOIN afterwards USING (of), LATERAL (VALUES
+            (1, format('INSERT INTO %s (%s) VALUES (%s) RETURNING ctid', of, given, ids)),
+            (2, format('INSERT INTO %s (%s%s) SELECT %s%3$s FROM %1$s%s LIMIT 1 RETURNING ctid', of, given, copied, ids, newest)),
+            (3, format('UPDATE %s SET %s WHERE ctid OPERATOR(pg_catalog.=) (SELECT ctid FROM %1$s%s LIMIT 1) RETURNING ctid', of,
+                concat_ws(', ', assigned, nullif(same, '')), newest))) w (place, statement)
+        WHERE NOT has_key
+        UNION ALL
+        SELECT of, 30 + w.place, ARRAY[w.statement] FROM written, LATERAL (VALUES
+            (1, format('INSERT INTO %s DEFAULT VALUES RETURNING ctid', of)),
+            (2, format('INSERT INTO %s (%s%s) SELECT %2$s%3$s FROM %1$s%s LIMIT 1 RETURNING ctid', of, given, copied, newest)),
+            (3, format('UPDATE %s SET (%s) = ROW(%2$s) WHERE ctid OPERATOR(pg_catalog.=) (SELECT ctid FROM %1$s%s LIMIT 1) RETURNING ctid', of, given || copied, newest)))
+            w (place, statement)
+        WHERE NOT has_key
+    )
+    SELECT a.of, 'pg_catalog, ' || CASE WHEN is_closed THEN quote_ident(nspname) || ', ' ELSE '' END || 'pg_temp', a.place, a.statements
+    FROM all_of_them a JOIN pg_class c ON c.oid = a.of JOIN pg_namespace n ON n.oid = relnamespace, LATERAL (
+        SELECT (nspowner = relowner OR nspowner = 'pg_database_owner'::regrole OR (SELECT rolsuper FROM pg_roles r WHERE r.oid = nspowner))
+            AND NOT EXISTS (SELECT FROM aclexplode(coalesce(nspacl, acldefault('n', nspowner)))
+                WHERE privilege_type = 'CREATE' AND grantee NOT IN (nspowner, relowner)) AS is_closed
+    ) s ORDER BY a.place $$;
+
+-- What comes of statements, which are rolled back: NULL where all succeed; else how many did, and the error.
+CREATE FUNCTION moving.tried(path text, statements text[]) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+    was pg_catalog.text := pg_catalog.current_setting('search_path');
+    statement pg_catalog.text;
+    place pg_catalog.tid;
+    done pg_catalog.int4 := 0;
+    is_over pg_catalog.bool := false;
+    detail pg_catalog.text;
+BEGIN
+    BEGIN
+        PERFORM pg_catalog.set_config('search_path', path, true);
+        SET CONSTRAINTS ALL IMMEDIATE;
+        FOREACH statement IN ARRAY statements LOOP
+            EXECUTE statement INTO place USING place;
+            done := done OPERATOR(pg_catalog.+) 1;
+        END LOOP;
+        is_over := true;
+        RAISE EXCEPTION 'to be rolled back';
+    EXCEPTION WHEN OTHERS THEN
+        -- The end of the subtransaction has set the path back.
+        IF is_over THEN
+            RETURN NULL;
+        END IF;
+        GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+        RETURN ARRAY[done::pg_catalog.text, SQLSTATE, pg_catalog.concat_ws(': ', SQLERRM, CASE detail WHEN '' THEN NULL ELSE detail END)];
+    END;
+END $$;
+
+-- The outcomes of all trials, by their table and number.
+CREATE FUNCTION moving.outcomes(tbl regclass, col name, id bigint, by_default boolean)
+    RETURNS TABLE (of regclass, place bigint, outcome text[]) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    t record;
+BEGIN
+    FOR t IN SELECT * FROM moving.trials(tbl, col, id, by_default) LOOP
+        of := t.of;
+        place := t.place;
+        outcome := moving.tried(t.path, t.statements);
+        RETURN NEXT;
+    END LOOP;
+END $$;
+
 -- Puts the new columns into the place of the old ones, and has snowflake_next() make the key. Reads no table but for the highest
 -- value, by its index. All prepared columns change places at once; for further keys among them, call it for each.
 CREATE PROCEDURE moving.swap(tbl regclass, col name, longest_wait interval DEFAULT '5 s') LANGUAGE plpgsql
@@ -743,6 +863,10 @@ DECLARE
     advice text;
     waits text;
     has_ids boolean := EXISTS (SELECT FROM moving.result r WHERE (r.tbl, r.col) = (swap.tbl, swap.col));
+    is_tried boolean := current_setting('pg_snowflake.probe', true) IS DISTINCT FROM 'off';
+    is_waived boolean := coalesce(current_setting('pg_snowflake.waive', true), '') <> '';
+    id bigint;
+    failed record;
 BEGIN
     IF has_ids AND NOT EXISTS (SELECT FROM moving.columns WHERE NOT is_swapped) THEN
         RETURN;
@@ -784,6 +908,14 @@ BEGIN
         RAISE EXCEPTION 'the swap is not prepared' USING DETAIL = missing, HINT = concat_ws(' ', 'Nothing was changed.', advice);
     END IF;
 
+    -- Before anything is changed. The key is one that no row has, and that fits.
+    CREATE TEMPORARY TABLE moving_before (of regclass, place bigint, outcome text[]) ON COMMIT DROP;
+    IF is_tried THEN
+        EXECUTE format('SELECT CASE WHEN max(%1$I) < (CASE atttypid WHEN ''int2''::regtype THEN 32767 WHEN ''int4''::regtype THEN 2147483647 '
+            'ELSE 9223372036854775807 END) THEN max(%1$I)::bigint + 1 WHEN max(%1$I) IS NULL THEN 1 ELSE min(%1$I)::bigint - 1 END '
+            'FROM pg_attribute LEFT JOIN %2$s ON true WHERE attrelid = $1 AND attname = $2 GROUP BY atttypid', col, tbl) INTO id USING tbl, col;
+        INSERT INTO moving_before SELECT * FROM moving.outcomes(tbl, col, id, has_ids);
+    END IF;
     IF EXISTS (SELECT FROM moving.columns WHERE NOT is_swapped) THEN
         CALL moving.change_places();
     END IF;
@@ -792,6 +924,23 @@ BEGIN
         EXECUTE format('INSERT INTO moving.result SELECT $1, $2, a.* FROM %s($1, $2, $3) a', moving.of_extension('snowflake_adopt'))
             USING swap.tbl, swap.col, 'refuse'::text;
     END IF;
+    IF is_tried THEN
+        EXECUTE 'SELECT ' || (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
+            WHERE attrelid = tbl AND attname = col) INTO id;
+        -- What fails for a reason of its own did so before; and other values agree with other rows, or do not.
+        SELECT a.of, a.outcome[3] AS problem INTO failed FROM moving.outcomes(tbl, col, id, true) a JOIN moving_before b USING (of, place)
+        WHERE a.outcome[2] NOT IN ('23505', '23503', '23P01') AND (b.outcome IS NULL OR b.outcome[1]::integer > a.outcome[1]::integer
+            OR b.outcome[1] = a.outcome[1] AND b.outcome[2] <> a.outcome[2] AND a.outcome[2] <> '23502') LIMIT 1;
+        IF FOUND AND is_waived THEN
+            RAISE WARNING USING MESSAGE = format('rows of table %s could not be written any more', failed.of), DETAIL = failed.problem,
+                HINT = 'The columns are swapped anyway, because of pg_snowflake.waive. Fix what failed.';
+        ELSIF FOUND THEN
+            RAISE object_not_in_prerequisite_state USING MESSAGE = format('rows of table %s could not be written any more', failed.of),
+                DETAIL = 'A test row failed that could be written before the swap: ' || failed.problem,
+                HINT = 'Nothing was changed. Fix what failed, and call this again; or CALL moving.abandon().';
+        END IF;
+    END IF;
+    DROP TABLE moving_before;
     SELECT string_agg(format('CALL moving.swap(%L, %L)', k.tbl, k.col), '; ' ORDER BY k.tbl::text, k.col) INTO waits
     FROM moving.keys() k JOIN pg_attribute a ON attrelid = k.tbl AND attname = k.col
     WHERE (attidentity <> '' OR atthasdef) AND NOT EXISTS (SELECT FROM moving.result r WHERE (r.tbl, r.col) = (k.tbl, k.col));
@@ -858,6 +1007,58 @@ BEGIN
         COMMIT;
         PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     END LOOP;
+END $$;
+
+-- After moving.finish(), and before moving.remove(): the key is made by what made it before, and it and the columns that refer to it get their old
+-- type back, if all values fit. Rewrites the tables, and locks them until it is done. One transaction.
+CREATE PROCEDURE moving.take_back(tbl regclass, col name, longest_wait interval DEFAULT '5 s') LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    t record;
+    statement text;
+    wide bigint;
+    problems text[] := '{}';
+BEGIN
+    IF EXISTS (SELECT FROM moving.columns) THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = 'the move is not finished',
+            HINT = 'Before the swap, CALL moving.abandon() takes everything back. After it, CALL moving.validate() and moving.finish() first.';
+    ELSIF NOT EXISTS (SELECT FROM moving.types y WHERE (y.tbl, y.col) = (take_back.tbl, take_back.col)) THEN
+        RAISE undefined_column USING MESSAGE = format('column %s.%I was not moved in stages', tbl, col);
+    END IF;
+    PERFORM set_config('lock_timeout', (1000 * extract(epoch FROM longest_wait))::bigint || 'ms', true);
+    CREATE TEMPORARY TABLE moving_back ON COMMIT DROP AS
+    SELECT y.tbl AS of, y.col AS own, y.type FROM moving.types y WHERE (y.tbl, y.col) = (take_back.tbl, take_back.col) OR EXISTS (
+        SELECT FROM pg_constraint f CROSS JOIN unnest(conkey, confkey) AS k (own, other)
+        JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = k.own JOIN pg_attribute b ON b.attrelid = confrelid AND b.attnum = k.other
+        WHERE contype = 'f' AND conrelid = y.tbl AND a.attname = y.col AND confrelid = take_back.tbl AND b.attname = take_back.col);
+    FOR t IN SELECT of FROM moving_back GROUP BY of ORDER BY of::oid LOOP
+        CALL moving.lock(t.of, 'ACCESS EXCLUSIVE');
+    END LOOP;
+    FOR t IN SELECT *, CASE type WHEN 'smallint' THEN 32767 ELSE 2147483647 END AS highest FROM moving_back LOOP
+        EXECUTE format('SELECT count(*) FROM %s WHERE %I NOT BETWEEN -1 - $1 AND $1', t.of, t.own) INTO wide USING t.highest;
+        IF wide > 0 THEN
+            problems := problems || format('column %s.%I has values that %s does not hold: %s', t.of, t.own, t.type, wide);
+        END IF;
+    END LOOP;
+    IF problems <> '{}' THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = format('column %s.%I cannot get its old type back', tbl, col),
+            DETAIL = array_to_string(problems, '; '),
+            HINT = format('Give such rows other keys. Or keep bigint: SELECT snowflake_release(%L, %L) has the old sequence make the keys again.', tbl, col);
+    END IF;
+    IF EXISTS (SELECT FROM moving.result r WHERE (r.tbl, r.col) = (take_back.tbl, take_back.col)) THEN
+        EXECUTE format('SELECT %s($1, $2, NULL, false)', moving.of_extension('snowflake_release', 'regclass, name, bigint, boolean'))
+            USING tbl, col;
+    END IF;
+    FOR t IN SELECT of, string_agg(format('ALTER COLUMN %I TYPE %s', own, type), ', ') AS changes FROM moving_back GROUP BY of ORDER BY of::oid LOOP
+        EXECUTE format('ALTER TABLE %s %s', t.of, t.changes);
+    END LOOP;
+    -- As in the swap.
+    FOR statement IN SELECT renewal FROM moving.functions() WHERE renewal IS NOT NULL LOOP
+        EXECUTE statement;
+    END LOOP;
+    DELETE FROM moving.types y USING moving_back WHERE (y.tbl, y.col) = (of, own);
+    DELETE FROM moving.result r WHERE (r.tbl, r.col) = (take_back.tbl, take_back.col);
+    DROP TABLE moving_back;
 END $$;
 
 -- The last step: nothing is left to be done, or it says what is.

@@ -390,7 +390,8 @@ fn put_on_record(plan: &mut MovePlan, facts: &Facts, marker: &str) {
         Source::Snowflake => return,
     };
     let Some(sequence) = owned.first() else {
-        let record = Memo { comment: None, before: before.unwrap_or(Before::Nothing), is_marker: true };
+        let before = before.unwrap_or(Before::Nothing);
+        let record = Memo { comment: None, before, was: None, is_marker: true };
         let (name, column) = (marker, &facts.key().name);
         let note = "for the way back: its comment says what was before, and it goes with the column";
         plan.steps.extend(sequences::new(name, &format!("CREATE SEQUENCE {name}"), note, table));
@@ -402,8 +403,13 @@ fn put_on_record(plan: &mut MovePlan, facts: &Facts, marker: &str) {
     let is_marker = sequence.comment.as_deref().and_then(Memo::read).is_some_and(|record| record.is_marker);
     let comment = record::users_own(sequence.comment.as_deref());
     let is_new = sequence.is_identity && matches!(before, Some(Before::Identity { .. }));
-    let wanted = match before {
-        Some(before) => Some(Memo { comment, before, is_marker }.write()),
+    // Clients set it to the highest ID, as the fixtures of Rails and Django do.
+    let was = Some(sequence.options.width).filter(|width| !is_new && *width != Width::Eight);
+    if was.is_some() {
+        plan.steps.push(sequence.of_type(Width::Eight, "so that it can be set to an ID"));
+    }
+    let wanted = match before.or_else(|| was.map(|_| Before::Sequence)) {
+        Some(before) => Some(Memo { comment, before, was, is_marker }.write()),
         None => comment,
     };
     if is_new || wanted != sequence.comment {

@@ -8,6 +8,8 @@ use crate::{Actor, Column, Facts, MovePlan, MoveStep, Oid, Waiver};
 
 mod text;
 
+pub use text::Call;
+
 /// A function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
@@ -23,6 +25,8 @@ pub struct Function {
     pub source: String,
     /// Whether it is one of PL/pgSQL.
     pub is_plpgsql: bool,
+    /// Its calls of functions that take a smaller type than an ID where they get a key of `NEW` or `OLD`.
+    pub small_calls: Vec<Call>,
     /// A statement that has sessions compile it again; `None` where the caller may not, or there is no need.
     pub renewal: Option<String>,
     /// The role that it belongs to. The statement is run as this role: event triggers may run code of anybody's.
@@ -60,11 +64,26 @@ fn narrowing(facts: &Facts, function: &Function) -> Vec<String> {
         .collect()
 }
 
+impl Facts {
+    /// The calls in a function's text that are given one of these columns by `NEW` or `OLD`.
+    pub fn calls_with_a_key(columns: &[Column], function: &Function) -> Vec<Call> {
+        let is_meant = |column: &&Column| function.row_tables.contains(&column.relation);
+        let of_rows = columns.iter().filter(is_meant).map(|column| text::unquoted(&column.name));
+        if function.is_plpgsql { text::calls(&function.source, &of_rows.collect::<Vec<_>>()) } else { Vec::new() }
+    }
+}
+
 /// Where that is done for rows, it is in the way.
 pub fn check(plan: &mut MovePlan, facts: &Facts, waived: &[Waiver]) {
     for function in facts.functions.iter().filter(|it| !it.callers.is_empty()) {
         for line in narrowing(facts, function) {
             plan.hinder_unless(waived, Waiver::Functions, &line, "Make such variables bigint.");
+        }
+        for Call { line, text, name, .. } in &function.small_calls {
+            let of = &function.name;
+            let obstacle =
+                format!("line {line} of function {of} gives the key to {name}(), which takes an integer: {text}");
+            plan.hinder_unless(waived, Waiver::Functions, &obstacle, "Have such functions take bigint.");
         }
     }
 }

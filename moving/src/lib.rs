@@ -21,7 +21,7 @@ mod writers;
 
 pub use adopt::{Adoption, adopt, adopt_all, is_done};
 pub use facts::{Column, Facts, ForeignKey, Oid, Relation, Role, Source, Values, Width};
-pub use functions::Function;
+pub use functions::{Call, Function};
 pub use partitioned::PartitionedByKey;
 pub use plan::{Actor, MovePlan, MoveStep, literal};
 pub use record::Before;

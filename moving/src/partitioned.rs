@@ -23,7 +23,9 @@ pub fn check(plan: &mut MovePlan, facts: &Facts, wish: &Adoption) {
                 &wish.waived,
                 Waiver::Partitions,
                 &format!("{table} is partitioned by the key, and has no partition for new IDs such as {first_id}"),
-                "Create a partition for them first: one of ranges TO (MAXVALUE), one by snowflake_create_partitions(), or a DEFAULT one.",
+                "Create a partition for them first: a DEFAULT one, or those of the next days by \
+                 snowflake_create_partitions(). Where one goes TO (MAXVALUE), snowflake_maintain_partitions() can \
+                 make none beside it.",
             );
         }
     }

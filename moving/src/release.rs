@@ -20,6 +20,8 @@ pub struct Release {
     pub sequence: String,
 }
 
+const WITHOUT_RECORD: &str = "without what was on record";
+
 /// Why a column cannot be released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReleaseError {
@@ -70,7 +72,7 @@ fn back<'a>(facts: &'a Facts, start: Option<i64>, identity: bool) -> Back<'a> {
         Some(_) if is_marker && start.is_some() => Back::New,
         Some(Before::Default(expression)) => Back::Default(Some(expression)),
         Some(Before::Nothing) => Back::Default(None),
-        None => Back::Sequence(sequence),
+        Some(Before::Sequence) | None => Back::Sequence(sequence),
     }
 }
 
@@ -147,6 +149,10 @@ pub fn release(facts: &Facts, wish: &Release) -> Result<(MovePlan, Option<i64>),
         Back::Sequence(sequence) => {
             plan.check_position(sequence);
             restart(&mut plan, sequence, first);
+            if let Some(record) = kept(facts).and_then(|(_, record)| record) {
+                narrow(&mut plan, sequence, &record, first);
+                plan.steps.push(sequence.comment_step(record.comment.as_deref(), WITHOUT_RECORD));
+            }
             plan.steps.extend(writers::open_kept(sequence));
             set_default(&mut plan, facts, &columns, &sequence.name);
         }
@@ -199,10 +205,23 @@ fn put_default_back(
     if first.is_some() {
         restart(plan, sequence, first);
     }
+    narrow(plan, sequence, &record, first.or_else(|| sequence.next()));
     if default.is_some_and(|default| default.contains("nextval")) {
         plan.steps.extend(writers::open_kept(sequence));
     }
-    plan.steps.push(sequence.comment_step(record.comment.as_deref(), "without what was on record"));
+    plan.steps.push(sequence.comment_step(record.comment.as_deref(), WITHOUT_RECORD));
+}
+
+/// Gives a sequence the type back that it had, where that has room for what comes next.
+fn narrow(plan: &mut MovePlan, sequence: &Sequence, record: &Memo, next: Option<i64>) {
+    let (Some(was), Some(next)) = (record.was, next) else { return };
+    if sequence.options.narrowed(was, next).is_some() {
+        plan.steps.push(sequence.of_type(was, "as it was before snowflake_adopt()"));
+    } else if was < sequence.options.width {
+        let (name, was) = (&sequence.name, was.name());
+        plan.notes
+            .push(format!("sequence {name} stays bigint, as {was} has no room for it: with a start, it may have"));
+    }
 }
 
 /// Has a sequence go on with a value. Its limits and its type stay, where they have room for it.

@@ -87,6 +87,14 @@ impl Options {
         }
     }
 
+    /// The same for a narrower type, where that has room for a value and for the limits.
+    pub fn narrowed(self, width: Width, value: i64) -> Option<Self> {
+        let narrow = self.of_width(width);
+        let (least, most) = (Self::limits(width, false).0, Self::limits(width, true).1);
+        let fits = [narrow.start, narrow.min, narrow.max, value].iter().all(|it| (least..=most).contains(it));
+        (fits && width < self.width && narrow.has_room_for(value)).then_some(narrow)
+    }
+
     /// The same, with limits that have room for a value.
     pub fn with_room_for(self, value: i64) -> Self {
         let (_, max) = Self::limits(Width::Eight, true);
@@ -150,6 +158,11 @@ impl Sequence {
         MoveStep { locks: Vec::new(), ..self.step(statement, note) }
     }
 
+    /// It gets another type, and with it the limits of that.
+    pub(crate) fn of_type(&self, width: Width, note: &str) -> MoveStep {
+        self.free(format!("ALTER SEQUENCE {} AS {}", self.name, width.name()), note)
+    }
+
     /// It goes on where it was.
     pub(crate) fn continuation(&self) -> Option<MoveStep> {
         let LastValue { last, is_called } = self.position?;
@@ -173,11 +186,12 @@ impl Sequence {
         self.grants.iter().map(step).collect()
     }
 
-    /// What makes it again as a sequence of its own, that belongs to a column. The comment is left to the caller.
+    /// What makes it again as a sequence of its own, that belongs to a column, and has room for IDs. The comment is left
+    /// to the caller.
     pub(crate) fn creation(&self, table: &Relation, column: &str) -> Vec<MoveStep> {
         let kind = if self.is_unlogged { "UNLOGGED SEQUENCE" } else { "SEQUENCE" };
-        let Options { width, .. } = self.options;
-        let statement = format!("CREATE {kind} {} AS {} {}", self.name, width.name(), self.options.clauses());
+        let options = self.options.of_width(Width::Eight);
+        let statement = format!("CREATE {kind} {} AS bigint {}", self.name, options.clauses());
         let mut steps = new(&self.name, &statement, "as it was", table);
         steps.extend(self.continuation());
         steps.push(self.step(format!("ALTER SEQUENCE {} OWNED BY {}.{column}", self.name, table.name), ""));

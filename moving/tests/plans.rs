@@ -279,7 +279,7 @@ fn the_sequence_of_an_identity_is_made_again_and_the_identity_is_on_record() {
         statements(&plan)[1..],
         [
             "ALTER TABLE t ALTER COLUMN id DROP IDENTITY",
-            "CREATE SEQUENCE s AS integer START WITH 1 INCREMENT BY 1 MINVALUE -7 NO MAXVALUE CACHE 5 CYCLE",
+            "CREATE SEQUENCE s AS bigint START WITH 1 INCREMENT BY 1 MINVALUE -7 NO MAXVALUE CACHE 5 CYCLE",
             "SELECT pg_catalog.setval('s'::pg_catalog.regclass, 9, true)",
             "ALTER SEQUENCE s OWNED BY t.id",
             "GRANT a",
@@ -319,6 +319,34 @@ fn another_default_is_on_record_in_a_sequence_of_the_column() {
             "COMMENT ON SEQUENCE m IS '[snowflake_adopt: no default; snowflake_release() drops this sequence]'",
         ]
     );
+}
+
+/// Clients set the sequence of a key to its highest value. On the way back it becomes what it was, where nothing is lost.
+#[test]
+fn a_narrow_sequence_gets_room_for_ids() {
+    let mut facts = serial(Width::Four, Width::Four);
+    facts.sequences[0].options = Options::DEFAULT.of_width(Width::Four);
+    facts.sequences[0].comment = Some("c".to_owned());
+    let plan = adopt(&facts, FIRST);
+    let record = "c\n[snowflake_adopt: nextval() of this sequence; of type integer]";
+    let of_it = |plan: &MovePlan| -> Vec<String> {
+        let all = statements(plan).into_iter().filter(|it| it.contains("SEQUENCE"));
+        all.map(str::to_owned).collect()
+    };
+    assert_eq!(of_it(&plan), ["ALTER SEQUENCE s AS bigint".to_owned(), format!("COMMENT ON SEQUENCE s IS '{record}'")]);
+    let mut moved = moved_in(serial(Width::Eight, Width::Eight));
+    moved.sequences[0].comment = Some(record.to_owned());
+    let back = |facts: &Facts, start| of_it(&release(facts, &Release { start, ..Release::default() }).unwrap().0);
+    let comment = "COMMENT ON SEQUENCE s IS 'c'";
+    assert_eq!(back(&moved, None), ["ALTER SEQUENCE s AS integer", comment]);
+    assert_eq!(back(&moved, Some(77)), ["ALTER SEQUENCE s RESTART WITH 77", "ALTER SEQUENCE s AS integer", comment]);
+    // Where IDs were made, it goes on after them.
+    moved.values = Some(Values { lowest: 1, highest: FIRST });
+    assert_eq!(back(&moved, None), [format!("ALTER SEQUENCE s RESTART WITH {}", FIRST + 1), comment.to_owned()]);
+    // Limits that an integer does not have.
+    moved.values = None;
+    moved.sequences[0].options.max = FIRST;
+    assert_eq!(back(&moved, Some(77)), ["ALTER SEQUENCE s RESTART WITH 77", comment]);
 }
 
 /// What partitions and tables that inherit have of their own stays theirs.
@@ -951,6 +979,7 @@ fn what_the_catalogue_shows_to_break_inserts_can_be_waived() {
         row_tables: vec![Oid(2)],
         source: "DECLARE v integer; BEGIN v := NEW.id; END".to_owned(),
         is_plpgsql: true,
+        small_calls: Vec::new(),
         renewal: None,
         owner: Oid(10),
     };

@@ -62,6 +62,7 @@ fn function(oid: u32, name: &str, callers: &[&str], source: &str) -> Function {
         row_tables: vec![Oid(2)],
         source: source.to_owned(),
         is_plpgsql: true,
+        small_calls: Vec::new(),
         renewal: None,
         owner: Oid(8),
     }
@@ -110,6 +111,7 @@ fn a_table_becomes_wider_with_all_that_depends_on_it() {
         function(32, "h()", &[], "BEGIN\nEND"),
         Function {
             is_plpgsql: false,
+            small_calls: Vec::new(),
             ..function(33, "sql()", &[], "DECLARE v int; BEGIN SELECT id INTO v FROM t; END")
         },
     ];

@@ -55,11 +55,34 @@ BEGIN
     RETURN name;
 END $$;
 
+-- Who has a lock on a relation, as a sentence. What is shown of another's session is what pg_stat_activity shows.
+CREATE FUNCTION _snowflake.holders_of(relation oid) RETURNS text
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+    SELECT pg_stat_clear_snapshot();
+    SELECT coalesce('It is held by ' || string_agg(concat(coalesce(
+            'the prepared transaction ' || quote_literal(p.gid) || to_char(p.prepared, '", since "YYYY-MM-DD HH24:MI:SSOF'),
+            'process ' || l.pid || ' of ' || coalesce('role ' || quote_ident(a.usename), a.backend_type, 'a role that is not shown')),
+        to_char(a.xact_start, '", since "YYYY-MM-DD HH24:MI:SSOF') || ', whose ' || CASE a.state WHEN 'active' THEN '' ELSE 'last ' END
+            || 'statement, of ' || to_char(a.query_start, 'HH24:MI:SS') || ', is: '
+            || left(regexp_replace(a.query, '\s+', ' ', 'g'), 80) || CASE WHEN length(a.query) > 80 THEN '...' ELSE '' END),
+        E';\nby ' ORDER BY a.xact_start, l.pid) || '.', 'Whoever had it has it no more.')
+    FROM (
+        SELECT DISTINCT k.pid, k.virtualtransaction FROM pg_locks AS k
+        WHERE k.locktype = 'relation' AND k.relation = holders_of.relation AND k.granted AND k.pid IS DISTINCT FROM pg_backend_pid()
+            AND k.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+    ) AS l
+    LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
+    LEFT JOIN pg_locks AS t ON l.pid IS NULL AND t.virtualtransaction = l.virtualtransaction AND t.locktype = 'transactionid'
+    LEFT JOIN pg_prepared_xacts AS p ON p.transaction = t.transactionid
+    $$;
+
 -- Checks what both ways need, and takes the locks.
 CREATE FUNCTION _snowflake.check_moving(k record, locks boolean) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
+    longest CONSTANT text := current_setting('lock_timeout');
     c record;
 BEGIN
     FOR c IN SELECT format('%I.%I', n.nspname, t.relname) AS quoted, pg_get_userbyid(t.relowner) AS owner, f AS tbl, t.relkind
@@ -85,8 +108,22 @@ BEGIN
             DETAIL = 'At other levels, the snapshot is older than the locks, and does not show what others committed in between.',
             HINT = 'Begin the transaction with BEGIN ISOLATION LEVEL READ COMMITTED;';
     END IF;
-    PERFORM _snowflake.held(t.oid, 'ACCESS EXCLUSIVE') FROM (SELECT t.oid FROM _snowflake.family_of(k.tbl) AS f JOIN pg_class AS t ON t.oid = f
-        WHERE t.relkind IN ('r', 'p') ORDER BY t.oid) AS t;
+    -- While it waits, all others wait behind it: so not for long.
+    IF longest = '0' THEN
+        PERFORM set_config('lock_timeout', '5s', true);
+    END IF;
+    FOR c IN SELECT t.oid, format('%I.%I', n.nspname, t.relname) AS quoted FROM _snowflake.family_of(k.tbl) AS f JOIN pg_class AS t ON t.oid = f
+        JOIN pg_namespace AS n ON n.oid = t.relnamespace WHERE t.relkind IN ('r', 'p') ORDER BY t.oid LOOP
+        BEGIN
+            PERFORM _snowflake.held(c.oid, 'ACCESS EXCLUSIVE');
+        EXCEPTION WHEN lock_not_available THEN
+            RAISE lock_not_available USING MESSAGE = format('the lock of %s was not granted in time', c.quoted),
+                DETAIL = _snowflake.holders_of(c.oid),
+                HINT = 'Nothing was changed. Call this again when those transactions have ended; SELECT pg_terminate_backend(...) ends one. A '
+                    'call waits for lock_timeout, or 5 seconds where that is 0: while it waits, all others wait behind it.';
+        END;
+    END LOOP;
+    PERFORM set_config('lock_timeout', longest, true);
     IF to_regclass(k.quoted) IS DISTINCT FROM k.tbl::regclass THEN
         RAISE serialization_failure USING MESSAGE = format('others changed %s meanwhile', k.quoted),
             DETAIL = 'It was dropped or renamed while this call waited for it.', HINT = 'Nothing was changed by this call. Call it again.';
@@ -102,6 +139,8 @@ DECLARE
     s record;
 BEGIN
     SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS quoted, q.seqtypid, q.seqmin, q.seqmax, q.seqincrement, r.comment,
+            -- The type that it had, and its limits.
+            CASE WHEN m.memo IS NOT NULL THEN w.was END AS was, CASE w.was WHEN 'smallint' THEN 32767 ELSE 2147483647 END AS was_highest, q.seqstart,
             m.memo, coalesce(m.memo IS NOT NULL AND r.is_marker, false) AS is_marker,
             nullif(CASE WHEN m.memo IS NOT NULL THEN r.line[1] ELSE r.comment END, '') AS users_comment,
             EXISTS (SELECT FROM pg_depend AS x WHERE x.refclassid = 'pg_class'::regclass AND x.refobjid = c.oid AND x.deptype = 'n'
@@ -113,8 +152,11 @@ BEGIN
             LATERAL (SELECT comment, line, right(line[2], length(marker)) = marker AS is_marker
                 FROM (SELECT obj_description(c.oid, 'pg_class') AS comment) AS t,
                     regexp_match(t.comment, E'^(?:(.*)\n)?[[]snowflake_adopt: (.*)[]]$') AS line) AS r,
-            LATERAL (SELECT CASE WHEN r.is_marker THEN left(r.line[2], -length(marker)) ELSE r.line[2] END AS said) AS o,
-            LATERAL (SELECT CASE WHEN o.said ~ '^(GENERATED (ALWAYS|BY DEFAULT) AS IDENTITY$|no default$|DEFAULT )' THEN o.said END AS memo) AS m
+            LATERAL (SELECT CASE WHEN r.is_marker THEN left(r.line[2], -length(marker)) ELSE r.line[2] END AS typed) AS y,
+            LATERAL (SELECT substring(y.typed, '; of type (smallint|integer)$') AS was) AS w,
+            LATERAL (SELECT CASE WHEN w.was IS NULL THEN y.typed ELSE left(y.typed, -length('; of type ' || w.was)) END AS said) AS o,
+            LATERAL (SELECT CASE WHEN o.said ~ '^(GENERATED (ALWAYS|BY DEFAULT) AS IDENTITY$|no default$|nextval\(\) of this sequence$|DEFAULT )'
+                THEN o.said END AS memo) AS m
         WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = k.tbl AND d.refobjsubid = k.attnum
             AND d.deptype IN ('a', 'i') ORDER BY m.memo IS NULL, c.oid LIMIT 1;
     RETURN s;
@@ -328,7 +370,7 @@ BEGIN
         RETURN NEXT;
         p := _snowflake.place_of(s.oid);
         locks := NULL;
-        statement := format('CREATE SEQUENCE %s AS %s %s', s.quoted, format_type(s.seqtypid, NULL), _snowflake.sequence_clauses(s.oid));
+        statement := format('CREATE SEQUENCE %s AS bigint %s', s.quoted, _snowflake.sequence_clauses(s.oid));
         note := 'as it was';
         RETURN NEXT;
         statement := format('SELECT pg_catalog.setval(%L::pg_catalog.regclass, %s, %s)', s.quoted, p.last_value, p.is_called::text);
@@ -367,6 +409,15 @@ BEGIN
         note := 'for snowflake_release()';
         statement := format('COMMENT ON SEQUENCE %s IS %L', marker, format('[snowflake_adopt: %s; snowflake_release() drops this sequence]',
             CASE WHEN k.expression IS NULL THEN 'no default' ELSE format('DEFAULT %s', k.expression) END));
+        RETURN NEXT;
+    ELSIF s.seqtypid <> 'bigint'::regtype THEN
+        -- Clients set it to the highest ID, as the fixtures of Rails and Django do.
+        statement := format('ALTER SEQUENCE %s AS bigint', s.quoted);
+        note := 'so that it can be set to an ID';
+        RETURN NEXT;
+        statement := format('COMMENT ON SEQUENCE %s IS %L', s.quoted, concat_ws(E'\n', s.users_comment,
+            format('[snowflake_adopt: nextval() of this sequence; of type %s]', format_type(s.seqtypid, NULL))));
+        note := 'for snowflake_release()';
         RETURN NEXT;
     END IF;
 
@@ -498,6 +549,11 @@ BEGIN
                 CASE WHEN begins > s.seqmax THEN ' AS bigint' END,
                 CASE WHEN begins < s.seqmin THEN format(' MINVALUE %s', begins) WHEN begins > s.seqmax AND s.seqtypid = 'bigint'::regtype THEN ' NO MAXVALUE' END,
                 begins);
+            IF s.was IS NOT NULL AND s.seqtypid = 'bigint'::regtype AND begins BETWEEN s.seqmin AND s.was_highest
+                AND s.seqstart BETWEEN -s.was_highest AND s.was_highest AND s.seqmin BETWEEN -s.was_highest AND s.was_highest
+                AND (s.seqmax <= s.was_highest OR s.seqmax = 9223372036854775807) THEN
+                statements := statements || format('ALTER SEQUENCE %s AS %s', fresh, s.was);
+            END IF;
             IF s.memo IS NOT NULL THEN
                 statements := statements || format('COMMENT ON SEQUENCE %s IS %s', fresh, quote_nullable(s.users_comment));
             END IF;
@@ -601,7 +657,8 @@ BEGIN
             DETAIL = obstacles || '.',
             HINT = 'Nothing was changed.' || CASE WHEN obstacles ~ 'bigint columns only|is to be bigint first' THEN
                 ' Columns become bigint in stages, by examples/moving-in/staged.sql, which needs no library; or by the library''s '
-                'snowflake_adopt().' ELSE '' END;
+                'snowflake_adopt().' ELSE '' END || CASE WHEN obstacles ~ 'no partition for new IDs' THEN ' Create a DEFAULT partition, or those of '
+                'the next days by snowflake_create_partitions().' ELSE '' END;
     END IF;
     v := _snowflake.values_of(k);
     -- Drawn behind the lock: whatever is made after it is above.

@@ -22,6 +22,8 @@ pub enum MovingError {
     Unfit(String, Unfit),
     /// These columns make IDs already.
     AlreadyAdopted(Vec<String>),
+    /// The lock of this table was not granted in time; these have it.
+    NotLocked(String, Vec<String>),
     /// The caller does not own these tables.
     NotOwner(Vec<String>),
     /// The table, its partitions and the tables that inherit from it belong to several roles.
@@ -80,6 +82,7 @@ impl MovingError {
             Self::Changed(tables) => changed(&tables),
             Self::Unfit(table, problem) => unfit(&table, problem),
             Self::AlreadyAdopted(columns) => already_adopted(&columns),
+            Self::NotLocked(table, holders) => not_locked(&table, &holders),
             Self::NotOwner(tables) => not_owner(&tables),
             Self::SeveralOwners(table) => several_owners(&table),
             Self::NotReadable(table, column) => not_readable(&table, &column),
@@ -140,6 +143,17 @@ fn changed(tables: &[String]) -> ErrorReport {
             "Something that belongs to it, or depends on it, was dropped, renamed or altered while this call read it.",
         )
         .set_hint("Nothing was changed by this call. Call it again.")
+}
+
+fn not_locked(table: &str, holders: &[String]) -> ErrorReport {
+    let detail = match holders {
+        [] => "Whoever had it, or the name of its schema, has none any more.".to_owned(),
+        holders => format!("It is held by {}.", holders.join(";\nby ")),
+    };
+    error(ERRCODE_LOCK_NOT_AVAILABLE, &format!("the lock of {table} was not granted in time")).set_detail(detail).set_hint(
+        "Nothing was changed. Call this again when those transactions have ended; SELECT pg_terminate_backend(...) ends \
+         one. A call waits for lock_timeout, or 5 seconds where that is 0: while it waits, all others wait behind it.",
+    )
 }
 
 // Who owns the tables, and may read them.

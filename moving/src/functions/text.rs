@@ -60,6 +60,50 @@ pub fn narrowing(source: &str, columns: &[String], of_rows: &[String]) -> Vec<(u
     numbers.into_iter().filter_map(|number| Some((number, lines.get(number - 1)?.trim().to_owned()))).collect()
 }
 
+/// A call to which a column is given as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The number of its line.
+    pub line: usize,
+    /// The text of this.
+    pub text: String,
+    /// The name of what is called, without a schema.
+    pub name: String,
+    /// Which of the arguments it is, from 1 on.
+    pub place: usize,
+}
+
+/// Such calls, with what NEW and OLD have of the columns.
+pub fn calls(source: &str, of_rows: &[String]) -> Vec<Call> {
+    let tokens = tokens(source);
+    let lines: Vec<&str> = source.lines().collect();
+    let mut found = Vec::new();
+    for (start, pair) in tokens.windows(2).enumerate() {
+        let [name, opening] = pair else { continue };
+        if !name.is_name || !opening.is("(") {
+            continue;
+        }
+        let (mut depth, mut place, mut first) = (0, 1, start + 2);
+        for (at, token) in tokens.iter().enumerate().skip(start + 1) {
+            depth += i32::from(token.is("(") || token.is("[")) - i32::from(token.is(")") || token.is("]"));
+            if depth == 0 || depth == 1 && token.is(",") {
+                if let Some([row, dot, column]) = tokens.get(first..at) {
+                    let is_row = row.is("new") || row.is("old");
+                    if is_row && dot.is(".") && column.is_name && of_rows.contains(&column.text) {
+                        let text = lines.get(name.line - 1).unwrap_or(&"").trim().to_owned();
+                        found.push(Call { line: name.line, text, name: name.text.clone(), place });
+                    }
+                }
+                (place, first) = (place + 1, at + 1);
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+    }
+    found
+}
+
 /// A declaration: a name, CONSTANT, and one of the types.
 fn small_variable(tokens: &[Token]) -> Option<&str> {
     let [name, next, last] = tokens else { return None };
@@ -115,7 +159,7 @@ fn tokens(source: &str) -> Vec<Token> {
 
 #[cfg(test)]
 mod tests {
-    use super::narrowing;
+    use super::{calls, narrowing};
 
     fn lines(source: &str) -> Vec<usize> {
         let columns = ["id", "Ord Id", "other_id"].map(str::to_owned);
@@ -160,6 +204,23 @@ mod tests {
         assert_eq!(lines("DECLARE c CONSTANT bigint := 5; BEGIN c := NEW.id; END"), [0usize; 0]);
     }
 
+    #[test]
+    fn calls_with_a_key_are_found() {
+        let found = |source: &str| -> Vec<(usize, String, usize)> {
+            let columns = ["id", "Ord Id"].map(str::to_owned);
+            calls(source, &columns).into_iter().map(|call| (call.line, call.name, call.place)).collect()
+        };
+        let one = |line, name: &str, place| vec![(line, name.to_owned(), place)];
+        assert_eq!(found("BEGIN\n PERFORM touch(NEW.id); END"), one(2, "touch", 1));
+        assert_eq!(found("x := shop.f(g(1, 2), a[1, 2], old.\"Ord Id\");"), one(1, "f", 3));
+        assert_eq!(found("f(1, g(NEW.id))"), one(1, "g", 1));
+        for other in
+            ["f(NEW.id + 1)", "f(NEW.n)", "f(id)", "-- f(NEW.id)", "(NEW.id)", "f(NEW.id::bigint)", "f(", "f(NEW.id"]
+        {
+            assert_eq!(found(other), [], "{other}");
+        }
+    }
+
     /// Whatever it is given: it ends, and does not panic.
     #[test]
     fn any_text_can_be_read() {
@@ -173,6 +234,7 @@ mod tests {
                 })
                 .collect();
             lines(&text);
+            calls(&text, &["id".to_owned()]);
         }
     }
 }

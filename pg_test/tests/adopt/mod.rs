@@ -12,6 +12,7 @@ mod probe;
 mod races;
 mod random;
 mod random_stages;
+mod referring;
 mod round;
 mod schema;
 mod scripts;
@@ -21,6 +22,8 @@ mod staged_kept;
 mod stay;
 mod together;
 mod uuid;
+mod waiting;
+mod widths;
 mod writers;
 
 /// The tables of the schema public that a transaction has locked in `ACCESS EXCLUSIVE` mode, as plans name them.

@@ -222,7 +222,7 @@ fn triggers_find_what_they_use() {
     let mut client = cluster.client_of("merchant", "prey");
     call(
         &mut client,
-        "SET search_path = shop; CREATE TABLE seen (id integer);
+        "SET search_path = shop; CREATE TABLE seen (id bigint);
          CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO seen VALUES (NEW.id); RETURN NEW; END';
          CREATE TRIGGER note AFTER UPDATE ON counted FOR EACH ROW EXECUTE FUNCTION note();
          CREATE FUNCTION is_small(n integer) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RETURN n < (SELECT 1000 + count(*) FROM seen); END';

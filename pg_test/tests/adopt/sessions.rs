@@ -174,7 +174,7 @@ fn a_standby_shows_the_plan() {
     standby.catch_up_with(&cluster);
     let statements: i64 =
         value(&mut standby.client(), "SELECT count(*) FROM snowflake_adopt_plan('orders') WHERE kind = 'statement'");
-    assert_eq!(statements, 4);
+    assert_eq!(statements, 6);
     refused(&mut standby.client(), "SELECT * FROM snowflake_adopt('orders')", "25006");
 }
 

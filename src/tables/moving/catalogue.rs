@@ -30,6 +30,7 @@ const REACHED: &str = include_str!("catalogue/reached.sql");
 const RELATIONS: &str = include_str!("catalogue/relations.sql");
 const SEQUENCES: &str = include_str!("catalogue/sequences.sql");
 const SESSIONS: &str = include_str!("catalogue/sessions.sql");
+const SMALL_ARGUMENTS: &str = include_str!("catalogue/small_arguments.sql");
 const TABLE: &str = include_str!("catalogue/table.sql");
 const UNSEEN: &str = include_str!("catalogue/unseen.sql");
 const WRITERS: &str = include_str!("catalogue/writers.sql");
@@ -131,7 +132,20 @@ pub fn facts(client: &SpiClient, chosen: &Chosen) -> Result<Facts> {
     let columns = reached(client, chosen, function)?;
     let mut tables: Vec<pg_sys::Oid> = columns.iter().map(|column| column.relation.0.into()).collect();
     let foreign_keys = foreign_keys(client, &tables)?;
-    let functions = functions(client, &tables)?;
+    let mut functions = functions(client, &tables)?;
+    for function in &mut functions {
+        function.small_calls = Facts::calls_with_a_key(&columns, function);
+        let (names, places): (Vec<String>, Vec<i32>) = function
+            .small_calls
+            .iter()
+            .map(|call| (call.name.clone(), i32::try_from(call.place).unwrap_or(i32::MAX)))
+            .unzip();
+        if !names.is_empty() {
+            let are_small = rows(client, SMALL_ARGUMENTS, &[names.into(), places.into()], |row| flag(row, 1))?;
+            let mut are_small = are_small.into_iter();
+            function.small_calls.retain(|_| are_small.next().unwrap_or_default());
+        }
+    }
     let partitioned = rows(client, PARTITIONED, &places(&columns.iter().collect::<Vec<_>>()), |row| {
         Ok(PartitionedByKey { table: oid(row, 1)?, bounds: texts(row, 2)? })
     })?;
@@ -222,6 +236,7 @@ fn functions(client: &SpiClient, tables: &[pg_sys::Oid]) -> Result<Vec<Function>
             callers: texts(row, 3)?,
             source: text(row, 4)?,
             is_plpgsql: flag(row, 5)?,
+            small_calls: Vec::new(),
             renewal: maybe_text(row, 6)?,
             owner: oid(row, 7)?,
             row_tables: oids(row, 8)?,

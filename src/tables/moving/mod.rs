@@ -10,6 +10,7 @@ mod recorded;
 mod rows;
 mod values;
 mod views;
+mod waiting;
 
 use crate::errors::Error;
 use crate::errors::generator::GeneratorError;
@@ -182,7 +183,10 @@ pub fn carry_out(wish: &Wish) -> Result<Done, Error> {
     if snapshot::is_of_transaction() {
         return Err(MovingError::Isolation.into());
     }
-    meanwhile::told(tables(wish), || Spi::connect_mut(|client| change(client, wish)))
+    let named: Vec<pg_sys::Oid> = tables(wish).collect();
+    meanwhile::told(tables(wish), || {
+        Spi::connect_mut(|client| waiting::bounded(client, &named, |client| change(client, wish)))
+    })
 }
 
 fn tables(wish: &Wish) -> impl Iterator<Item = pg_sys::Oid> {
@@ -196,9 +200,9 @@ fn change(client: &mut SpiClient, wish: &Wish) -> Result<Done, Error> {
     // Before the first ID is made: after it, the database could not have another layout any more.
     check(wish, &draw(client, wish, expected_id()?)?)?;
     // After the locks: all values that are there are below it.
-    let (first, at) = match wish.way {
+    let (first, at, new_id) = match wish.way {
         Way::In { .. } => first_id()?,
-        Way::Out { .. } => (0, None),
+        Way::Out { .. } => (0, None, 0),
     };
     let drawn = draw(client, wish, first)?;
     check(wish, &drawn)?;
@@ -206,7 +210,7 @@ fn change(client: &mut SpiClient, wish: &Wish) -> Result<Done, Error> {
         return Err(meanwhile::gone());
     }
     let probes = match wish.way {
-        Way::In { .. } => probe::before(client, &holds, owner_of(wish)?, &drawn.keys)?,
+        Way::In { .. } => probe::before(client, &holds, owner_of(wish)?, &drawn.keys, new_id)?,
         Way::Out { .. } => Vec::new(),
     };
     let (prepared, fill_views) = drawn.plan.steps.iter().partition::<Vec<_>, _>(|step| !step.fills_view);
@@ -320,10 +324,10 @@ fn hold(client: &SpiClient, wish: &Wish) -> Result<Holds, Error> {
             return Ok(holds);
         }
         for table in plan.locks {
-            holds.hold(table.0.into(), pg_sys::AccessExclusiveLock);
+            waiting::hold(&mut holds, table.0.into(), pg_sys::AccessExclusiveLock);
         }
         for sequence in sequences {
-            holds.hold(sequence.into(), pg_sys::ShareRowExclusiveLock);
+            waiting::hold(&mut holds, sequence.into(), pg_sys::ShareRowExclusiveLock);
         }
     }
     Err(meanwhile::gone())
@@ -351,13 +355,13 @@ fn hold_schemas_of_functions(client: &SpiClient, plan: &MovePlan) -> Result<(), 
     Ok(())
 }
 
-/// The lowest ID that can still be made: that of the tick of an ID that is claimed for this; and its time.
-fn first_id() -> Result<(i64, Option<i64>), Error> {
+/// The lowest ID that can still be made: that of the tick of an ID that is claimed for this; its time; and the ID itself.
+fn first_id() -> Result<(i64, Option<i64>, i64), Error> {
     let claim = generator::claim(1)?;
     let layout: &Layout = settings::layout();
     let id = layout.compose(claim.first, claim.worker);
     let at = layout.timestamp(id)?;
-    Ok((layout.lowest_id_from(at).unwrap_or(id), Some(timestamptz::to_datum(at))))
+    Ok((layout.lowest_id_from(at).unwrap_or(id), Some(timestamptz::to_datum(at)), id))
 }
 
 fn draw(client: &SpiClient, wish: &Wish, first: i64) -> Result<Drawn, Error> {

@@ -149,15 +149,13 @@ fn tables_of_a_registry_can_be_written_whatever_was_adopted() {
     call(&mut client, WRITES);
     let mut refused = Vec::new();
     for table in TABLES {
-        let wide = format!(
-            "SELECT count(*) FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = 'public'::regnamespace \
-             AND relkind = 'r' AND atttypid = 'int8'::regtype"
-        );
-        let before: i64 = value(&mut client, &wide);
+        let wide = "SELECT count(*) FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = 'public'::regnamespace \
+             AND relkind = 'r' AND atttypid = 'int8'::regtype";
+        let before: i64 = value(&mut client, wide);
         if let Err(error) = client.batch_execute(&format!("SELECT * FROM snowflake_adopt('{table}')")) {
             let error = error.as_db_error().unwrap();
             assert!(["55000", "42702", "42804"].contains(&error.code().code()), "{table}: {error:?}");
-            assert_eq!(value::<i64>(&mut client, &wide), before, "{table}");
+            assert_eq!(value::<i64>(&mut client, wide), before, "{table}");
             refused.push(table);
         }
         client.batch_execute(WRITES).unwrap_or_else(|error| panic!("after {table}: {error:?}"));

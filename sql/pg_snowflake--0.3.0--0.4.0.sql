@@ -120,8 +120,6 @@ ALTER FUNCTION snowflake_maintain_partitions(regclass, interval, interval, inter
     RENAME TO snowflake_maintain_partitions_of_0_3_0;
 ALTER PROCEDURE snowflake_partition_default_rows(regclass, interval, boolean) RENAME TO snowflake_partition_default_rows_of_0_3_0;
 DROP FUNCTION _snowflake.partition_default_rows(regclass, interval, boolean, bigint);
-DROP FUNCTION _snowflake.first_id_at(timestamptz);
-DROP FUNCTION _snowflake.time_of_id(bigint);
 
 CREATE FUNCTION snowflake_create_partitions(
     parent regclass,
@@ -157,17 +155,42 @@ CREATE FUNCTION snowflake_declare_keys(parent regclass, since timestamptz DEFAUL
 COMMENT ON FUNCTION snowflake_declare_keys(regclass, timestamptz, text) IS
     'declares that the keys of a partitioned table from a time on are snowflake IDs, so that its partitions can expire; returns those that it marks';
 
-CREATE FUNCTION _snowflake.first_id_at(at timestamptz, layout text) RETURNS bigint
+CREATE FUNCTION _snowflake.first_id_in(at timestamptz, layout text) RETURNS bigint
     LANGUAGE sql STABLE
-    RETURN CASE WHEN layout IS NULL THEN snowflake_min_id(at) ELSE snowflake_min_id(at, layout) END;
-COMMENT ON FUNCTION _snowflake.first_id_at(timestamptz, text) IS
+    RETURN snowflake_min_id(at, layout);
+COMMENT ON FUNCTION _snowflake.first_id_in(timestamptz, text) IS
     'part of snowflake_partition_default_rows(): snowflake_min_id(), wherever it is';
 
-CREATE FUNCTION _snowflake.time_of_id(id bigint, layout text) RETURNS timestamptz
+CREATE FUNCTION _snowflake.time_of_id_in(id bigint, layout text) RETURNS timestamptz
     LANGUAGE sql STABLE
-    RETURN CASE WHEN layout IS NULL THEN snowflake_timestamp(id) ELSE snowflake_timestamp(id, layout) END;
-COMMENT ON FUNCTION _snowflake.time_of_id(bigint, text) IS
+    RETURN snowflake_timestamp(id, layout);
+COMMENT ON FUNCTION _snowflake.time_of_id_in(bigint, text) IS
     'part of snowflake_partition_default_rows(): snowflake_timestamp(), wherever it is';
+
+-- Each of these needs EXECUTE on the function of its case alone.
+CREATE FUNCTION _snowflake.first_id_at(at timestamptz, layout text) RETURNS bigint
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF layout IS NULL THEN
+        RETURN _snowflake.first_id_at(at);
+    END IF;
+    RETURN _snowflake.first_id_in(at, layout);
+END $$;
+COMMENT ON FUNCTION _snowflake.first_id_at(timestamptz, text) IS
+    'part of snowflake_partition_default_rows(): snowflake_min_id() by a layout, or by that of the database';
+
+CREATE FUNCTION _snowflake.time_of_id(id bigint, layout text) RETURNS timestamptz
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF layout IS NULL THEN
+        RETURN _snowflake.time_of_id(id);
+    END IF;
+    RETURN _snowflake.time_of_id_in(id, layout);
+END $$;
+COMMENT ON FUNCTION _snowflake.time_of_id(bigint, text) IS
+    'part of snowflake_partition_default_rows(): snowflake_timestamp() by a layout, or by that of the database';
 
 CREATE FUNCTION _snowflake.known_from(parent regclass, layout text) RETURNS bigint
     LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE COST 1000
@@ -482,18 +505,25 @@ BEGIN
     END LOOP;
 END $$;
 
--- Everybody may call functions that are part of others, whatever default privileges say.
+-- Whatever default privileges say: everybody may call functions that are part of others, and only its owner changes the record.
 DO $$
 DECLARE
-    part regprocedure;
+    statement text;
 BEGIN
     -- At the end of the script, as operators are looked up, too.
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    FOR part IN SELECT p.oid FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
-        WHERE n.nspname = '_snowflake' AND p.proname IN ('family_of', 'hold', 'lowest_key', 'count_keys', 'first_id_at', 'time_of_id', 'known_from',
-            'mark', 'partition_default_rows')
-        AND NOT EXISTS (SELECT FROM pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) WHERE grantee = 0) LOOP
-        EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC', part);
+    FOR statement IN
+        SELECT format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC', p.oid::regprocedure)
+        FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = '_snowflake' AND p.proname IN ('family_of', 'hold', 'lowest_key', 'count_keys', 'first_id_at', 'first_id_in',
+            'time_of_id', 'time_of_id_in', 'known_from', 'mark', 'partition_default_rows')
+        AND NOT EXISTS (SELECT FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) WHERE grantee = 0)
+        UNION ALL
+        SELECT DISTINCT format('REVOKE USAGE, UPDATE ON SEQUENCE _snowflake.since FROM %s CASCADE',
+            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)
+        FROM pg_class, aclexplode(relacl) WHERE oid = '_snowflake.since'::regclass AND grantee <> relowner
+    LOOP
+        EXECUTE statement;
     END LOOP;
 END $$;
 

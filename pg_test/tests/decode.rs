@@ -370,7 +370,7 @@ fn all_is_right_where_the_record_is_restored_first() {
 
     let new = bare();
     let (list, entries) = dump::list(&new, &dump.file, &["EXTENSION - pg_snowflake", "SEQUENCE SET _snowflake"]);
-    assert_eq!(entries, 4);
+    assert_eq!(entries, 5);
     dump.restore_with(&new, "postgres", &["--use-list", list.to_str().unwrap()]);
     dump.restore_with(&new, "postgres", &["--jobs=2"]);
     let mut client = new.client();

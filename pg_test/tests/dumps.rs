@@ -140,10 +140,10 @@ fn an_owner_dumps_and_restores_a_script() {
     let new = server_behind();
     let said = output(script(&new, "owner", "shop", &file).arg("--set=ON_ERROR_STOP=1"));
     assert!(said.success && said.errors.is_empty(), "{said:?}");
-    // The answers of set_config() and of the three calls of setval().
+    // The answers of set_config() and of the four calls of setval().
     let answers: Vec<&str> = said.output.lines().filter(|line| !line.is_empty()).collect();
     let Record(_, layout, epoch, _) = remembered;
-    assert_eq!(answers.len(), 3, "{said:?}");
+    assert_eq!(answers.len(), 4, "{said:?}");
     for value in [layout, epoch] {
         assert!(answers.contains(&value.to_string().as_str()), "{said:?}");
     }
@@ -188,6 +188,7 @@ fn a_restore_by_an_owner_into_the_extension_of_a_superuser_says_what_is_missing(
             "permission denied for sequence epoch",
             "permission denied for sequence layout",
             "permission denied for sequence reservation",
+            "permission denied for sequence since",
         ],
         "{}",
         said.errors
@@ -197,7 +198,7 @@ fn a_restore_by_an_owner_into_the_extension_of_a_superuser_says_what_is_missing(
 
     // The superuser restores what is missing from the same file.
     let (list, entries) = dump::list(&new, &file, &["SEQUENCE SET _snowflake"]);
-    assert_eq!(entries, 3);
+    assert_eq!(entries, 4);
     new.step_clock("-8s");
     nothing(&output(restore(&new, "postgres", &file).args(["--exit-on-error", "--use-list"]).arg(&list)));
     goes_on(&new, &remembered, &before);

@@ -179,7 +179,7 @@ FOR statement, privileges, made IN
         ('snowflake_create_partitions', 'regclass, interval, timestamptz, timestamptz', 'text'),
         ('snowflake_maintain_partitions', 'regclass, interval, interval, interval, text, boolean, text', 'text'),
         ('snowflake_partition_default_rows', 'regclass, interval, boolean', 'text'),
-        ('_snowflake.first_id_at', 'timestamptz', NULL), ('_snowflake.time_of_id', 'bigint', NULL),
+        ('_snowflake.check_default', 'regclass, record, name, text[], bigint[], bigint[], bigint[], boolean', NULL),
         ('_snowflake.partition_default_rows', 'regclass, interval, boolean, bigint', NULL),
         ('_snowflake.old_partitions', 'regclass, bigint, bigint, bigint, text, bigint, bigint[], boolean', NULL)
     ) AS v (name, arguments, added), LATERAL (

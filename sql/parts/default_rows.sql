@@ -1,16 +1,53 @@
 -- Partitions for the rows of a default partition. In PL/pgSQL, as a procedure with a SET clause or of another role's rights could not commit.
 
-CREATE FUNCTION _snowflake.first_id_at(at timestamptz, layout text) RETURNS bigint
+CREATE FUNCTION _snowflake.first_id_at(at timestamptz) RETURNS bigint
     LANGUAGE sql STABLE
-    RETURN CASE WHEN layout IS NULL THEN snowflake_min_id(at) ELSE snowflake_min_id(at, layout) END;
-COMMENT ON FUNCTION _snowflake.first_id_at(timestamptz, text) IS
+    RETURN snowflake_min_id(at);
+COMMENT ON FUNCTION _snowflake.first_id_at(timestamptz) IS
     'part of snowflake_partition_default_rows(): snowflake_min_id(), wherever it is';
 
-CREATE FUNCTION _snowflake.time_of_id(id bigint, layout text) RETURNS timestamptz
+CREATE FUNCTION _snowflake.time_of_id(id bigint) RETURNS timestamptz
     LANGUAGE sql STABLE
-    RETURN CASE WHEN layout IS NULL THEN snowflake_timestamp(id) ELSE snowflake_timestamp(id, layout) END;
-COMMENT ON FUNCTION _snowflake.time_of_id(bigint, text) IS
+    RETURN snowflake_timestamp(id);
+COMMENT ON FUNCTION _snowflake.time_of_id(bigint) IS
     'part of snowflake_partition_default_rows(): snowflake_timestamp(), wherever it is';
+
+CREATE FUNCTION _snowflake.first_id_in(at timestamptz, layout text) RETURNS bigint
+    LANGUAGE sql STABLE
+    RETURN snowflake_min_id(at, layout);
+COMMENT ON FUNCTION _snowflake.first_id_in(timestamptz, text) IS
+    'part of snowflake_partition_default_rows(): snowflake_min_id(), wherever it is';
+
+CREATE FUNCTION _snowflake.time_of_id_in(id bigint, layout text) RETURNS timestamptz
+    LANGUAGE sql STABLE
+    RETURN snowflake_timestamp(id, layout);
+COMMENT ON FUNCTION _snowflake.time_of_id_in(bigint, text) IS
+    'part of snowflake_partition_default_rows(): snowflake_timestamp(), wherever it is';
+
+-- Each of these needs EXECUTE on the function of its case alone.
+CREATE FUNCTION _snowflake.first_id_at(at timestamptz, layout text) RETURNS bigint
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF layout IS NULL THEN
+        RETURN _snowflake.first_id_at(at);
+    END IF;
+    RETURN _snowflake.first_id_in(at, layout);
+END $$;
+COMMENT ON FUNCTION _snowflake.first_id_at(timestamptz, text) IS
+    'part of snowflake_partition_default_rows(): snowflake_min_id() by a layout, or by that of the database';
+
+CREATE FUNCTION _snowflake.time_of_id(id bigint, layout text) RETURNS timestamptz
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF layout IS NULL THEN
+        RETURN _snowflake.time_of_id(id);
+    END IF;
+    RETURN _snowflake.time_of_id_in(id, layout);
+END $$;
+COMMENT ON FUNCTION _snowflake.time_of_id(bigint, text) IS
+    'part of snowflake_partition_default_rows(): snowflake_timestamp() by a layout, or by that of the database';
 
 -- What stands in the way of moving rows out of a default partition: the call ends. All code that moving runs must be the caller's own.
 CREATE FUNCTION _snowflake.check_default_partition(parent regclass, rest regclass) RETURNS void

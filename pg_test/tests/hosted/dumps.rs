@@ -243,7 +243,7 @@ fn what_was_revoked_stays_revoked() {
         owner(&first, FILL);
         let restrict = "
             REVOKE EXECUTE ON FUNCTION snowflake_next(), snowflake_next(integer), snowflake_to_text(bigint, text) FROM PUBLIC;
-            REVOKE EXECUTE ON PROCEDURE snowflake_partition_default_rows(regclass, interval, boolean) FROM PUBLIC;
+            REVOKE EXECUTE ON PROCEDURE snowflake_partition_default_rows(regclass, interval, boolean, text) FROM PUBLIC;
             REVOKE USAGE ON TYPE snowflake_parts FROM PUBLIC; GRANT USAGE ON TYPE snowflake_parts TO loader;
             GRANT EXECUTE ON FUNCTION snowflake_next(), snowflake_next(integer) TO loader; GRANT EXECUTE ON FUNCTION snowflake_status() TO clerk";
         owner(&first, restrict);
@@ -259,7 +259,10 @@ fn what_was_revoked_stays_revoked() {
             assert!(!may("clerk", function) && may("loader", function), "{is_extension}: {function}");
         }
         assert!(!may("loader", "snowflake_to_text(bigint, text)"), "{is_extension}");
-        assert!(!may("loader", "snowflake_partition_default_rows(regclass, interval, boolean)"), "{is_extension}");
+        assert!(
+            !may("loader", "snowflake_partition_default_rows(regclass, interval, boolean, text)"),
+            "{is_extension}"
+        );
         assert!(may("clerk", "snowflake_status()") && !may("loader", "snowflake_status()"), "{is_extension}");
         assert!(may("clerk", "snowflake_timestamp(bigint)"), "{is_extension}");
         let types = "SELECT has_type_privilege('loader', 'snowflake_parts', 'USAGE') AND NOT has_type_privilege('clerk', 'snowflake_parts', 'USAGE')";

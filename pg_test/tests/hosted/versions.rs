@@ -107,7 +107,7 @@ fn an_extension_is_created_updated_and_dropped() {
     let dumped = "SELECT string_agg(c::regclass::text, ' ' ORDER BY 1) FROM pg_extension, unnest(extconfig) AS c \
                   WHERE extname = 'pg_snowflake'";
     let dumped: String = value(&mut client, dumped);
-    assert_eq!(dumped.split(' ').count(), 3, "{dumped}");
+    assert_eq!(dumped.split(' ').count(), 4, "{dumped}");
     // The script is not for it.
     assert_eq!(client.batch_execute(hosted::script()).unwrap_err().code().unwrap().code(), "42710");
     client.batch_execute("DROP EXTENSION pg_snowflake").unwrap();

@@ -61,7 +61,7 @@ fn ran(cluster: &Cluster, kind: &str) -> bool {
 }
 
 /// All calls that concern tables.
-const CALLS: [&str; 34] = [
+const CALLS: [&str; 36] = [
     "SELECT count(*) FROM snowflake_preflight(keys => '{evil.orders,evil.events,evil.heirs,evil.lines}')",
     "SELECT count(*) FROM snowflake_create_partitions('evil.events', '1 day', '2026-01-01', '2026-01-04')",
     "SELECT count(*) FROM snowflake_declare_keys('evil.events', '-infinity')",
@@ -73,6 +73,8 @@ const CALLS: [&str; 34] = [
     OF_DEFAULT_ROWS[4],
     OF_DEFAULT_ROWS[5],
     OF_DEFAULT_ROWS[6],
+    OF_DEFAULT_ROWS[7],
+    OF_DEFAULT_ROWS[8],
     "SELECT count(*) FROM _snowflake.family_of('evil.events')",
     "SELECT _snowflake.triggers('evil.events', 8, NULL)",
     "SELECT _snowflake.is_plain_partition('evil.events', 'evil.events_default')",
@@ -99,7 +101,7 @@ const CALLS: [&str; 34] = [
 ];
 
 /// These run as their caller, so for the owner only.
-const OF_DEFAULT_ROWS: [&str; 7] = [
+const OF_DEFAULT_ROWS: [&str; 9] = [
     "CALL snowflake_partition_default_rows('evil.events', '1 day')",
     "SELECT _snowflake.partition_default_rows('evil.events', '1 day', false, 0)",
     "SELECT _snowflake.check_default_partition('evil.events', 'evil.events_default')",
@@ -107,6 +109,8 @@ const OF_DEFAULT_ROWS: [&str; 7] = [
     "SELECT _snowflake.hold('evil.events')",
     "SELECT _snowflake.lowest_key('evil.events', 'id', 0, 1)",
     "SELECT count(*) FROM _snowflake.count_keys('evil.events', 'id', 0, 1)",
+    "SELECT _snowflake.known_from('evil.events', NULL)",
+    "SELECT _snowflake.mark('evil.events', 0, NULL)",
 ];
 
 /// Those that do not succeed: of tables of others; views are in the way; rows are above, and only a superuser may.

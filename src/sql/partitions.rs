@@ -1,5 +1,7 @@
 //! `snowflake_create_partitions()` and `snowflake_maintain_partitions()`.
 
+#![expect(clippy::too_many_arguments, reason = "a job has many wishes, all of them named and optional")]
+
 use crate::errors::Error;
 use crate::postgres::encoding::Text;
 use crate::postgres::given::Given;

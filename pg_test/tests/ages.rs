@@ -4,9 +4,9 @@
 use fastrand::Rng;
 use postgres::Client;
 use snowflake_test::check::{refused, wait_for};
-use snowflake_test::dump::{Dump, Format};
+use snowflake_test::dump::{Dump, Format, psql};
 use snowflake_test::hosted::{self, DATABASE};
-use snowflake_test::{Cluster, value, variable};
+use snowflake_test::{Cluster, Stop, run, value, variable};
 use std::collections::BTreeMap;
 use std::thread;
 
@@ -293,6 +293,39 @@ fn an_archive_in_another_layout() {
     }
 }
 
+/// Where server and database have different layouts, nothing expires; nor where a table's marks are of another layout, as after a restore.
+#[test]
+fn another_layout_of_the_server_or_of_a_dump() {
+    let [cluster, _] = servers();
+    let mut client = owner(&cluster);
+    client.batch_execute(&table_of("snowflake_next()")).unwrap();
+    job(&mut client, "t");
+    client.batch_execute("INSERT INTO t (n) VALUES (1)").unwrap();
+    let file = cluster.new_file("t.sql");
+    run(cluster.program("pg_dump").args(["--dbname", DATABASE, "-t", "t*", "-t", "n", "--file"]).arg(&file));
+    let offset = format!("+{}s", 100 * 86_400);
+    cluster.stop(Stop::Fast);
+    cluster.append("postgresql.conf", "pg_snowflake.epoch = '2020-01-01T00:00:00Z'");
+    cluster.start();
+    cluster.step_clock(&offset);
+    let mut client = owner(&cluster);
+    let kept: Vec<_> = job(&mut client, "t").into_iter().filter(|step| step[1] == "keep").collect();
+    assert!(!kept.is_empty(), "the retention looks at old ones");
+    assert!(kept.iter().all(|step| step[2] == "the layout of this server is not that of the database"), "{kept:?}");
+    assert_eq!(count(&mut client, "t"), 1);
+    // A database with the server's layout takes the table in.
+    hosted::create_database(&cluster, "there");
+    cluster
+        .client_of("postgres", "there")
+        .batch_execute("CREATE EXTENSION pg_snowflake; GRANT CREATE ON SCHEMA public TO owner")
+        .unwrap();
+    run(psql(&cluster, "postgres", "there").args(["--set=ON_ERROR_STOP=1", "--file"]).arg(&file));
+    let mut client = cluster.client_of("owner", "there");
+    let kept: Vec<_> = job(&mut client, "t").into_iter().filter(|step| step[1] == "keep").collect();
+    assert!(kept.iter().any(|step| step[2].starts_with("its keys are IDs of the layout \"timestamp=41")), "{kept:?}");
+    assert_eq!(count(&mut client, "t"), 1);
+}
+
 /// A column that gets other keys cannot be declared; nor by somebody else.
 #[test]
 fn what_cannot_be_declared() {
@@ -309,6 +342,54 @@ fn what_cannot_be_declared() {
         refused(&mut client, "SELECT snowflake_declare_keys('t_rest')", "42809");
         cluster.client_of("postgres", DATABASE).batch_execute("CREATE ROLE guest LOGIN").unwrap();
         refused(&mut cluster.client_of("guest", DATABASE), "SELECT snowflake_declare_keys('t')", "42501");
+    }
+}
+
+/// A job says that it can make nothing, where a partition has all the time to come.
+#[test]
+fn a_partition_without_an_upper_bound_is_named() {
+    for cluster in servers() {
+        let mut client = owner(&cluster);
+        client
+            .batch_execute(
+                "CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_next()) PARTITION BY RANGE (id);
+                 CREATE TABLE t_all PARTITION OF t FOR VALUES FROM (0) TO (MAXVALUE); INSERT INTO t DEFAULT VALUES",
+            )
+            .unwrap();
+        let steps = job(&mut client, "t");
+        assert_eq!(steps.len(), 1, "{steps:?}");
+        assert_eq!(&steps[0][..2], ["public.t_all", "keep"]);
+        assert!(steps[0][2].starts_with("it has no upper bound"), "{steps:?}");
+        // The clock is far from one that only begins later.
+        client
+            .batch_execute(
+                "DROP TABLE t; CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_next()) PARTITION BY RANGE (id);
+                 CREATE TABLE t_far PARTITION OF t FOR VALUES FROM (9000000000000000000) TO (MAXVALUE)",
+            )
+            .unwrap();
+        assert!(job(&mut client, "t").iter().all(|step| step[1] == "create"));
+    }
+}
+
+/// A domain may have the default of the keys.
+#[test]
+fn the_default_of_a_domain_counts() {
+    for cluster in servers() {
+        let mut client = owner(&cluster);
+        client
+            .batch_execute(
+                "CREATE DOMAIN key AS bigint DEFAULT snowflake_next(); CREATE SEQUENCE n; CREATE DOMAIN number AS bigint DEFAULT nextval('n');
+                 CREATE TABLE t (id key PRIMARY KEY, n bigint) PARTITION BY RANGE (id);
+                 CREATE TABLE other (id number PRIMARY KEY, n bigint) PARTITION BY RANGE (id)",
+            )
+            .unwrap();
+        job(&mut client, "t");
+        job(&mut client, "other");
+        refused(&mut client, "SELECT snowflake_declare_keys('other')", "55000");
+        client.batch_execute("INSERT INTO t (n) VALUES (1)").unwrap();
+        cluster.step_clock(&format!("+{}s", 100 * 86_400));
+        job(&mut owner(&cluster), "t");
+        assert_eq!(count(&mut owner(&cluster), "t"), 0);
     }
 }
 
@@ -389,6 +470,15 @@ fn thousands_of_partitions_go_in_pieces() {
 /// The row numbers that a table has, and since when each, in seconds of the clock that is right.
 type Rows = BTreeMap<i64, f64>;
 
+/// Dumps a table, drops it, and restores it.
+fn restore_one(cluster: &Cluster, table: &str) {
+    let file = cluster.new_file(&format!("{table}.sql"));
+    let parts = format!("{table}_*");
+    run(cluster.program("pg_dump").args(["--dbname", DATABASE, "-t", table, "-t", &parts, "--file"]).arg(&file));
+    owner(cluster).batch_execute(&format!("DROP TABLE {table}")).unwrap();
+    run(psql(cluster, "postgres", DATABASE).args(["--set=ON_ERROR_STOP=1", "--file"]).arg(&file));
+}
+
 /// Random tables of random histories. After each job, no row is gone that is younger than what is kept, and each row that is in a marked
 /// partition has an ID whose time is its own.
 #[test]
@@ -427,7 +517,7 @@ fn random_histories() {
             let mut client = owner(&cluster);
             let now: f64 = value(&mut client, "SELECT extract(epoch FROM clock_timestamp())::double precision");
             for (table, rows) in known.iter_mut().enumerate() {
-                let (act, import) = (draw.u32(0..8), draw.usize(0..GENERATORS.len() - 1));
+                let (act, import, behind) = (draw.u32(0..9), draw.usize(0..GENERATORS.len() - 1), draw.u32(1..300));
                 let what = match act {
                     0 => format!("SELECT * FROM snowflake_adopt('t{table}')"),
                     1 => format!("SELECT snowflake_release('t{table}')"),
@@ -435,6 +525,13 @@ fn random_histories() {
                 };
                 // It may be refused, with its reasons.
                 let done = client.batch_execute(&what).is_ok();
+                if act == 3 {
+                    restore_one(&cluster, &format!("t{table}"));
+                }
+                if act == 4 {
+                    // It is set right again before the job runs.
+                    cluster.step_clock(&format!("{:+}s", offset - i64::from(behind) * 86_400));
+                }
                 history.push((table, act, done, number));
                 let mut add = |client: &mut Client, columns: &str, values: &str| {
                     for _ in 0..draw.u32(1..5) {
@@ -453,6 +550,9 @@ fn random_histories() {
                     // Not the last: whoever gives a row a key of the last weeks by chance says that it is of then.
                     let (_, other) = GENERATORS[import];
                     add(&mut client, "id, n", &format!("{other}, NUMBER"));
+                }
+                if act == 4 {
+                    cluster.step_clock(&format!("+{offset}s"));
                 }
                 let steps = job(&mut client, &format!("t{table}"));
                 assert!(steps.iter().all(|step| step[1] != "keep" || !step[2].is_empty()), "SEED={seed}: {steps:?}");

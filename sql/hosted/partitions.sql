@@ -174,15 +174,18 @@ CREATE FUNCTION _snowflake.source(parent regclass, col name, l bigint[], OUT is_
     AS $$
 BEGIN
     is_named := l <> _snowflake.layout();
-    SELECT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_attrdef'::regclass AND objid = d.oid AND refclassid = 'pg_proc'::regclass
+    SELECT EXISTS (SELECT FROM pg_depend WHERE (classid, objid) = (f.class, f.oid) AND refclassid = 'pg_proc'::regclass
                 AND refobjid = ANY (next.functions))
-            AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_attrdef'::regclass AND objid = d.oid
+            AND NOT EXISTS (SELECT FROM pg_depend WHERE (classid, objid) = (f.class, f.oid)
                 AND (refclassid = 'pg_class'::regclass AND refobjid <> parent
                     OR refclassid = 'pg_proc'::regclass AND NOT refobjid = ANY (next.ours))),
-        d.oid IS NOT NULL OR a.attidentity <> '',
+        d.oid IS NOT NULL OR a.attidentity <> '' OR y.typdefaultbin IS NOT NULL,
         d.xmin = (SELECT s.xmin FROM pg_attribute AS s WHERE s.attrelid = parent AND s.attname = 'ctid')
         INTO is_ours, is_other, is_original
-        FROM pg_attribute AS a LEFT JOIN pg_attrdef AS d ON (d.adrelid, d.adnum) = (a.attrelid, a.attnum),
+        FROM pg_attribute AS a JOIN pg_type AS y ON y.oid = a.atttypid
+            LEFT JOIN pg_attrdef AS d ON (d.adrelid, d.adnum) = (a.attrelid, a.attnum),
+            LATERAL (SELECT CASE WHEN d.oid IS NULL THEN 'pg_type'::regclass ELSE 'pg_attrdef'::regclass END, coalesce(d.oid, y.oid))
+                AS f (class, oid),
             (SELECT coalesce(array_agg(oid) FILTER (WHERE proname = 'snowflake_next' AND pronargs = 0), '{}'), coalesce(array_agg(oid), '{}')
                 FROM pg_proc WHERE starts_with(proname, 'snowflake_')
                 AND proowner = (SELECT nspowner FROM pg_namespace WHERE nspname = '_snowflake')) AS next (functions, ours)
@@ -275,9 +278,11 @@ BEGIN
     IF NOT s.is_ours AND NOT s.is_other THEN
         RETURN;
     END IF;
-    FOR p IN SELECT e.tbl, e.lower, e.upper FROM _snowflake.partitions_of(parent) AS e
-        UNION ALL SELECT c.oid::regclass, NULL, 'Infinity' FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
-            WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT'
+    FOR p IN SELECT e.* FROM (
+            SELECT e.tbl, e.lower, e.upper FROM _snowflake.partitions_of(parent) AS e
+            UNION ALL SELECT c.oid::regclass, NULL, 'Infinity' FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
+                WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT'
+        ) AS e JOIN pg_class AS c ON c.oid = e.tbl WHERE pg_get_userbyid(c.relowner) = current_user
     LOOP
         tbl := p.tbl;
         "from" := NULL;

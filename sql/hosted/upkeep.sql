@@ -230,6 +230,7 @@ DECLARE
     most bigint;
     locked boolean := false;
     blocked integer[] := '{}';
+    endless name;
     old jsonb[];
 BEGIN
     IF parent IS NULL THEN
@@ -412,6 +413,18 @@ BEGIN
                 THEN 'it fails if the default partition has rows of it, which row security hides from their owner' END;
             RETURN NEXT;
         END LOOP;
+        SELECT e.*, format('%I.%I', e.nspname, e.relname) AS quoted INTO p FROM _snowflake.partitions_of(parent) AS e
+            WHERE e.upper = 'Infinity' AND e.lower < ceil((needed - l[2]) / l[1]) * (1::bigint << l[3]::integer);
+        IF FOUND THEN
+            endless := p.relname;
+            partition := p.quoted;
+            action := 'keep';
+            since := CASE WHEN p.lower BETWEEN 0 AND l[5] THEN _snowflake.time_of(p.lower::bigint, l) END;
+            until := NULL;
+            statement := NULL;
+            note := 'it has no upper bound: no partitions are made for the time in it, and its rows do not expire';
+            RETURN NEXT;
+        END IF;
         kept := '{}';
         kept_names := '{}';
         -- The partitions of tomorrow stay, whatever keeps those of the past.
@@ -447,6 +460,11 @@ BEGIN
                 DETAIL = 'Another session holds it for longer than lock_timeout. Nothing was changed.',
                 HINT = 'Call again later; pg_stat_activity and pg_blocking_pids() tell who holds it.';
     END;
+    IF endless IS NOT NULL THEN
+        RAISE WARNING USING MESSAGE = format('partition "%s" has no upper bound', endless),
+            DETAIL = format('It is one of table %s: no partitions are made for the time in it, and its rows do not expire.', t.quoted),
+            HINT = 'Detach it, and attach it again with an upper bound above its keys; or make it the default partition.';
+    END IF;
     IF kept <> '{}' THEN
         RAISE WARNING USING MESSAGE = CASE cardinality(kept)
                 WHEN 1 THEN format('partition "%s" is older than the retention, and stays', kept_names[1])

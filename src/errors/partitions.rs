@@ -359,6 +359,18 @@ impl Kept {
     }
 }
 
+/// Says that a job makes no partitions, and which partition, of which table, quoted, keeps it from that.
+pub fn warn_of_endless(table: &str, partition: &str) {
+    error(PgSqlErrorCode::ERRCODE_WARNING, &format!("partition \"{partition}\" has no upper bound"))
+        .set_detail(encoding::shown(&format!(
+            "It is one of table {table}: no partitions are made for the time in it, and its rows do not expire."
+        )))
+        .set_hint(
+            "Detach it, and attach it again with an upper bound above its keys; or make it the default partition.",
+        )
+        .report(PgLogLevel::WARNING);
+}
+
 fn other_keys(table: &str, reason: &str) -> ErrorReport {
     let message = format!("keys of table {table} cannot be declared to be snowflake IDs");
     error(PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)

@@ -20,20 +20,23 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::ops::Range;
 
-/// Of a column ($2) of a table ($1): whether it has a default, whether that is one that makes IDs by snowflake_next() ($3) and by nothing
+/// Of a column ($2) of a table ($1): whether it has a default, or its domain has one, whether that is one that makes IDs by snowflake_next() ($3) and by nothing
 /// else, and whether it was made in the transaction that made the table. Runs with a `search_path` of `pg_catalog`.
 const SOURCE: &str = "
-    SELECT d.oid IS NOT NULL OR a.attidentity <> '',
-        EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_attrdef'::regclass AND objid = d.oid
+    SELECT d.oid IS NOT NULL OR a.attidentity <> '' OR y.typdefaultbin IS NOT NULL,
+        EXISTS (SELECT FROM pg_depend WHERE (classid, objid) = (f.class, f.oid)
             AND refclassid = 'pg_proc'::regclass AND refobjid = $3)
-        AND NOT EXISTS (SELECT FROM pg_depend AS o WHERE o.classid = 'pg_attrdef'::regclass AND o.objid = d.oid
+        AND NOT EXISTS (SELECT FROM pg_depend AS o WHERE (o.classid, o.objid) = (f.class, f.oid)
             AND (o.refclassid = 'pg_class'::regclass AND o.refobjid <> $1
                 OR o.refclassid = 'pg_proc'::regclass AND NOT EXISTS (
                     SELECT FROM pg_depend AS m JOIN pg_depend AS n USING (refclassid, refobjid, deptype)
                     WHERE m.deptype = 'e' AND m.classid = 'pg_proc'::regclass AND m.objid = o.refobjid
                     AND n.classid = 'pg_proc'::regclass AND n.objid = $3))),
         d.xmin = (SELECT s.xmin FROM pg_attribute AS s WHERE s.attrelid = $1 AND s.attname = 'ctid')
-    FROM pg_attribute AS a LEFT JOIN pg_attrdef AS d ON (adrelid, adnum) = (attrelid, attnum)
+    FROM pg_attribute AS a JOIN pg_type AS y ON y.oid = atttypid
+        LEFT JOIN pg_attrdef AS d ON (adrelid, adnum) = (attrelid, attnum),
+        LATERAL (SELECT CASE WHEN d.oid IS NULL THEN 'pg_type'::regclass ELSE 'pg_attrdef'::regclass END,
+            coalesce(d.oid, y.oid)) AS f (class, oid)
     WHERE attrelid = $1 AND attname = $2";
 
 /// How the partitions of a table ($1) were made: each, whether it was made as a partition, whether it was made together with the table, and
@@ -259,7 +262,8 @@ impl Keys {
         } else if !self.is_source() {
             return Vec::new();
         }
-        let unmarked = all.filter(|&(number, _)| mark(table.oid(number)).is_none());
+        let is_unmarked = |oid: pg_sys::Oid| mark(oid).is_none() && catalog::owns(oid);
+        let unmarked = all.filter(|&(number, _)| is_unmarked(table.oid(number)));
         let mut marks: Vec<_> = unmarked
             .filter_map(|(number, ids)| {
                 let oid = table.oid(number);
@@ -272,7 +276,7 @@ impl Keys {
                 Some((oid, Some(from)))
             })
             .collect();
-        if let Some(default) = table.default_partition().filter(|&oid| mark(oid).is_none()) {
+        if let Some(default) = table.default_partition().filter(|&oid| is_unmarked(oid)) {
             marks.push((default, Some(self.known_in_default(table).unwrap_or(present))));
         }
         marks

@@ -12,7 +12,7 @@ use super::names::shown;
 use super::table::{Table, check_owner, most};
 use super::{interval_text, present, step};
 use crate::errors::Error;
-use crate::errors::partitions::{Kept, PartitionError};
+use crate::errors::partitions::{Kept, Partition, PartitionError, warn_of_endless};
 use crate::postgres::encoding::{self, Text};
 use crate::postgres::given::Given;
 use crate::postgres::held::{Held, NamedRelation, Seen};
@@ -85,6 +85,8 @@ struct UpkeepPlan<N> {
     blocked: Vec<Piece>,
     /// Those that get one by the next calls.
     later: Vec<Piece>,
+    /// One without an upper bound, which has a part of the time ahead, by its number.
+    endless: Option<usize>,
     /// How new partitions are marked.
     marking: Option<Marking>,
     /// Partitions whose mark is to be set, from this key on, or removed.
@@ -243,6 +245,8 @@ fn draw<N: NamedRelation>(
         }
         UpkeepError::NoTime(partition) => PartitionError::NoTime(Box::new(table.existing(partition))),
     })?;
+    let is_ahead = |ids: &Range<Edge>| layout.lowest_id_from(until).is_none_or(|end| ids.start < Edge::Id(end));
+    let endless = bounds.iter().position(|ids| ids.end == Edge::Highest && is_ahead(ids));
     let mut most = most(client, key.table())?;
     let later = pieces.split_off(pieces.len().min(most));
     most -= pieces.len();
@@ -272,7 +276,7 @@ fn draw<N: NamedRelation>(
             old.extend(looked);
         }
     }
-    Ok(UpkeepPlan { table, pieces, blocked: Vec::new(), later, marking, marks, old, later_old })
+    Ok(UpkeepPlan { table, pieces, blocked: Vec::new(), later, endless, marking, marks, old, later_old })
 }
 
 /// What happens to an old partition.
@@ -424,11 +428,25 @@ impl<N: NamedRelation> UpkeepPlan<N> {
                     .to_owned(),
             )),
         });
-        created.chain(blocked).chain(later).chain(old).chain(later_old).collect()
+        let endless = self.endless.map(|number| UpkeepStep {
+            partition: text(&Seen::of(self.table.oid(number)).map(|seen| seen.quoted()).unwrap_or_default()),
+            action: "keep",
+            ids: self.table.bounds().nth(number).cloned().unwrap_or(Edge::Lowest..Edge::Highest),
+            statement: None,
+            note: Some(Text(
+                "it has no upper bound: no partitions are made for the time in it, and its rows do not expire"
+                    .to_owned(),
+            )),
+        });
+        created.chain(blocked).chain(later).chain(endless).chain(old).chain(later_old).collect()
     }
 
-    /// Says which partitions are ours and old, and stay.
+    /// Says which partitions are ours and old, and stay; and which is in the way of those to come.
     fn warn(&self) {
+        if let Some(number) = self.endless {
+            let Partition { parent, name, .. } = self.table.existing(number);
+            warn_of_endless(&parent, &name);
+        }
         let mut stay = self.old.iter().filter(|old| old.is_obstructed);
         if let Some(first) = stay.next() {
             let (table, name) = (shown(self.table.named.names().1), shown(first.named.names().1));

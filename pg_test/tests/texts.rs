@@ -17,7 +17,7 @@ const FUNCTIONS: &str = "
     WHERE extname = 'pg_snowflake' AND NOT EXISTS (SELECT FROM pg_type WHERE typinput = p.oid)
         AND obj_description(p.oid, 'pg_proc') NOT LIKE 'part of %' AND 'pg_catalog.\"any\"'::regtype <> ALL (proargtypes) AND EXISTS (
         SELECT FROM unnest(proargtypes) type JOIN pg_type t ON t.oid = type LEFT JOIN pg_type element ON element.oid = t.typelem
-        WHERE 'S' IN (t.typcategory, element.typcategory) OR 'cstring'::regtype IN (t.oid, element.oid))
+        WHERE p.prokind = 'f' AND ('S' IN (t.typcategory, element.typcategory) OR 'cstring'::regtype IN (t.oid, element.oid)))
     ORDER BY p.oid";
 
 /// Encodings, each with an expression for a character that is not ASCII, and its number of bytes.
@@ -29,7 +29,7 @@ const ENCODINGS: [(&str, &str, usize); 5] = [
     ("SQL_ASCII", "E'\\xff'", 1),
 ];
 
-/// A function of the extension.
+/// A function of the extension. Procedures pass their texts on to functions.
 struct Function {
     name: String,
     arguments: Vec<(String, String)>,

@@ -306,8 +306,9 @@ BEGIN
             changed := (SELECT outside FROM _snowflake.count_keys(d.tbl, t.col, floor, highest));
             IF changed > 0 THEN
                 RAISE NOTICE 'rows that stay in the default partition: %', changed
-                    USING DETAIL = format('Their "%s" is NULL, or nothing says that it is a snowflake ID%s. So it has no time.', t.col,
-                        CASE WHEN floor < highest THEN format(': it is below %s', floor) ELSE '' END),
+                    USING DETAIL = CASE WHEN floor < highest THEN format('Their "%s" is NULL, or below %s: nothing says that such keys are '
+                        'snowflake IDs, so they have no time.', t.col, floor)
+                        ELSE 'Nothing says that their keys are snowflake IDs, so they have no time.' END,
                     HINT = 'If they are snowflake IDs, say so by snowflake_declare_keys().';
             END IF;
             RETURN;

@@ -1,6 +1,6 @@
 -- What there is before an attack, in schema {s}. {more} is more columns, with code, where all is
 -- hers; {90} is the first ID of the day 90 days ago; {moved} moves column t.id to snowflake IDs.
--- Each part is a stage of its own. All tables have a key `id`, and an integer `n`.
+-- Each part is a stage of its own. Keys are declared where that is allowed. All tables have a key `id`, and an integer `n`.
 
 -- stage: sequence
 CREATE TABLE {s}.t (id serial PRIMARY KEY, n integer DEFAULT 1 {more});
@@ -31,13 +31,13 @@ CREATE TABLE {s}.e_old PARTITION OF {s}.e FOR VALUES FROM ({60}) TO ({59});
 CREATE TABLE {s}.e_rest PARTITION OF {s}.e DEFAULT PARTITION BY RANGE (id);
 CREATE TABLE {s}.e_rest_all PARTITION OF {s}.e_rest DEFAULT;
 INSERT INTO {s}.e (id, n) VALUES ({100}, 1), ({60} + 1, 1), ({20}, 1);
-SELECT count(*) FROM snowflake_declare_keys('{s}.e', '-infinity');
+DO $$ BEGIN PERFORM snowflake_declare_keys('{s}.e', '-infinity'); EXCEPTION WHEN insufficient_privilege THEN NULL; END $$;
 
 -- stage: default
 CREATE TABLE {s}.e (id bigint PRIMARY KEY DEFAULT snowflake_next(), n integer {more}) PARTITION BY RANGE (id);
 CREATE TABLE {s}.e_rest PARTITION OF {s}.e DEFAULT;
 INSERT INTO {s}.e (id, n) VALUES ({20}, 1);
-SELECT count(*) FROM snowflake_declare_keys('{s}.e', '-infinity');
+DO $$ BEGIN PERFORM snowflake_declare_keys('{s}.e', '-infinity'); EXCEPTION WHEN insufficient_privilege THEN NULL; END $$;
 
 -- stage: numbered
 CREATE TABLE {s}.p (id bigserial PRIMARY KEY, n integer {more}) PARTITION BY RANGE (id);

@@ -6,6 +6,7 @@ use postgres::Client;
 use snowflake_test::check::{refused, wait_for};
 use snowflake_test::dump::{Dump, Format, psql};
 use snowflake_test::hosted::{self, DATABASE};
+use snowflake_test::programs::output;
 use snowflake_test::{Cluster, Stop, run, value, variable};
 use std::collections::BTreeMap;
 use std::thread;
@@ -122,8 +123,14 @@ fn keys_of_other_generators_stay() {
         assert_eq!(kept.len(), 1, "{kept:?}");
         assert!(kept[0][2].contains("snowflake_declare_keys()"), "{kept:?}");
         assert_eq!(count(&mut client, "t"), 5);
+        let finding = "SELECT max(finding) FROM snowflake_preflight() WHERE subject = 'partitions'";
+        let found: Option<String> = value(&mut client, finding);
+        assert!(
+            found.unwrap().starts_with("nothing says of 1 partition of public.t that their keys are snowflake IDs")
+        );
         // Its owner knows better.
         client.batch_execute("SELECT snowflake_declare_keys('t')").unwrap();
+        assert_eq!(value::<Option<String>>(&mut client, finding), None);
         job(&mut client, "t");
         assert_eq!(count(&mut client, "t"), 0);
     }
@@ -239,11 +246,10 @@ fn partitions_of_an_earlier_release() {
     cluster.step_clock(&format!("+{}s", 100 * 86_400));
     let mut client = cluster.client();
     // The library of today has marked them.
-    client
-        .batch_execute(
-            "DELETE FROM pg_description WHERE description LIKE '[pg_snowflake: %'; ALTER EXTENSION pg_snowflake UPDATE",
-        )
-        .unwrap();
+    client.batch_execute("DELETE FROM pg_description WHERE description LIKE '[pg_snowflake: %'").unwrap();
+    let update = output(psql(&cluster, "postgres", "postgres").args(["-c", "ALTER EXTENSION pg_snowflake UPDATE"]));
+    assert!(update.errors.contains("WARNING:  old partitions may not expire any more"), "{update:?}");
+    assert!(update.errors.contains("Tables: public.at_once, public.by_job, public.moved."), "{update:?}");
     for (table, left) in [("by_job", 1), ("at_once", 4), ("moved", 4)] {
         let call = format!("SELECT snowflake_maintain_partitions('{table}', '1 day', '0 days', '30 days', 'drop')");
         client.batch_execute(&call).unwrap();

@@ -401,8 +401,8 @@ BEGIN
     IF partitions.count > 0 THEN
         subject := 'partitions';
         verdict := 'warning';
-        finding := format('nothing says of %s partitions of %s%s that their keys are snowflake IDs: where they have rows, they do not '
-            'expire, and the disk fills up', partitions.count, partitions.min, CASE WHEN partitions.tables > 1
+        finding := format('nothing says of %s partition%s of %s%s that their keys are snowflake IDs: where they have rows, they do not '
+            'expire, and the disk fills up', partitions.count, CASE WHEN partitions.count > 1 THEN 's' END, partitions.min, CASE WHEN partitions.tables > 1
             THEN format(' and %s other tables', partitions.tables - 1) ELSE '' END);
         advice := 'Let the job run once, which knows some of them. For the others, their owner calls snowflake_declare_keys(), once for each table.';
         RETURN NEXT;

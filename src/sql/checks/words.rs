@@ -507,12 +507,13 @@ pub fn used_record(recorded: &Layout) -> Finding {
 /// Partitions of which nothing says whose keys they have.
 pub fn unmarked(found: Unmarked) -> Finding {
     let Unmarked { partitions, tables, first } = found;
+    let plural = if partitions == 1 { "" } else { "s" };
     let others = if tables > 1 { format!(" and {} other tables", tables - 1) } else { String::new() };
     row(
         "partitions",
         Verdict::Warning,
         format!(
-            "nothing says of {partitions} partitions of {first}{others} that their keys are snowflake IDs: where they have rows, they do not \
+            "nothing says of {partitions} partition{plural} of {first}{others} that their keys are snowflake IDs: where they have rows, they do not \
              expire, and the disk fills up"
         ),
         "Let the job run once, which knows some of them. For the others, their owner calls snowflake_declare_keys(), once for each table.",

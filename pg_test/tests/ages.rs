@@ -342,7 +342,7 @@ fn what_cannot_be_declared() {
         assert_eq!(error.message(), "keys of table public.t cannot be declared to be snowflake IDs");
         assert_eq!(
             error.detail().unwrap(),
-            "This is so as the default of column \"id\" is not snowflake_next(), so its keys may be of anything."
+            "That is because the default of column \"id\" is not snowflake_next(), so its keys may come from elsewhere."
         );
         refused(&mut client, "SELECT snowflake_declare_keys(NULL)", "22004");
         refused(&mut client, "SELECT snowflake_declare_keys('t_rest')", "42809");

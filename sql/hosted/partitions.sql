@@ -192,7 +192,7 @@ BEGIN
         WHERE a.attrelid = parent AND a.attname = col;
     is_other := is_other AND NOT is_ours;
     reason := CASE
-        WHEN is_other THEN format('the default of column "%s" is not snowflake_next(), so its keys may be of anything', col)
+        WHEN is_other THEN format('the default of column "%s" is not snowflake_next(), so its keys may come from elsewhere', col)
         WHEN is_named AND is_ours THEN format('the default of column "%s" makes IDs of the layout of the database', col)
     END;
     is_ours := is_ours AND reason IS NULL;
@@ -365,7 +365,7 @@ BEGIN
     IF s.reason IS NOT NULL AND first IS NOT NULL THEN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = format('keys of table %s cannot be declared to be snowflake IDs', t.quoted),
-            DETAIL = format('This is so as %s.', s.reason),
+            DETAIL = format('That is because %s.', s.reason),
             HINT = 'First give the column its IDs by snowflake_adopt(); for IDs of another layout, which applications insert, name that by layout.';
     END IF;
     FOR p IN SELECT f.tbl, f."from" FROM (

@@ -374,7 +374,7 @@ pub fn warn_of_endless(table: &str, partition: &str) {
 fn other_keys(table: &str, reason: &str) -> ErrorReport {
     let message = format!("keys of table {table} cannot be declared to be snowflake IDs");
     error(PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, &message)
-        .set_detail(encoding::shown(&format!("This is so as {reason}.")))
+        .set_detail(encoding::shown(&format!("That is because {reason}.")))
         .set_hint(
             "First give the column its IDs by snowflake_adopt(); for IDs of another layout, which applications insert, name that by layout.",
         )

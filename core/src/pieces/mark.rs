@@ -1,5 +1,6 @@
-//! Whose the keys of a partition are, on record: in the last line of the partition's comment, which dumps carry, and which goes with the
-//! partition whatever it is renamed to or attached to. A key has an age only where it is known that it is an ID of a layout.
+//! Whose the keys of a partition are, on record: in the last line of the partition's comment, which
+//! dumps carry, and which goes with the partition whatever it is renamed to or attached to. A key
+//! has an age only where it is known that it is an ID of a layout.
 //!
 //! ```
 //! use snowflake_core::pieces::mark::Mark;
@@ -57,15 +58,17 @@ impl Mark {
     }
 }
 
-/// What the catalogue says of a partition without a mark, in a table whose keys [come](Proof::is_original) from us.
+/// What the catalogue says of a partition without a mark, in a table whose keys
+/// [come](Proof::is_original) from us.
 #[derive(Clone, Copy, Debug)]
 pub struct Proof {
     /// Whether the table has had its default from the beginning: both were made in one transaction.
     pub is_original: bool,
-    /// Whether it was made as a partition, and its rows were not put there by the transaction that made the table. A restore attaches
-    /// partitions, or does all in one transaction.
+    /// Whether it was made as a partition, and its rows were not put there by the transaction that
+    /// made the table. A restore attaches partitions, or does all in one transaction.
     pub was_made_here: bool,
-    /// Whether the next partition was made later: so partitions were made as time went by, not all at once for rows to be imported.
+    /// Whether the next partition was made later: so partitions were made as time went by, not all
+    /// at once for rows to be imported.
     pub is_followed: bool,
     /// Whether its name is that which a job gives.
     pub has_jobs_name: bool,
@@ -80,8 +83,8 @@ pub enum Unknown {
     OfLayout(Layout),
 }
 
-/// From which key on those of a partition are known to be IDs of the layout. `since`: when the database began to make IDs; `None` where it
-/// did before that was on record.
+/// From which key on those of a partition are known to be IDs of the layout. `since`: when the
+/// database began to make IDs; `None` where it did before that was on record.
 ///
 /// # Errors
 /// Where that is not known of any.
@@ -167,7 +170,8 @@ mod tests {
         let first = Edge::Lowest..march.end;
         assert_eq!(known(&march, None, None), Err(Unknown::Unmarked));
         assert_eq!(known(&march, Some(whole), Some("2026-01-01T00:00:00Z")), Ok(id("2026-03-01T00:00:00Z")));
-        // The database made none before that: whoever has inserted lower keys has had them from elsewhere.
+        // The database made none before that: whoever has inserted lower keys has had them from
+        // elsewhere.
         assert_eq!(known(&march, Some(whole), Some("2026-03-08T00:00:00Z")), Ok(id("2026-03-08T00:00:00Z")));
         assert_eq!(known(&first, Some(whole), Some("2026-01-01T00:00:00Z")), Ok(id("2026-01-01T00:00:00Z")));
         // Before the record said since when.

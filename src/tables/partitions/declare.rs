@@ -1,4 +1,5 @@
-//! `snowflake_declare_keys()`: the owner of a table says from when on its keys are snowflake IDs, and so how old rows are.
+//! `snowflake_declare_keys()`: the owner of a table says from when on its keys are snowflake IDs,
+//! and so how old rows are.
 
 use super::failure::Failure;
 use super::key::RangeKey;
@@ -13,11 +14,11 @@ use crate::postgres::restricted;
 use crate::postgres::time::timestamptz::Instant;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
-use snowflake_core::pieces::Edge;
 use snowflake_core::pieces::upkeep::first_with_age;
 
-/// Marks the partitions of a table, and its default partition, and returns those that were marked. `since`, a `timestamptz`: of keys with
-/// earlier times, nothing is known. At infinity, marks are removed.
+/// Marks the partitions of a table, and its default partition, and returns those that were marked.
+/// `since`, a `timestamptz`: of keys with earlier times, nothing is known. At infinity, marks are
+/// removed.
 ///
 /// # Errors
 /// Where the caller may not, or the table's default makes other keys.
@@ -48,20 +49,14 @@ fn declare_by(
         return Err(PartitionError::OtherKeys { table: shown(&table.named.quoted()), reason }.into());
     }
     // Of those that end before it, nothing is said.
-    let is_said = |end: Edge| first.is_none_or(|first| end > Edge::Id(first));
-    let existing = table.bounds().cloned().enumerate().filter(|(_, ids)| is_said(ids.end));
-    let existing = existing.map(|(number, ids)| match ids.start {
-        Edge::Id(start) => (table.oid(number), first.map(|first| first.max(start))),
-        _ => (table.oid(number), first),
-    });
-    let mut all: Vec<_> = existing.chain(table.default_partition().map(|default| (default, first))).collect();
-    let layout = &of.layout;
-    all.retain(|&(partition, first)| !has_mark(partition, first.map(|first| (first, layout))));
+    let all = table.parts_from(first.unwrap_or(i64::MIN)).into_iter();
+    let mut all: Vec<_> = all.map(|(partition, from)| (partition, first.map(|_| (from, &of.layout)))).collect();
+    all.retain(|&(partition, mark)| !has_mark(partition, mark));
     let later = all.split_off(all.len().min(most(client, parent)?));
     let mut marked = Vec::with_capacity(all.len());
-    for (partition, first) in all {
+    for (partition, mark) in all {
         check_owner(partition)?;
-        if set_mark(partition, first.map(|first| (first, layout))) {
+        if set_mark(partition, mark) {
             marked.push(partition);
         }
     }

@@ -73,7 +73,7 @@ pub fn known_from(of: KeyLayout, table: pg_sys::Oid) -> Result<Option<i64>, Fail
         let key = RangeKey::of(client, table)?;
         let table = Table::<Seen>::look(&key)?;
         let keys = Keys::read(client, &table, &key, of)?;
-        Ok(keys.known_in_default(&table).ok().filter(|_| keys.unfit().is_none()))
+        Ok(keys.known_in_default(&table))
     })
 }
 

@@ -1,11 +1,12 @@
-//! Whose keys a table has: whether its default makes IDs, and from which key on those of a partition are known to be IDs. Only these have
-//! an age. [`snowflake_core::pieces::mark`] decides; this reads the catalogue, and marks partitions, by OID.
+//! Whose keys a table has: whether its default makes IDs, and from which key on those of a
+//! partition are known to be IDs. Only these have an age. [`snowflake_core::pieces::mark`] decides;
+//! this reads the catalogue, and marks partitions, by OID.
 
 use super::failure::Failure;
 use super::key::RangeKey;
 use super::marks::{Marking, mark, set_mark};
 use super::names::shown;
-use super::table::Table;
+use super::table::{Table, lowest_of};
 use crate::postgres::encoding::Text;
 use crate::postgres::held::{NamedRelation, Seen};
 use crate::postgres::integers::has_row_of;
@@ -20,8 +21,9 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::ops::Range;
 
-/// Of a column ($2) of a table ($1): whether it has a default, or its domain has one, whether that is one that makes IDs by snowflake_next() ($3) and by nothing
-/// else, and whether it was made in the transaction that made the table. Runs with a `search_path` of `pg_catalog`.
+/// Of a column ($2) of a table ($1): whether it has a default, or its domain has one, whether that
+/// is one that makes IDs by snowflake_next() ($3) and by nothing else, and whether it was made in
+/// the transaction that made the table. Runs with a `search_path` of `pg_catalog`.
 const SOURCE: &str = "
     SELECT d.oid IS NOT NULL OR a.attidentity <> '' OR y.typdefaultbin IS NOT NULL,
         EXISTS (SELECT FROM pg_depend WHERE (classid, objid) = (f.class, f.oid)
@@ -39,15 +41,16 @@ const SOURCE: &str = "
             coalesce(d.oid, y.oid)) AS f (class, oid)
     WHERE attrelid = $1 AND attname = $2";
 
-/// How the partitions of a table ($1) were made: each, whether it was made as a partition, whether it was made together with the table, and
-/// by which transaction. Runs with a `search_path` of `pg_catalog`.
+/// How the partitions of a table ($1) were made: each, whether it was made as a partition, whether
+/// it was made together with the table, and by which transaction. Runs with a `search_path` of
+/// `pg_catalog`.
 const MADE: &str = "
     SELECT inhrelid, i.xmin = p.xmin, p.xmin = t.xmin, p.xmin::text::bigint
     FROM pg_inherits AS i JOIN pg_attribute AS p ON p.attrelid = inhrelid AND p.attname = 'ctid',
         pg_attribute AS t WHERE inhparent = $1 AND t.attrelid = $1 AND t.attname = 'ctid'";
 
-/// Partitions without a mark, of tables whose keys snowflake_next() ($1) makes: how many, of how many tables, and one of these. Runs with a
-/// `search_path` of `pg_catalog`.
+/// Partitions without a mark, of tables whose keys snowflake_next() ($1) makes: how many, of how
+/// many tables, and one of these. Runs with a `search_path` of `pg_catalog`.
 const UNMARKED: &str = "
     SELECT count(*), count(DISTINCT partrelid), min(partrelid::regclass::text)
     FROM pg_partitioned_table JOIN pg_attrdef AS d ON (adrelid, adnum) = (partrelid, partattrs[0])
@@ -170,7 +173,7 @@ impl Keys {
                 Some("the layout of this server is not that of the database".to_owned())
             }
             (_, Source::Other) => Some(format!(
-                "the default of column \"{column}\" is not snowflake_next(), so its keys may be of anything"
+                "the default of column \"{column}\" is not snowflake_next(), so its keys may come from elsewhere"
             )),
             (true, Source::Ours) => {
                 Some(format!("the default of column \"{column}\" makes IDs of the layout of the database"))
@@ -190,24 +193,32 @@ impl Keys {
     }
 
     /// From which key on those of partition `number` are known to be IDs.
-    pub fn known_from<N: NamedRelation>(&self, table: &Table<N>, number: usize) -> Result<i64, Unknown> {
+    ///
+    /// # Errors
+    /// Why that is known of none, for the row of the partition.
+    pub fn known_from<N: NamedRelation>(&self, table: &Table<N>, number: usize) -> Result<i64, String> {
+        if let Some(reason) = self.unfit() {
+            return Err(reason);
+        }
         let (oid, ids) = (table.oid(number), table.bounds().nth(number).cloned());
         let ids = ids.unwrap_or(Edge::Lowest..Edge::Highest);
         let next = (number + 1 < table.bounds().len()).then(|| table.oid(number + 1));
-        known_from(&self.of.layout, &ids, mark(oid).as_ref(), self.proof(table, oid, &ids, next), self.since)
+        let proof = self.proof(table, oid, &ids, next);
+        known_from(&self.of.layout, &ids, mark(oid).as_ref(), proof, self.since).map_err(why)
     }
 
-    /// The same of the default partition; the first ID of a tick, so that it can be a bound.
-    pub fn known_in_default<N: NamedRelation>(&self, table: &Table<N>) -> Result<i64, Unknown> {
-        let layout = &self.of.layout;
-        let ids = Edge::Lowest..Edge::Highest;
-        let oid = table.default_partition().ok_or(Unknown::Unmarked)?;
-        let known = known_from(layout, &ids, mark(oid).as_ref(), self.proof(table, oid, &ids, None), self.since)?;
+    /// The same of the default partition; the first ID of a tick, so that it can be a bound. `None`
+    /// where that is known of none, or there is no such partition.
+    pub fn known_in_default<N: NamedRelation>(&self, table: &Table<N>) -> Option<i64> {
+        let oid = table.default_partition().filter(|_| self.unfit().is_none())?;
+        let (layout, ids) = (&self.of.layout, Edge::Lowest..Edge::Highest);
+        let proof = self.proof(table, oid, &ids, None);
+        let known = known_from(layout, &ids, mark(oid).as_ref(), proof, self.since).ok()?;
         // Of a tick that began before it, nothing is said.
-        let Ok(at) = layout.timestamp(known) else { return Ok(known) };
+        let Ok(at) = layout.timestamp(known) else { return Some(known) };
         let ticks = [at, UnixMicros(at.0.saturating_add(layout.tick_length().0))];
         let first = ticks.iter().find_map(|&at| layout.lowest_id_from(at).filter(|&first| first >= known));
-        Ok(first.unwrap_or(i64::MAX))
+        Some(first.unwrap_or(i64::MAX))
     }
 
     fn proof<N: NamedRelation>(
@@ -237,8 +248,8 @@ impl Keys {
         })
     }
 
-    /// The marks of new partitions that end after an ID, the present; `None` where nothing says whose keys they get. `last`: the
-    /// partition before the first of them.
+    /// The marks of new partitions that end after an ID, the present; `None` where nothing says
+    /// whose keys they get. `last`: the partition before the first of them.
     pub fn marking(&self, last: Option<pg_sys::Oid>, present: i64) -> Option<Marking> {
         let is_known = || last.and_then(mark).is_some_and(|mark| mark.layout == self.of.layout);
         let layout = self.of.layout;
@@ -250,7 +261,8 @@ impl Keys {
         }
     }
 
-    /// What marks are to be set by a job, as the mark's `from`, or removed: of partitions that were made without it, and may get IDs.
+    /// What marks are to be set by a job, as the mark's `from`, or removed: of partitions that were
+    /// made without it, and may get IDs.
     pub fn to_mark<N: NamedRelation>(&self, table: &Table<N>, present: i64) -> Vec<(pg_sys::Oid, Option<i64>)> {
         let ends_later = |ids: &Range<Edge>| ids.end > Edge::Id(present);
         let all = table.bounds().cloned().enumerate();
@@ -269,7 +281,11 @@ impl Keys {
                 let oid = table.oid(number);
                 let from = match (self.known_from(table, number), ids.start) {
                     (Ok(from), _) => from,
-                    (Err(_), Edge::Id(start)) if ends_later(&ids) && table.is_empty(oid, &self.column) => start,
+                    (Err(_), Edge::Id(start))
+                        if ends_later(&ids) && lowest_of(oid, &(i64::MIN..i64::MAX), &self.column).is_none() =>
+                    {
+                        start
+                    }
                     (Err(_), _) if ends_later(&ids) => present,
                     _ => return None,
                 };
@@ -283,15 +299,15 @@ impl Keys {
     }
 }
 
-/// After a column of a table was given its IDs, by `snowflake_adopt()`: its partitions are marked from the first on. `column` is its number: partitions by
-/// another key stay as they are.
+/// After a column of a table was given its IDs, by `snowflake_adopt()`: its partitions are marked
+/// from the first on. `column` is its number: partitions by another key stay as they are.
 ///
 /// # Errors
 /// Where the catalogue cannot be read.
 pub fn adopted(client: &SpiClient, table: pg_sys::Oid, column: i16, first: i64) -> Result<(), Failure> {
     let layout = record::layout();
-    each_open(client, table, column, first, |partition, start| {
-        set_mark(partition, Some((start.max(first), layout)));
+    each_open(client, table, column, first, |partition, from| {
+        set_mark(partition, Some((from, layout)));
     })
 }
 
@@ -307,7 +323,8 @@ pub fn released(client: &SpiClient, table: pg_sys::Oid, column: i16, first: i64)
     })
 }
 
-/// The partitions that may get keys from this one on, each with the first key that it may hold.
+/// The partitions that may get keys from this one on, each with the first of these that it may
+/// hold.
 fn each_open(
     client: &SpiClient,
     table: pg_sys::Oid,
@@ -320,13 +337,15 @@ fn each_open(
         Ok(_) | Err(Failure::Refused(_)) => return Ok(()),
         Err(error) => return Err(error),
     };
-    let table = Table::<Seen>::look(&key)?;
-    for (number, ids) in table.bounds().enumerate().filter(|(_, ids)| ids.end > Edge::Id(first)) {
-        let start = if let Edge::Id(start) = ids.start { start } else { i64::MIN };
-        work(table.oid(number), start);
-    }
-    if let Some(default) = table.default_partition() {
-        work(default, i64::MIN);
-    }
+    let open = Table::<Seen>::look(&key)?.parts_from(first);
+    open.into_iter().for_each(|(partition, from)| work(partition, from));
     Ok(())
+}
+
+/// Why keys have no age, for the row of a partition.
+fn why(unknown: Unknown) -> String {
+    match unknown {
+        Unknown::Unmarked => "nothing says that its keys are snowflake IDs: see snowflake_declare_keys()".to_owned(),
+        Unknown::OfLayout(layout) => format!("its keys are IDs of the layout \"{layout}\""),
+    }
 }

@@ -8,7 +8,6 @@ use crate::postgres::snapshot;
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 use snowflake_core::pieces::Edge;
-use snowflake_core::pieces::mark::Unknown;
 use snowflake_core::pieces::upkeep::Age;
 use std::ops::Range;
 
@@ -132,14 +131,6 @@ const FACTS: &str = "
         WHERE d.deptype = 'n' AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM parts)
     ) AS objects ON true
     WHERE c.oid = $1";
-
-/// Why keys have no age, for the row of a partition.
-pub fn why(unknown: Unknown) -> String {
-    match unknown {
-        Unknown::Unmarked => "nothing says that its keys are snowflake IDs: see snowflake_declare_keys()".to_owned(),
-        Unknown::OfLayout(layout) => format!("its keys are IDs of the layout \"{layout}\""),
-    }
-}
 
 /// What happens to a partition of a table; `None` where it is gone meanwhile. `known`: from which key on they are known to be IDs, which
 /// have an age; or why that is known of none, for this partition or for the whole table.

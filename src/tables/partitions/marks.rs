@@ -1,5 +1,5 @@
-//! The marks of partitions, by OID: they say from which key on those of a partition are IDs of a layout.
-//! [`snowflake_core::pieces::mark`] is what they look like.
+//! The marks of partitions, by OID: they say from which key on those of a partition are IDs of a
+//! layout. [`snowflake_core::pieces::mark`] is what they look like.
 
 use crate::postgres::open_relation::OpenRelation;
 use crate::postgres::{catalog, encoding};
@@ -49,8 +49,8 @@ pub fn has_mark(partition: pg_sys::Oid, wanted: Option<(i64, &Layout)>) -> bool 
     mark(partition).map(|mark| (mark.from, mark.layout)) == wanted.map(|(from, layout)| (from, *layout))
 }
 
-/// Gives a relation of the caller's a mark, or takes it away; the user's comment stays. Waits for others who change it, as COMMENT ON does.
-/// Returns whether there is such a relation.
+/// Gives a relation of the caller's a mark, or takes it away; the user's comment stays. Waits for
+/// others who change it, as COMMENT ON does. Returns whether there is such a relation.
 pub fn set_mark(partition: pg_sys::Oid, mark: Option<(i64, &Layout)>) -> bool {
     let lock = pg_sys::ShareUpdateExclusiveLock;
     let Some(open) = OpenRelation::open_and_keep_locked(partition, lock) else { return false };

@@ -101,14 +101,14 @@ impl<N: NamedRelation> Table<N> {
         self.default
     }
 
-    /// Whether a partition, with all that it consists of, has no rows with keys.
-    pub fn is_empty(&self, partition: pg_sys::Oid, column: &CStr) -> bool {
-        self.lowest(partition, &(i64::MIN..i64::MAX), column).is_none()
-    }
-
-    /// The lowest of these keys in a partition, with all that it consists of.
-    pub fn lowest(&self, partition: pg_sys::Oid, keys: &Range<i64>, column: &CStr) -> Option<i64> {
-        lowest_of(partition, keys, column)
+    /// The partitions that may hold keys from this one on, with the default partition, each with the first of these.
+    pub fn parts_from(&self, first: i64) -> Vec<(pg_sys::Oid, i64)> {
+        let open = self.existing.iter().filter(|(_, ids)| ids.end > Edge::Id(first));
+        let open = open.map(|(oid, ids)| match ids.start {
+            Edge::Id(start) => (*oid, start.max(first)),
+            Edge::Lowest | Edge::Highest => (*oid, first),
+        });
+        open.chain(self.default.map(|default| (default, first))).collect()
     }
 
     /// The name of a partition; may be too long.
@@ -304,7 +304,7 @@ const PROCEDURE: &str = "SELECT FROM pg_catalog.pg_proc JOIN pg_catalog.pg_names
      WHERE nspname OPERATOR(pg_catalog.=) '_snowflake' AND proname OPERATOR(pg_catalog.=) 'partition_default_rows'";
 
 /// The lowest of these IDs in a table and its partitions. Foreign tables among these are not looked at.
-fn lowest_of(table: pg_sys::Oid, ids: &Range<i64>, column: &CStr) -> Option<i64> {
+pub fn lowest_of(table: pg_sys::Oid, ids: &Range<i64>, column: &CStr) -> Option<i64> {
     let tables = catalog::with_heirs(table).into_iter();
     tables.filter_map(|table| lowest_in_one(table, ids, column)).min()
 }

@@ -9,7 +9,7 @@ use super::keys::{KeyLayout, Keys};
 use super::leaving::{self, Leaving};
 use super::marks::{Marking, set_mark};
 use super::names::shown;
-use super::table::{Table, check_owner, most};
+use super::table::{Table, check_owner, lowest_of, most};
 use super::{interval_text, present, step};
 use crate::errors::Error;
 use crate::errors::partitions::{Kept, Partition, PartitionError, warn_of_endless};
@@ -79,6 +79,8 @@ struct Schedule {
 /// What there is to do.
 struct UpkeepPlan<N> {
     table: Table<N>,
+    /// Whose keys it has.
+    keys: Keys,
     /// The pieces that get a partition.
     pieces: Vec<Piece>,
     /// Those that get none, as rows of the default partition are in the way whose keys are not known to be IDs.
@@ -145,7 +147,7 @@ fn maintain_by(client: &mut SpiClient, of: KeyLayout, wish: &Upkeep<'_>) -> Resu
     // First with a weak lock that is released at once: usually there is nothing to do.
     let mut plan: UpkeepPlan<Seen> = draw(client, of, &key, &terms)?;
     if wish.dry_run && !terms.moves_default_rows {
-        plan.put_aside_blocked(client, &key, of, pg_sys::AccessShareLock)?;
+        plan.put_aside_blocked(client, &key, pg_sys::AccessShareLock)?;
     }
     if wish.dry_run || plan.is_idle() {
         plan.warn();
@@ -156,7 +158,7 @@ fn maintain_by(client: &mut SpiClient, of: KeyLayout, wish: &Upkeep<'_>) -> Resu
         // As strong as the locks that the statements take, so that no other session is in between.
         let mut plan: UpkeepPlan<Held> = draw(client, of, &key, &terms)?;
         // The lock that CREATE TABLE would take, so that no row comes in after the check.
-        plan.put_aside_blocked(client, &key, of, pg_sys::AccessExclusiveLock)?;
+        plan.put_aside_blocked(client, &key, pg_sys::AccessExclusiveLock)?;
         let UpkeepPlan { table, pieces, marking, marks, .. } = &plan;
         if !pieces.is_empty() {
             let all = (0..pieces.len()).collect();
@@ -165,9 +167,9 @@ fn maintain_by(client: &mut SpiClient, of: KeyLayout, wish: &Upkeep<'_>) -> Resu
         for &(partition, from) in marks {
             set_mark(partition, from.map(|from| (from, layout)));
         }
-        plan.close_past_of_default(client, &key, of)?;
+        plan.close_past_of_default(&key, layout);
         // The partitions of tomorrow stay, whatever keeps those of the past.
-        let left = attempted(|| plan.leave(client, &key, of, &terms), Result::is_ok, &LATER);
+        let left = attempted(|| plan.leave(client, &key, &terms), Result::is_ok, &LATER);
         match left {
             Ok(left) => left?,
             Err(failure) => plan.put_off(&failure.message),
@@ -276,7 +278,7 @@ fn draw<N: NamedRelation>(
             old.extend(looked);
         }
     }
-    Ok(UpkeepPlan { table, pieces, blocked: Vec::new(), later, endless, marking, marks, old, later_old })
+    Ok(UpkeepPlan { table, keys, pieces, blocked: Vec::new(), later, endless, marking, marks, old, later_old })
 }
 
 /// What happens to an old partition.
@@ -288,10 +290,7 @@ fn look_at<N: NamedRelation>(
     age: Age,
     terms: &Schedule,
 ) -> Result<Option<leaving::Old>, Failure> {
-    let known = match keys.unfit() {
-        Some(reason) => Err(reason),
-        None => keys.known_from(table, number).map_err(leaving::why),
-    };
+    let known = keys.known_from(table, number);
     let (partition, ids) = (table.oid(number), table.bounds().nth(number).cloned());
     let ids = ids.unwrap_or(Edge::Lowest..Edge::Highest);
     Ok(leaving::look(client, table, key, known, partition, ids, age, terms.leaving)?)
@@ -300,23 +299,14 @@ fn look_at<N: NamedRelation>(
 impl UpkeepPlan<Held> {
     /// Holds the partitions that go, and looks at each again: until it was locked, others could rename it, and write to it by its own
     /// name. Then lets them go.
-    fn leave(
-        &mut self,
-        client: &mut SpiClient,
-        key: &RangeKey,
-        of: KeyLayout,
-        terms: &Schedule,
-    ) -> Result<(), Failure> {
-        if !self.old.iter().any(leaving::Old::is_carried_out) {
-            return Ok(());
-        }
-        let (table, keys) = (&self.table, Keys::read(client, &self.table, key, of)?);
+    fn leave(&mut self, client: &mut SpiClient, key: &RangeKey, terms: &Schedule) -> Result<(), Failure> {
+        let (table, keys) = (&self.table, &self.keys);
         let mut leaving = Vec::new();
         for old in self.old.iter_mut().filter(|old| old.is_carried_out()) {
             let Some(held) = Held::of(old.partition, pg_sys::AccessExclusiveLock) else { continue };
             let gone = || PartitionError::NoSuchTable(old.partition.to_u32());
             let number = table.number_of(old.partition).ok_or_else(gone)?;
-            *old = look_at(client, table, (key, &keys), number, Age::Old, terms)?.ok_or_else(gone)?;
+            *old = look_at(client, table, (key, keys), number, Age::Old, terms)?.ok_or_else(gone)?;
             leaving.extend(old.exit.filter(|_| old.is_carried_out()).map(|exit| (exit, held)));
         }
         for (exit, partition) in leaving {
@@ -326,18 +316,15 @@ impl UpkeepPlan<Held> {
     }
 
     /// Our own keys of the past have their partitions by now. So whatever comes into the default partition with such a key is not ours.
-    fn close_past_of_default(&self, client: &SpiClient, key: &RangeKey, of: KeyLayout) -> Result<(), Failure> {
-        let Some(default) = self.table.default_partition() else { return Ok(()) };
-        let keys = Keys::read(client, &self.table, key, of)?;
-        let present = present(&of.layout);
-        if keys.unfit().is_none()
-            && let Ok(from) = keys.known_in_default(&self.table)
+    fn close_past_of_default(&self, key: &RangeKey, layout: &Layout) {
+        let present = present(layout);
+        if let Some(default) = self.table.default_partition()
+            && let Some(from) = self.keys.known_in_default(&self.table)
             && from < present
-            && self.table.lowest(default, &(from..present), key.column()).is_none()
+            && lowest_of(default, &(from..present), key.column()).is_none()
         {
-            set_mark(default, Some((present, &of.layout)));
+            set_mark(default, Some((present, layout)));
         }
-        Ok(())
     }
 
     /// Says that none of them has gone, and why.
@@ -352,19 +339,12 @@ impl UpkeepPlan<Held> {
 
 impl<N: NamedRelation> UpkeepPlan<N> {
     /// Puts aside the pieces that rows of the default partition are in the way of. Ends with the errors that names and bounds do not show.
-    fn put_aside_blocked(
-        &mut self,
-        client: &SpiClient,
-        key: &RangeKey,
-        of: KeyLayout,
-        lock: u32,
-    ) -> Result<(), Failure> {
+    fn put_aside_blocked(&mut self, client: &SpiClient, key: &RangeKey, lock: u32) -> Result<(), Failure> {
         if self.pieces.is_empty() {
             return Ok(());
         }
         self.table.check_may_create()?;
-        let keys = Keys::read(client, &self.table, key, of)?;
-        let known = keys.known_in_default(&self.table).ok().filter(|_| keys.unfit().is_none());
+        let known = self.keys.known_in_default(&self.table);
         let all: Vec<usize> = (0..self.pieces.len()).collect();
         let table = &self.table;
         let blocked =

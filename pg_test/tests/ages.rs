@@ -393,6 +393,12 @@ fn the_default_of_a_domain_counts() {
         job(&mut client, "other");
         refused(&mut client, "SELECT snowflake_declare_keys('other')", "55000");
         client.batch_execute("INSERT INTO t (n) VALUES (1)").unwrap();
+        // Nothing says that the domain has always had it: what came before the first job stays.
+        client.batch_execute("CREATE TABLE early (id key PRIMARY KEY, n bigint) PARTITION BY RANGE (id)").unwrap();
+        client.batch_execute("CREATE TABLE early_rest PARTITION OF early DEFAULT").unwrap();
+        client.batch_execute("INSERT INTO early (n) VALUES (1)").unwrap();
+        job(&mut client, "early");
+        assert_eq!(count(&mut client, "early_rest"), 1);
         cluster.step_clock(&format!("+{}s", 100 * 86_400));
         job(&mut owner(&cluster), "t");
         assert_eq!(count(&mut owner(&cluster), "t"), 0);

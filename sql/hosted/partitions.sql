@@ -227,7 +227,7 @@ BEGIN
     SELECT i.xmin = a.xmin AS here, a.xmin = t.xmin AS with_table, a.xmin AS maker INTO made
         FROM pg_inherits AS i JOIN pg_attribute AS a ON a.attrelid = inhrelid AND a.attname = 'ctid', pg_attribute AS t
         WHERE inhrelid = tbl AND inhparent = parent AND t.attrelid = parent AND t.attname = 'ctid';
-    IF NOT (s.is_ours AND s.is_original AND made.here) THEN
+    IF (s.is_ours AND s.is_original AND made.here) IS NOT TRUE THEN
         RETURN;
     ELSIF made.with_table THEN
         -- A restore attaches partitions; or it does all in one transaction, with their rows.

@@ -135,11 +135,8 @@ END $$
     AS $$
 DECLARE
     l CONSTANT bigint[] := CASE WHEN layout IS NULL THEN _snowflake.layout() ELSE _snowflake.layout(layout) END;
-    col CONSTANT name := _snowflake.range_key(parent);
-    known record;
+    known CONSTANT record := _snowflake.known(parent, _snowflake.default_of(parent), _snowflake.range_key(parent), l);
 BEGIN
-    SELECT k.* INTO known FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid, _snowflake.known(parent, c.oid, col, l) AS k
-        WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT';
     -- The first ID of a tick, so that it can be a bound.
     RETURN CASE WHEN known."from" BETWEEN 0 AND l[5] - (1::bigint << l[3]::integer)
         THEN (known."from" - 1 >> l[3]::integer) + 1 << l[3]::integer ELSE known."from" END;

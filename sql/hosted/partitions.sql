@@ -143,6 +143,22 @@ CREATE FUNCTION _snowflake.partitions_of(parent regclass) RETURNS TABLE (
     WHERE inhparent = parent AND b IS NOT NULL
     $$;
 
+-- The default partition of a table.
+CREATE FUNCTION _snowflake.default_of(parent regclass) RETURNS regclass
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+    SELECT c.oid::regclass FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
+    WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT'
+    $$;
+
+-- All partitions of a table, with the bounds of those that have some.
+CREATE FUNCTION _snowflake.parts_of(parent regclass) RETURNS TABLE (tbl regclass, lower numeric, upper numeric)
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
+    AS $$
+    SELECT e.tbl, e.lower, e.upper FROM _snowflake.partitions_of(parent) AS e
+    UNION ALL SELECT d, '-Infinity', 'Infinity' FROM _snowflake.default_of(parent) AS d WHERE d IS NOT NULL
+    $$;
+
 -- Whose the keys of a partition are, on record: core/src/pieces/mark.rs in PL/pgSQL.
 
 -- Notes from which key on those of a partition are IDs of a layout; without a key, takes the note away.
@@ -278,11 +294,8 @@ BEGIN
     IF NOT s.is_ours AND NOT s.is_other THEN
         RETURN;
     END IF;
-    FOR p IN SELECT e.* FROM (
-            SELECT e.tbl, e.lower, e.upper FROM _snowflake.partitions_of(parent) AS e
-            UNION ALL SELECT c.oid::regclass, NULL, 'Infinity' FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
-                WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT'
-        ) AS e JOIN pg_class AS c ON c.oid = e.tbl WHERE pg_get_userbyid(c.relowner) = current_user
+    FOR p IN SELECT e.* FROM _snowflake.parts_of(parent) AS e JOIN pg_class AS c ON c.oid = e.tbl
+        WHERE pg_get_userbyid(c.relowner) = current_user
     LOOP
         tbl := p.tbl;
         "from" := NULL;
@@ -312,10 +325,7 @@ CREATE FUNCTION _snowflake.mark_open(parent regclass, col name, first bigint, is
 DECLARE
     p record;
 BEGIN
-    FOR p IN SELECT e.tbl, e.lower FROM _snowflake.partitions_of(parent) AS e WHERE e.upper > first
-        UNION ALL SELECT c.oid::regclass, '-Infinity' FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
-        WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT'
-    LOOP
+    FOR p IN SELECT e.tbl, e.lower FROM _snowflake.parts_of(parent) AS e WHERE e.upper > first LOOP
         CONTINUE WHEN NOT EXISTS (SELECT FROM pg_partitioned_table JOIN pg_attribute ON attrelid = partrelid AND attnum = partattrs[0]
             WHERE partrelid = parent AND partnatts = 1 AND partstrat = 'r' AND attname = col);
         IF is_ours THEN
@@ -368,14 +378,11 @@ BEGIN
             DETAIL = format('That is because %s.', s.reason),
             HINT = 'First give the column its IDs by snowflake_adopt(); for IDs of another layout, which applications insert, name that by layout.';
     END IF;
-    FOR p IN SELECT f.tbl, f."from" FROM (
-            SELECT e.tbl, greatest(CASE WHEN e.lower > '-Infinity' THEN e.lower::bigint END, first) AS "from", e.lower
-            FROM _snowflake.partitions_of(parent) AS e WHERE e.upper > first OR first IS NULL
-            UNION ALL SELECT c.oid::regclass, first, 'Infinity' FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid
-            WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT'
-        ) AS f (tbl, "from", lower), _snowflake.mark_of(f.tbl) AS m
+    FOR p IN SELECT e.tbl, k."from" FROM _snowflake.parts_of(parent) AS e, _snowflake.mark_of(e.tbl) AS m,
+            LATERAL (SELECT greatest(CASE WHEN e.lower > '-Infinity' THEN e.lower::bigint END, first) AS "from") AS k
         WHERE CASE WHEN first IS NULL THEN m.layout IS NOT NULL
-            ELSE (m."from", m.layout) IS DISTINCT FROM (f."from", _snowflake.notation(l)) END ORDER BY f.lower
+            ELSE e.upper > first AND (m."from", m.layout) IS DISTINCT FROM (k."from", _snowflake.notation(l)) END
+        ORDER BY e.upper, e.lower DESC
     LOOP
         IF number = _snowflake.most(parent) THEN
             later := later + 1;

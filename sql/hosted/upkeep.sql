@@ -375,9 +375,8 @@ BEGIN
         END LOOP;
         IF names <> '{}' THEN
             PERFORM _snowflake.check_may_create(t);
-            SELECT _snowflake.check_default(parent, t, col, names, lower, upper, l, NOT dry_run, coalesce((
-                SELECT k."from" FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid, _snowflake.known(parent, c.oid, col, l) AS k
-                WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT'), 9223372036854775807)) INTO blocked;
+            blocked := _snowflake.check_default(parent, t, col, names, lower, upper, l, NOT dry_run, coalesce(
+                (_snowflake.known(parent, _snowflake.default_of(parent), col, l))."from", 9223372036854775807));
             IF NOT dry_run AND cardinality(blocked) < cardinality(names) THEN
                 PERFORM _snowflake.make_partitions(parent, t, col, array_agg(names[i] ORDER BY i), array_agg(lower[i] ORDER BY i),
                     array_agg(upper[i] ORDER BY i), l) FROM generate_subscripts(names, 1) AS i WHERE i <> ALL (blocked);
@@ -391,9 +390,8 @@ BEGIN
             END LOOP;
             -- Our own keys of the past have their partitions by now. So whatever comes into the default partition with such a key is not ours.
             IF locked THEN
-                FOR p IN SELECT c.oid::regclass AS tbl, k."from" FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid,
-                    _snowflake.known(parent, c.oid, col, l) AS k
-                    WHERE inhparent = parent AND pg_get_expr(c.relpartbound, 0) = 'DEFAULT' AND k."from" < present
+                FOR p IN SELECT d AS tbl, k."from" FROM _snowflake.default_of(parent) AS d, _snowflake.known(parent, d, col, l) AS k
+                    WHERE d IS NOT NULL AND k."from" < present
                 LOOP
                     IF NOT row_security_active(p.tbl) AND _snowflake.lowest_key(p.tbl, col, p."from", present) IS NULL THEN
                         PERFORM _snowflake.set_mark(p.tbl, present, l);
